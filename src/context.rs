@@ -71,7 +71,7 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 /// current" on the page of a method means: `cuCtxGetCurrent` before the call and, if the context is
 /// not current, `cuCtxPushCurrent` before and `cuCtxPopCurrent` after it.
 ///
-/// Equality and hash are by handle.
+/// Contexts compare by handle and driver library.
 #[derive(Clone)]
 pub struct Context(Share<Inner>);
 

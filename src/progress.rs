@@ -62,14 +62,14 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// Whether the work is done.
+    /// Returns whether the work is done.
     #[must_use = "the work may still be pending"]
     #[inline]
     pub const fn is_done(self) -> bool {
         matches!(self, Self::Done)
     }
 
-    /// Whether the work is not done.
+    /// Returns whether the work is still pending.
     #[must_use = "the work may still be pending"]
     #[inline]
     pub const fn is_pending(self) -> bool {

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
 
-    /// When each question is asked, of work that is never done.
+    /// The times of all queries, for work that is never done.
     fn questions(timeout: Duration) -> Vec<Duration> {
         let (started, mut asked) = (now(), Vec::new());
         let answer = poll(timeout, || {
@@ -127,7 +127,7 @@ mod tests {
     fn its_pauses_are_those_that_are_documented() {
         let asked = questions(Duration::from_millis(3));
         let gaps: Vec<_> = asked.windows(2).map(|pair| (pair[1] - pair[0]).as_micros()).collect();
-        // It lets others run for 50 microseconds, and sleeps from then on, twice as long each time.
+        // It yields for 50 microseconds, and then sleeps, twice as long each time.
         let mut expected = vec![1; 50];
         expected.extend([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
         let rest = 3000 - expected.iter().sum::<u128>();
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(poll(Duration::MAX, || Err(Error::EndBeforeStart)), Err(Error::EndBeforeStart));
     }
 
-    /// A stream that is held, and the driver that it is of.
+    /// Calls `test` with a stream whose work is held until the test ends.
     fn with_held_stream(test: impl FnOnce(&crate::Stream)) {
         let soft = cuda_soft_driver::SoftDriver::new();
         // SAFETY: the software driver has the driver's ABI, and its functions are part of this

@@ -72,8 +72,7 @@ impl Driver {
     /// When the environment variable [`CUDA_EVENTS_DRIVER`](crate::loader::DRIVER_VARIABLE) is set,
     /// it names the only library that is tried. Otherwise these are tried in order: on Linux
     /// `libcuda.so.1` through the system's search, then `/usr/lib/wsl/lib/libcuda.so.1`; on Windows
-    /// `nvcuda.dll` of the system folder. There is no driver for 32-bit programs, and none is tried
-    /// there.
+    /// `nvcuda.dll` of the system folder. In a 32-bit program no library is tried.
     ///
     /// Later calls return the same driver and open nothing. A failed load is tried again.
     ///

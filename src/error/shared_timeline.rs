@@ -36,7 +36,7 @@ pub enum SharedTimelineError {
     DescriptorChecksum,
     /// The descriptor is intact, but names a place that no file of timelines has.
     NoSuchTimeline {
-        /// The place.
+        /// The number of the place.
         index: u16,
     },
     /// The file descriptor does not belong to a file of memory (`memfd`). On Windows: the handle

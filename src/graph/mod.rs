@@ -83,7 +83,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_INITIALIZED` or `CUDA_ERROR_OUT_OF_MEMORY`; [`Error::ForkedChild`].
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuGraphCreate")]
     #[doc(alias = "GraphDefinition")]
     pub fn new(context: &Context) -> Result<Self> {

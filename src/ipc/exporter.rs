@@ -419,7 +419,7 @@ mod tests {
         (result.unwrap(), looks.into_inner())
     }
 
-    /// When a wait looked at the exporter, in milliseconds.
+    /// The times at which a wait checked the exporter, in milliseconds.
     fn at_the_exporter(looks: &Looks) -> Vec<u128> {
         looks.iter().filter(|look| look.0 == "state").map(|look| look.1.as_millis()).collect()
     }
@@ -441,8 +441,8 @@ mod tests {
         }
     }
 
-    /// As if there were no exporter to look at: the pause between two questions grows over the
-    /// whole wait.
+    /// The queries are the same as without an exporter: the pause between two grows over the whole
+    /// wait.
     #[test]
     fn it_asks_as_often_as_without() {
         let (_, looks) = looks(1000, &[Running], &[Pending]);

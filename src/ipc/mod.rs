@@ -104,7 +104,7 @@ impl IpcEventDescriptor {
         self.handle
     }
 
-    /// Whether the event was created with [`EventFlags::BLOCKING_SYNC`].
+    /// Returns whether the event was created with [`EventFlags::BLOCKING_SYNC`].
     pub const fn is_blocking_sync(&self) -> bool {
         self.blocking_sync
     }

@@ -253,7 +253,7 @@ impl std::error::Error for LoadError {}
 mod tests {
     use super::*;
 
-    /// The texts of the systems' own: this machine has one of them only.
+    /// The texts of several systems, of which a machine has only one.
     #[test]
     fn a_library_is_named_once() {
         for (name, system, text) in [
@@ -302,7 +302,7 @@ mod tests {
         let why =
             format!("; CUDA_EVENTS_DRIVER is set but ignored because {}", platform::WHY_PRIVILEGED);
         assert!(ignored.ends_with(&why) && !usual.contains("CUDA_EVENTS_DRIVER"), "{ignored}");
-        // What is there but is no driver has its own advice.
+        // A library that exists but is not a driver has its own advice.
         let there = text(Origin::Usual, vec![stub(), open()]);
         assert!(!there.contains("container"), "{there}");
         // Where the program did not name the library itself, another program can look further.

@@ -168,7 +168,7 @@ mod unsupported {
     use core::ffi::{CStr, c_void};
     use std::path::Path;
 
-    /// There is nothing to open on this platform.
+    /// This platform has no libraries to open.
     pub(crate) enum Library {}
 
     #[allow(unsafe_code)]
@@ -454,7 +454,7 @@ mod tests {
         }
     }
 
-    /// Beside this program is a library that has such a constant.
+    /// The library beside this program has such a constant.
     #[cfg(target_env = "gnu")]
     #[test]
     fn a_constant_beside_code_is_none() {

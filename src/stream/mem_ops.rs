@@ -247,9 +247,9 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of
-    /// mapped pinned host memory, not of managed memory, which stay allocated until the wait is
-    /// over. The host may change them only with atomic or volatile writes meanwhile.
+    /// `address` must be a multiple of 4, and the device address of 4 bytes of device memory or of
+    /// mapped pinned host memory, not of managed memory. These bytes must stay allocated until the
+    /// wait is over. Until then the host may change them only with atomic or volatile writes.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -302,7 +302,7 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// As for [`wait_value32`](Self::wait_value32), with 8 for 4.
+    /// As for [`wait_value32`](Self::wait_value32), with 8 instead of 4.
     #[doc(alias = "cuStreamWaitValue64")]
     pub unsafe fn wait_value64(
         &self,
@@ -329,10 +329,10 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `address` must be a multiple of 4 and a device address of 4 bytes of device memory or of
-    /// mapped pinned host memory, not of managed memory, which stay allocated until the write is
-    /// done. Until then the host may read them only with atomic or volatile reads, and references
-    /// to them may exist only as references to atomics.
+    /// `address` must be a multiple of 4, and the device address of 4 bytes of device memory or of
+    /// mapped pinned host memory, not of managed memory. These bytes must stay allocated until the
+    /// write is done. Until then the host may read them only with atomic or volatile reads, and
+    /// references to them may exist only as references to atomics.
     #[doc(alias = "cuStreamWriteValue32")]
     pub unsafe fn write_value32(
         &self,
@@ -359,7 +359,7 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// As for [`write_value32`](Self::write_value32), with 8 for 4.
+    /// As for [`write_value32`](Self::write_value32), with 8 instead of 4.
     #[doc(alias = "cuStreamWriteValue64")]
     pub unsafe fn write_value64(
         &self,
