@@ -72,7 +72,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// The median time of `work` in milliseconds, after one run that is not counted.
+/// The median time of several runs of `work` in milliseconds, after one run that is not counted.
 fn median_ms(
     spans: &Spans,
     name: &'static str,

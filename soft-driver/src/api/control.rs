@@ -37,9 +37,9 @@ const COMMANDS: &[&str] = &[
 impl SoftDriver {
     /// Executes a text command, and returns its answer as text.
     ///
-    /// The shared library exports this as `int cuda_soft_driver_control(const char *command, char
-    /// *answer, size_t room)`. It returns 0 for a valid command, and cuts the answer to the
-    /// available room.
+    /// The shared library exports this with the C signature
+    /// `int cuda_soft_driver_control(const char *command, char *answer, size_t room)`. It returns 0
+    /// for a valid command, and cuts the answer to the available room.
     ///
     /// | command | effect or answer |
     /// |---|---|

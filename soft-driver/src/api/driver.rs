@@ -38,7 +38,6 @@ use crate::model::places::{self, PLACES};
 /// * If no slot is free, a slot that has waited for its releases for more than a second is reused,
 ///   because a context may never be released ([`Context::leak`](cuda_events::Context::leak)). Later
 ///   releases then reach the new driver.
-/// are the new driver's.
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,

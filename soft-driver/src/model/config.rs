@@ -33,7 +33,6 @@ pub enum OnMisuse {
 /// With each setting the deadlock is printed once on standard error, and
 /// [`deadlocks`](crate::SoftDriver::deadlocks) returns it. A deadlock that arises during another
 /// one is part of that one.
-/// part of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnDeadlock {
     /// Reacts as [`OnMisuse`] defines. `Abort` ends the process. With `Error` nothing hangs: the

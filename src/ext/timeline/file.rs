@@ -50,9 +50,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// A malicious process with the file of `new` can write any bytes. In all processes that have the
 /// file, it can make points look reached or poisoned, and nothing else. In the process of the maker
 /// the error is [`Error::Poisoned`](crate::Error::Poisoned), unless that process's own driver has
-/// reported another error. Such a process can also punch the page out of the file, reset a value,
-/// or hold the file's lock after the maker has ended. The maker then seems to live, and other
-/// importers keep waiting. Give the file of `new` to processes that you trust, and the file of
+/// reported another error. Such a process can also remove the page from the file, or set a value
+/// back. Or it can hold the file's lock after the maker has ended: the maker then seems to live.
+/// Other importers keep waiting in these cases. Give the file of `new` to processes that you trust, and the file of
 /// `protected` to all others.
 ///
 /// An importer of `protected` can do none of this with its descriptor. The system leaves one gap: a
