@@ -52,8 +52,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// the error is [`Error::Poisoned`](crate::Error::Poisoned), unless that process's own driver has
 /// reported another error. Such a process can also remove the page from the file, or set a value
 /// back. Or it can hold the file's lock after the maker has ended: the maker then seems to live.
-/// Other importers keep waiting in these cases. Give the file of `new` to processes that you trust, and the file of
-/// `protected` to all others.
+/// Other importers keep waiting in these cases. Give the file of `new` to processes that you trust,
+/// and the file of `protected` to all others.
 ///
 /// An importer of `protected` can do none of this with its descriptor. The system leaves one gap: a
 /// process of the same user or of root can change the file's mode and open it again through
@@ -75,8 +75,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///
 /// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
 /// passed the last signals, importers see the end. If this process is killed, importers see that:
-/// [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does not keep the
-/// file alive.
+/// [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does not keep
+/// the file alive.
 ///
 /// The thread also watches a timeline that was dropped with its file while a signal is pending. It
 /// does so as long as this process holds a share of its context, unless that context is only
