@@ -14,13 +14,13 @@ use crate::{Context, StreamRef};
 type Shared = Arc<dyn AsRef<StreamRef> + Send + Sync>;
 
 thread_local! {
-    /// The scopes that this thread has entered and not left, in the order of entering. The last one
-    /// of a context tells its current stream.
+    /// The scopes that this thread has entered and not left, in the order of entering. The last
+    /// scope of a context has its current stream.
     ///
-    /// A scope that was forgotten stays, and its stream is not destroyed: no driver call may come
-    /// out of a thread-local's destructor, so there is none. Targets whose thread-locals the
-    /// standard library makes itself (`x86_64-pc-windows-gnu`) may free this list before another
-    /// thread-local drops its scope: that stream is not destroyed either.
+    /// A leaked scope stays, and its stream is not destroyed. A thread-local's destructor must not
+    /// make driver calls, so this list has no destructor. On targets whose thread-locals the
+    /// standard library implements itself (`x86_64-pc-windows-gnu`), this list may be freed before
+    /// another thread-local drops its scope: that stream is not destroyed either.
     static ENTERED: RefCell<ManuallyDrop<Vec<Entered>>> = const {
         RefCell::new(ManuallyDrop::new(Vec::new())) };
 }

@@ -29,8 +29,8 @@ pub(super) use crate::event::query as query_handle;
 /// written once for all forms.
 pub(super) use crate::forms::form_of;
 
-/// The pauses of the poller and of who waits for a point are tested in virtual time, by the clock
-/// that waiting with a limit has.
+/// The pauses of the poller and of waits for a point are tested in virtual time, with the clock of
+/// waits with a timeout.
 pub(super) use crate::timeout::{Moment, let_others_run, now, sleep};
 
 /// A page of timelines must not keep its context: it is kept for the next one. So it asks whether

@@ -40,14 +40,14 @@ use crate::{Driver, Error, Progress, Result};
 ///    the destructor, which finds it if the poller has not taken it.
 /// 3. A waker that the poller has taken is consumed by its own `wake`. That hands the share on to
 ///    the executor. `wake_by_ref` would leave a share here, which this thread would have to drop.
-///    If the executor is gone, `wake` itself may drop the task: nobody else is left to do it, and
-///    to keep the waker in the entry instead would be a circle that nobody ever frees.
+///    If the executor is gone, `wake` itself may drop the task: no other code is left to do it.
+///    Keeping the waker in the entry instead would create a reference cycle that is never freed.
 /// 4. The poller's share of an entry may be the last one. The entry has neither event nor waker
 ///    then.
 pub(super) struct Entry {
     pub(super) driver: Driver,
-    /// Whether the poller has the entry. Only `poll` reads and writes it, which has the future to
-    /// itself: whatever hands the future to another thread orders these accesses.
+    /// Whether the poller has the entry. Only `poll` reads and writes it, with exclusive access to
+    /// the future: handing the future to another thread orders these accesses.
     pub(super) registered: AtomicBool,
     pub(super) watch: Mutex<Watch>,
 }

@@ -77,7 +77,7 @@ impl<T> Turns<T> {
         Self { all: Vec::new(), next: 0 }
     }
 
-    /// Whose turn it is; none only if there is none at all.
+    /// The completion whose turn it is; `None` only if there is none.
     fn current(&mut self) -> Option<&T> {
         if self.next >= self.all.len() {
             self.next = 0;
@@ -125,8 +125,8 @@ impl Poller {
         self.young.all.extend(arrived.into_iter().map(|entry| (entry, now)));
     }
 
-    /// One round, which asks for the old ones about as long as for the young ones, and for `time`
-    /// at the least: not longer than [`LONGEST_ROUND`] in all, where it asks in vain.
+    /// One round. It queries the old completions about as long as the young ones, and for at least
+    /// `time`. If it queries in vain, it takes at most [`LONGEST_ROUND`].
     fn ask(&mut self, started: Moment, time: Duration) -> Asked {
         let mut asked = Asked::default();
         for _ in 0..self.young.all.len() {

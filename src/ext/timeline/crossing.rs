@@ -1,11 +1,11 @@
 //! Waits of streams of another context than the timeline's.
 //!
 //! The page of a timeline is registered in the timeline's context, for the devices of all contexts.
-//! The registration ends with that context. A stream of the same context cannot still have to wait
-//! then: the driver ends a context after its work. A stream of another context can. Its signal was
-//! made, as it was in the context that ended, but the stream may not have come as far as the wait,
-//! and would look at memory that is not the device's any more. So such a wait holds a share of the
-//! timeline's context until it is over, and an event that is recorded right after it tells when.
+//! The registration ends with that context. A stream of the same context has no pending wait then,
+//! because the driver ends a context after its work. A stream of another context may have one: its
+//! signal has happened, but the stream may not have reached the wait, and would read memory that is
+//! no longer registered. So such a wait holds a share of the timeline's context until it is over.
+//! An event that is recorded right after the wait shows when that is.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -32,8 +32,8 @@ struct Crossing {
 }
 
 impl Crossing {
-    /// Gives back what it holds of the two contexts. Whoever does that has nothing to do with them,
-    /// and must not be blocked by the end of one.
+    /// Gives back its shares of the two contexts. The calling thread may have nothing to do with
+    /// these contexts, so it must not be blocked by the end of one.
     fn end(self) {
         let Self { passed, context } = self;
         let waited = passed.context().clone();

@@ -2,21 +2,21 @@
 
 use crate::ext::needs::sync::{AtomicBool, AtomicU64, Ordering};
 
-/// For which value streams wait, and whether the thread knows.
+/// The value that streams wait for, and whether the thread follows it.
 ///
-/// Why no wait is without the thread:
+/// Why the thread follows every wait:
 ///
 /// 1. [`begin`](Self::begin) notes the value, and then exchanges `on` for `true`.
 ///    [`is_over`](Self::is_over) exchanges `on` for `false`, and then reads the value.
 /// 2. Exchanges of one atomic have one order, and each reads what the one before it wrote.
 /// 3. If that of `begin` comes later, it reads `false`, and the caller gives the import to the
 ///    thread again.
-/// 4. If it comes earlier, that of `is_over` reads it, or one that was made since, which goes on
-///    its release whatever its own order is. It acquires, so that the value that it reads next is
-///    not older than the one of step 1: the thread goes on, unless that value is over, too.
-/// 5. If the thread then goes on, it exchanges `on` once more. Whoever was given `false` in between
+/// 4. If it comes earlier, that of `is_over` reads it, or reads a later exchange, which continues
+///    its release sequence in any ordering. It acquires, so the value that it reads next is not
+///    older than the one of step 1: the thread goes on, unless that value is over, too.
+/// 5. If the thread then goes on, it exchanges `on` once more. A caller that got `false` in between
 ///    has given the import to the thread a second time, and this first one ends. This exchange
-///    orders nothing: what step 3 gives to the thread goes through a lock.
+///    orders nothing: step 3 gives the import to the thread through a lock.
 pub(super) struct Followed {
     /// The largest value that a stream was given to wait for.
     waited: AtomicU64,

@@ -28,10 +28,10 @@ pub(super) const BYTES: usize = LINES * size_of::<Line>();
 
 /// The value, why it is poisoned, and which timeline has the line.
 ///
-/// Devices and other processes write it, and nothing that stands here is trusted: values are only
-/// compared, and whatever they are, the worst is that a point seems reached or poisoned. For which
-/// reason a line is poisoned is believed only where no other process can write it: see
-/// [`Known`](super::slot::Known) and [`Foreign`](super::foreign::Foreign).
+/// Devices and other processes write it, and nothing in it is trusted. Values are only compared:
+/// with any value, a point may at worst look reached or poisoned. The reason of a poison is
+/// believed only if no other process can write the line: see [`Known`](super::slot::Known) and
+/// [`Foreign`](super::foreign::Foreign).
 ///
 /// All of it may be zero, as fresh memory is.
 #[derive(Default)]
@@ -56,11 +56,11 @@ impl Line {
 
     /// The last value that was reached.
     ///
-    /// Who sees a value sees what the work before its signal has written. Step by step: the stream
-    /// ends that work; the driver's write of the value is ordered after the work's writes for the
-    /// whole system, as the flag that would lift that is not given; the load here acquires, so that
-    /// what this thread reads later is not read before it. For a signal of the host the release in
-    /// `advance` stands for the first two.
+    /// A thread that reads a value sees the writes of the work before its signal. Step by step: the
+    /// stream ends that work; the driver's write of the value is ordered after the work's writes
+    /// for the whole system, because the flag that would lift that is not given; the load here
+    /// acquires, so this thread's later reads are not moved before it. For a signal of the host the
+    /// release in `advance` takes the place of the first two steps.
     #[inline(always)]
     pub(super) fn reached(&self) -> u64 {
         self.value.load(Ordering::Acquire) & LARGEST
@@ -87,18 +87,17 @@ impl Line {
 
     /// The host's signal: the next value.
     ///
-    /// It releases what the host has written until now to whoever sees the value. One step of
-    /// memory both counts and publishes, so that threads that signal at once get values of their
-    /// own, and the value never goes back.
+    /// It releases the host's earlier writes to all threads that read the value. One atomic
+    /// operation both counts and publishes, so threads that signal at once get different values,
+    /// and the value never goes back.
     pub(super) fn advance(&self) -> u64 {
         (self.value.fetch_add(1, Ordering::Release) & LARGEST) + 1
     }
 
     /// Poisons the line: `code` is the driver's, or none. The first reason stays.
     ///
-    /// Hosts see the reason from now on. Streams see the value: a write of a stream that comes
-    /// later takes the bit out of it, so that a stream that still works must write it once more at
-    /// last.
+    /// Hosts see the reason from now on. Streams see the value. A later write of a stream removes
+    /// the bit from it, so a stream that still works must write the poison once more at the end.
     pub(super) fn poison(&self, code: Option<CUresult>) {
         self.poison_for(code.map_or(GIVEN_UP, |code| u64::from(code.0)));
     }
@@ -141,7 +140,7 @@ impl Line {
     }
 
     /// Whether all waits were ended after the last signal, by its stream or by [`end`](Self::end),
-    /// and by nobody before it.
+    /// and not earlier.
     pub(super) fn has_ended(&self) -> bool {
         self.releases_all() && self.poison.load(Ordering::Acquire) == 0
     }

@@ -1,11 +1,11 @@
 //! Timelines of other processes that are opened by bytes alone.
 //!
-//! # How everybody learns of a value
+//! # How values arrive
 //!
-//! The maker's device writes its values to device memory, which a host cannot load. So each asked
-//! value takes two steps of a stream of the crate's own, the follower: it waits for the value, and
-//! copies the word to a line of this process, the mirror. A [`Point`] is one of the mirror: hosts,
-//! futures and streams wait for it as for any point of this process.
+//! The maker's device writes its values to device memory, which a host cannot load. So each
+//! requested value takes two operations of a stream of the crate, the follower: it waits for the
+//! value, and copies the word to a line of this process, the mirror. A [`Point`] is one of the
+//! mirror: hosts, futures and streams wait for it as for any point of this process.
 //!
 //! The proof of `docs/timelines.md` holds: a point exists once its copy was submitted, which was
 //! after the maker's signal if the maker has sent the value after it.
@@ -13,11 +13,11 @@
 //! # The end of the maker
 //!
 //! The mirror is this process's own memory: a store of the host poisons it, and releases streams,
-//! whatever holds the device back. The follower still waits for the maker's word. It is released by
-//! a write to that word, of the poison's one byte, by another stream, the rescuer. The lower bytes
-//! keep the last value, so that copies of it, here and in other importers, never sink. Other
-//! streams can hold the rescuer back, where followers of as many dead makers as there are hardware
-//! channels wait at once; then the followers are what is stuck, and nobody who waits for a point.
+//! even if the device is blocked. The follower still waits for the maker's word. Another stream,
+//! the rescuer, releases it with a write of the poison's one byte to that word. The lower bytes
+//! keep the last value, so its copies, here and in other importers, never decrease. Other streams
+//! can block the rescuer, if followers of as many dead makers as there are hardware channels wait
+//! at once. Then only the followers are stuck, and no wait for a point is.
 //!
 //! The follower may copy a word without poison over the mirror's, if it was about to when the maker
 //! ended. So the thread poisons again, and a last time when the follower has nothing to do.

@@ -35,8 +35,8 @@ struct Told {
 /// The futures that wait for points of one slot, the nearest first.
 pub(super) struct Queue {
     /// The least value in the queue, or `u64::MAX`. The poller compares it with the line, and locks
-    /// the queue only when somebody has to be woken. It is stored under the queue's lock; who reads
-    /// it without sees it late at the worst, in a later round.
+    /// the queue only when a future must be woken. It is stored under the queue's lock; a reader
+    /// without the lock may see it late, in a later round.
     next: AtomicU64,
     inner: Mutex<Inner>,
 }

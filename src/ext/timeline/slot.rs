@@ -2,8 +2,8 @@
 //!
 //! # Why nothing is ever freed
 //!
-//! A point may be looked at by any thread at any time, and is a plain value: it keeps nothing
-//! alive. So a line stays readable for ever. That also makes dropping a timeline free of waiting:
+//! Any thread may read a point at any time. A point is a plain value: it keeps nothing alive. So a
+//! line stays readable forever. This also makes dropping a timeline free of waiting:
 //! `cuMemHostUnregister` would block while a stream waits for a value in the page. A page stays
 //! registered as long as its context lives. When the driver destroys the context, it ends the
 //! registration, and the page serves the next context: registering it again succeeds then, and only
@@ -12,16 +12,17 @@
 //!
 //! # When a line is used again
 //!
-//! A line goes to another timeline when the old one was dropped and the value is the one that was
-//! submitted last. Then no stream has a write to make, as the writes of one timeline happen in
-//! their order. Waits that streams have still to make are over whenever they look: each is for a
-//! point, which is not above that value, and the next timeline goes on counting from there, so that
-//! the value never sinks. Waits ahead, for values above it, are ended when the last signal has
-//! happened after the drop: the host raises the value to the largest of them, and the next timeline
-//! counts on from there. So are waits for another process's line that a stream makes at a relay.
+//! A line goes to another timeline when the old one was dropped and the value is the last submitted
+//! one. Then no stream has a pending write, because the writes of one timeline happen in order.
+//! Waits that streams have not reached yet are over when they look: each is for a point, which is
+//! not above that value, and the next timeline continues from there, so the value never decreases.
+//! Waits ahead, for values above it, are ended when the last signal has happened after the drop:
+//! the host raises the value to the largest of them, and the next timeline continues from there.
+//! The same holds for waits for another process's line that a stream makes at a relay.
 //!
-//! A line is lost if it is poisoned, other than a relay: a point of an older timeline may not be
-//! reached, and must not seem so later. So is one that has come to half of all values.
+//! A line is lost if it is poisoned and not a relay: a point of an older timeline may not be
+//! reached, and must not look reached later. A line that has reached half of all values is lost,
+//! too.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -50,15 +51,15 @@ const RELAYED: u64 = LARGEST;
 /// How many pages of ended contexts are tried before a new one is made.
 const TRIES: usize = 8;
 
-/// What this process knows of a line. Aligned so that who uses one timeline does not slow down who
-/// uses its neighbour.
+/// This process's knowledge about a line. It is aligned, so the use of one timeline does not slow
+/// down its neighbour.
 #[repr(align(128))]
 pub(super) struct Slot {
     pub(super) line: &'static Line,
     /// The handle of the context that the page is registered in, and the line's address for
-    /// devices. They change with the owner of the page. Who has a point of an earlier owner may
-    /// read the wrong ones, and does no harm: that point is reached, and a wait for it is over
-    /// whichever stream makes it.
+    /// devices. They change with the owner of the page. A point of an earlier owner may read the
+    /// wrong ones. This is harmless: that point is reached, and a wait for it is over in any
+    /// stream.
     context: AtomicUsize,
     address: AtomicU64,
     /// Locked while a signal is submitted.
@@ -80,8 +81,8 @@ pub(super) enum Whose {
     Foreign(Foreign),
 }
 
-/// What this process knows of a line of its own that others may write: whether the context has
-/// failed, as its driver said here.
+/// This process's knowledge about its own line that others may write: whether its driver has
+/// reported that the context failed.
 #[derive(Default)]
 pub(super) struct Known(AtomicU32);
 
@@ -96,9 +97,9 @@ impl Known {
         (code != CUresult::CUDA_SUCCESS).then(|| line::failure(code))
     }
 
-    /// What a look at the line says here, where the value was not reached. Whoever has the file may
-    /// have written a reason there: a code of the driver's would say that this process's own
-    /// context has failed.
+    /// Interprets a look at the line, if the value was not reached. Any process with the file may
+    /// have written a reason there: a code of the driver would mean that this process's own context
+    /// has failed.
     #[cold]
     fn judge(&self, seen: Result<Progress>) -> Result<Progress> {
         match (self.failure(), seen) {
@@ -280,8 +281,8 @@ impl Slot {
         awaited
     }
 
-    /// Releases whoever waits for values above the last signal, if that has happened; whether there
-    /// is nothing left to do. The timeline was dropped.
+    /// Releases the waits for values above the last signal, if that has happened; returns whether
+    /// there is nothing left to do. The timeline was dropped.
     pub(super) fn release_waits(&self) -> bool {
         let mut state = lock(&self.state);
         if self.line.is_poisoned() {
@@ -314,8 +315,8 @@ impl Slot {
         lock(&self.state).submitted = RELAYED;
     }
 
-    /// Ends a relay. Streams that wait for values up to this one go on, whether or not it was
-    /// poisoned, and nobody has a point of it.
+    /// Ends a relay. Streams that wait for values up to this one go on, even if it was poisoned. No
+    /// point of it exists.
     pub(super) fn end_relay(&self, value: u64) {
         let mut state = lock(&self.state);
         *state = State { submitted: self.line.settle(value), ..State::default() };
@@ -343,7 +344,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// Some lines, and who has them.
+/// Some lines, and their owners.
 struct Page {
     slots: &'static [Slot],
     /// Where it was registered last.
@@ -402,8 +403,8 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
 /// Pages whose lines are given out once, in contexts that live.
 static FRESH: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 
-/// A line that nobody has had, which is zero, and that nobody else will have. No driver call unless
-/// a page must be registered.
+/// An unused line, which is zero, and which is never used again. No driver call unless a page must
+/// be registered.
 pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
     let known = |pages: &mut Vec<Page>| {
         pages.retain(|page| page.held.is_held() && !page.free.is_empty());
@@ -423,9 +424,9 @@ pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
     Ok(slot)
 }
 
-/// Takes a page out of the list that no timeline is in, that has a line to give, and whose context
-/// may have ended. So each driver call about a page serves a timeline, unless somebody else has
-/// kept its context.
+/// Takes a page out of the list that has no timeline, has a free line, and whose context may have
+/// ended. So each driver call about a page serves a timeline, unless other code keeps its context
+/// alive.
 fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
     let mut pages = lock(&PAGES);
     let serves = |page: &mut Page| {
@@ -473,8 +474,8 @@ impl Page {
         })
     }
 
-    /// Whether the page is registered in this context for sure: it was, and the context has lived
-    /// ever since, because somebody has a share.
+    /// Whether the page is certainly registered in this context: it was, and a share has kept the
+    /// context alive since then.
     fn is_registered_in(&self, context: &Context) -> bool {
         self.context == context.as_raw().addr()
             && is_same_library(self.driver, context.driver())

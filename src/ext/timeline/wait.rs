@@ -15,8 +15,7 @@ use crate::{Error, Event, Progress, Result};
 const EAGER: Duration = Duration::from_micros(20);
 const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-/// A sleep is this part of the time that was waited, so that whoever wakes late is late in
-/// proportion.
+/// A sleep is this part of the time waited so far, so a late wake-up is late in proportion.
 const PART: u32 = 64;
 /// How many looks a spinner takes between two looks at the clock.
 const LOOKS: u32 = 32;
@@ -63,8 +62,8 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
     }
 }
 
-/// The end of a wait whose time is up. Whoever waits for a short time again and again must learn of
-/// failures, too: it asks if nobody has for as long as a long wait goes without.
+/// The end of a wait whose time is up. A loop of short waits must detect failures, too: the wait
+/// asks if no wait has asked for as long as a long wait goes without.
 fn give_up(
     slot: &Slot,
     value: u64,

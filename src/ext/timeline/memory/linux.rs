@@ -81,9 +81,9 @@ const SEAL_SHRINK: c_int = 2;
 const SEAL_GROW: c_int = 4;
 const SEAL_WRITE: c_int = 8;
 const SEAL_FUTURE_WRITE: c_int = 16;
-/// Without these the file may become shorter than what is mapped of it. Then a load of this
-/// process would end it. The last one, so that nobody adds one against writing later, when the
-/// file must be poisoned.
+/// Without these seals the file may become shorter than its mapping, and a load of this process
+/// would then end the process. The last seal prevents a later seal against writing, because the
+/// file must be poisoned at the end.
 const NEEDED: c_int = SEAL_SHRINK | SEAL_GROW | SEAL_SEALS;
 
 /// A file of memory of a fixed size.
@@ -97,8 +97,8 @@ pub(crate) struct File {
 pub(crate) type Identity = (u64, u64);
 
 impl File {
-    /// A new one, of fresh lines, which are mapped for writing. If it is `protected`, nobody
-    /// else can ever do that. Its life is told to whoever has the file.
+    /// Creates a file of fresh lines, which are mapped for writing. If it is `protected`, no other
+    /// process can ever do that. Processes that have the file can check its life.
     pub(crate) fn create(
         lines: usize,
         protected: bool,
@@ -244,12 +244,12 @@ impl Lock {
     }
 }
 
-/// That the maker of a file lives: a lock on the file, of a file description that nobody else
-/// has.
+/// Shows that the maker of a file lives. It is a lock on the file, with a file description of its
+/// own.
 ///
-/// The system releases it when the process ends, however it ends, or replaces itself by
-/// another program. Whoever has the file can ask for the lock, in whichever namespaces and
-/// containers the two are, where a process id would mean nothing.
+/// The system releases the lock when the process ends in any way, or replaces itself by another
+/// program. A process that has the file can check the lock, in all namespaces and containers, where
+/// a process id would be meaningless.
 ///
 /// A forked child would share the description and with it the lock. So a handler closes it
 /// there.

@@ -21,7 +21,7 @@ pub(super) use other::{File, Identity, Life};
 pub(super) use windows::{File, Identity, Life};
 
 /// Fresh lines, all zero, which are never freed. They are shared with forked children: memory that
-/// is copied when somebody writes after a fork would be another than the device's from then on.
+/// is copied on write after a fork would no longer be the memory that the device uses.
 #[cfg(target_os = "linux")]
 pub(super) fn fresh(lines: usize) -> Option<&'static [Line]> {
     const SHARED_AND_ANONYMOUS: i32 = 1 | 0x20;

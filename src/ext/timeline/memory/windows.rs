@@ -1,8 +1,8 @@
 //! Sections of the page file, and processes as lives.
 //!
-//! A section has a size for ever, and its pages stay once they are there. So nobody can cut off
-//! what another process looks at; it is enough to look once. A section of a file on a disk is
-//! refused: a page of it that cannot be read ends the process that looks at it.
+//! The size of a section is fixed, and its pages stay. So no process can cut off memory that
+//! another one reads, and one check is enough. A section of a file on a disk is refused: an
+//! unreadable page would end the process that reads it.
 
 #![allow(unsafe_code)]
 
@@ -191,8 +191,9 @@ impl PartialEq for Identity {
 }
 
 impl File {
-    /// A new one, of fresh lines, which are mapped for writing. If it is `protected`, whoever gets
-    /// the handle can never do that. Its life is told to whoever has the section.
+    /// Creates a section of fresh lines, which are mapped for writing. If it is `protected`, a
+    /// process that gets the handle can never do that. Processes that have the section can check
+    /// its life.
     pub(crate) fn create(
         lines: usize,
         protected: bool,
