@@ -53,8 +53,7 @@ struct Things {
     execs: Vec<GraphExec>,
 }
 
-/// A timeline that is poisoned in the end. A stream may wait ahead for its own timeline, which
-/// nothing else ends: that is the documented deadlock of such waits, and the way out of it.
+/// A timeline that is poisoned in the end.
 struct Ended(Option<Timeline>);
 
 impl std::ops::Deref for Ended {
@@ -327,11 +326,14 @@ fn step(shared: &Shared, bytes: &mut Bytes<'_>) {
             }
         }
         51 => {
-            // Waits for what nobody may ever signal: all of them end with their timelines.
+            // For a value that a stream must signal, such a wait may close a circle through waits
+            // for events, which nothing ends: the documented deadlock. So it is for one that was
+            // submitted. A host's timeline ends all waits for it with its drop.
             let stream = stream!(second);
             if first.is_multiple_of(2) {
                 let timeline = with!(shared.timelines[first]);
-                let _ = timeline.wait_ahead(&stream, timeline.completed() + first as u64);
+                let value = timeline.completed() + first as u64;
+                let _ = timeline.wait_ahead(&stream, value.min(timeline.submitted().unwrap_or(0)));
             } else {
                 let host = with!(shared.hosts[first]);
                 let _ = host.wait_ahead(&stream, host.completed() + first as u64);
