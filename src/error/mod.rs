@@ -94,6 +94,8 @@ pub enum Error {
     ///   event only if the event belongs to the same context; otherwise the driver would crash.
     ///   Ordinary events may belong to any context.
     /// * A stream can use only the [semaphores](crate::external) of its own context.
+    /// * A [`TimelineFile`](crate::ext::TimelineFile) or a
+    ///   [`TimelineMemory`](crate::ext::TimelineMemory) serves only streams of its own context.
     /// * [`copy_attributes_from`](crate::StreamRef::copy_attributes_from) needs two streams of one
     ///   context. [`ForeignStream::new`](crate::ForeignStream::new) needs a stream of the given
     ///   context.
