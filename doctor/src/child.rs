@@ -1,4 +1,4 @@
-//! The driver is asked in a child process, so that one that crashes or never returns is a finding.
+//! The driver is called in a child process, so a driver that crashes or never returns is a finding.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -12,12 +12,12 @@ use serde_json::Value;
 use crate::probe::{How, Lost, Probe};
 use crate::system::System;
 
-/// The argument, not in the help, by which the doctor starts itself to ask the driver.
+/// The argument with which the doctor starts itself to call the driver; the help does not list it.
 pub(crate) const ARGUMENT: &str = "--ask-the-driver";
-/// What a line begins with that has the answers so far, and one that names the next step.
+/// The first words of a line with the results so far, and of a line that names the next step.
 const ANSWERS: &str = "@answers ";
 const STEP: &str = "@step ";
-/// The line after the last answers.
+/// The line after the last results.
 const DONE: &str = "@done";
 
 /// The child's side.
@@ -35,7 +35,7 @@ pub(crate) fn answer(system: &System, contexts: bool) {
     say(&format!("{ANSWERS}{}\n{DONE}", probe.to_json()));
 }
 
-/// Starts `command`, which speaks as [`answer`] does, and kills it after `limit`.
+/// Starts `command`, which prints the lines of [`answer`], and kills it after `limit`.
 pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
     let mut step = String::from("starting a process that asks the driver");
     let mut probe = Probe::empty();

@@ -1,4 +1,4 @@
-//! What the driver answers, asked in one process and shown in another.
+//! The driver's results, collected in one process and shown in another.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const IPC_EVENT_SUPPORTED: CUdevice_attribute =
 /// `CU_COMPUTEMODE_PROHIBITED`.
 pub(crate) const PROHIBITED: i32 = 2;
 
-/// Why a call failed: the driver's code, if it gave one, and the text.
+/// The reason why a call failed: the driver's code, if there is one, and the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) code: Option<u32>,
@@ -190,7 +190,7 @@ pub(crate) enum How {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     pub(crate) library: Library,
-    /// None while nobody asked.
+    /// None until `cuInit` was called.
     pub(crate) init: Option<Result<(), Failure>>,
     pub(crate) devices: Vec<DeviceAnswer>,
     pub(crate) nodes: Vec<Node>,
@@ -221,8 +221,8 @@ impl Probe {
         Self::ask_aloud(system, || driver, contexts, &mut |_, _| {})
     }
 
-    /// Gives `step` each step's name, and the answers so far, before it does the step: so somebody
-    /// else knows where it was lost.
+    /// Before each step it calls `step` with the step's name and the results so far, so another
+    /// process knows where this one was lost.
     pub(crate) fn ask_aloud(
         system: &System,
         load: impl FnOnce() -> Result<Driver, Error>,

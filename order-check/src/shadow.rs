@@ -1,4 +1,4 @@
-//! Who touched which bytes: a map of ranges, split and merged as accesses come.
+//! The accesses to each byte: a map of ranges, split and merged as accesses come.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,7 +29,7 @@ struct Segment {
     end: u64,
     /// Those that no later access has replaced. Two writes are among them only if they race.
     entries: Vec<Entry>,
-    /// Who freed these bytes. Then nothing else is kept.
+    /// The access that freed these bytes. Then nothing else is kept.
     freed: Option<Box<Entry>>,
 }
 

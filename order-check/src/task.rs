@@ -11,9 +11,9 @@ use crate::report::Agent;
 /// The end of some work.
 #[derive(Clone, Debug)]
 pub(crate) enum Point {
-    /// What is before it is known.
+    /// The work before it is known.
     Done(Clock),
-    /// Something holds it back: a value that nobody wrote yet, or a host function that runs.
+    /// Something holds it back: a value that is not written yet, or a host function that runs.
     Pending(Arc<Unfinished>),
 }
 
@@ -51,12 +51,12 @@ impl Point {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Action<'a> {
-    /// It only joins what it waits for.
+    /// It only joins the work that it waits for.
     Nothing,
     Work(Cow<'a, [Access]>),
     WriteValue(Cell, u64),
     WaitValue(Cell, u64, Compare),
-    /// A host function whose end will be told, and what it touches.
+    /// A host function whose end will be reported, with its accesses.
     Function(Cow<'a, [Access]>),
 }
 

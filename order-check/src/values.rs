@@ -15,9 +15,9 @@ struct Write {
     value: Option<u64>,
     slot: Slot,
     time: u64,
-    /// What is before it, itself included.
+    /// The work before it, itself included.
     clock: Clock,
-    /// Later writes that it is before. Whoever is after one of them cannot see it any more.
+    /// Later writes that it is before. Work after one of them cannot see it any more.
     hidden_by: Vec<(Slot, u64)>,
 }
 

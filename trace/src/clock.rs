@@ -1,14 +1,14 @@
 //! Relates the device's time to the host's.
 //!
-//! An anchor is a timing event on a stream of the tracer's own, with the host's time before the
-//! record and after it was seen done. The device stamps it in between, so that its place on the
-//! host's axis is known to half of that interval.
+//! An anchor is a timing event on the tracer's own stream, with the host's time before the record
+//! and after the event was seen done. The device stamps it in between, so its place on the host's
+//! clock is known to half of that interval.
 //!
-//! The driver gives times between events as `f32` milliseconds, whose steps grow with the time: 15
-//! ns at a quarter of a second, 250 us at an hour. So the device's axis is a sum of short links
-//! from anchor to anchor, in `f64`. Each link of less than half a second is known to 15 ns. Where
-//! the device's stamps lie on a grid of 32 ns, as an H200's do, each such link is rounded to the
-//! grid and exact, and so is the sum of days.
+//! The driver returns times between events as `f32` milliseconds, whose steps grow with the time:
+//! 15 ns at a quarter of a second, 250 us at an hour. So the device's clock is a sum of short links
+//! from anchor to anchor, in `f64`. Each link of less than half a second is known to 15 ns. If the
+//! device's stamps are multiples of 32 ns, as an H200's are, each such link is rounded to such a
+//! multiple. It is then exact, and so is a sum over days.
 
 use std::collections::VecDeque;
 

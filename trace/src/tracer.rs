@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The start of a span that is open longer than this is looked at before its end.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Threads spread over these, so that they seldom meet.
+/// Threads spread over these, so they seldom share one.
 const SHARDS: usize = 16;
 
 /// Records spans of GPU work in the streams of one context, and places them on the host's clock.
@@ -90,7 +90,7 @@ pub struct Tracer(Arc<Inner>);
 struct Inner {
     context: Context,
     pool: EventPool,
-    /// The anchors' own. It is non-blocking, so that no default stream waits for it.
+    /// The stream of the anchors. It is non-blocking, so no default stream waits for it.
     stream: Stream,
     host: HostClock,
     origin: Instant,
@@ -98,19 +98,19 @@ struct Inner {
     due: AtomicU64,
     clock: Mutex<Clock>,
     shards: [Mutex<Shard>; SHARDS],
-    /// Whoever has this collects. It is locked before the clock and before a shard.
+    /// The holder of this lock collects. It is locked before the clock and before a shard.
     collected: Mutex<Collected>,
     dropped: AtomicUsize,
     names: Mutex<BTreeMap<StreamId, Vec<(Instant, String)>>>,
 }
 
-/// Where the host's time comes from: tests give their own.
+/// The source of the host's time: tests use their own.
 enum HostClock {
     Monotonic,
     Given(Box<dyn Fn() -> Instant + Send + Sync>),
 }
 
-/// What threads with one remainder have begun and ended.
+/// The spans that the threads with one remainder have begun and ended.
 #[derive(Default)]
 struct Shard {
     /// A span knows its place in here.
@@ -133,7 +133,7 @@ struct Open {
 
 enum Start {
     Recorded(PooledEvent),
-    /// Looked at before the end, so that no anchor is kept for it.
+    /// Placed before the end, so no anchor is kept for it.
     Known(Stamp, Place),
 }
 

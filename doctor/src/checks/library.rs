@@ -150,7 +150,7 @@ fn folder(path: &str) -> &str {
 struct Found {
     path: String,
     real: String,
-    /// Whether the system's search looks in its folder, as far as that can be told.
+    /// Whether the system's search includes its folder, as far as that is known.
     searched: bool,
     /// Why it cannot be the driver.
     fault: Option<String>,

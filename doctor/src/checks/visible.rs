@@ -6,7 +6,7 @@ use crate::system::{Platform, System};
 
 const VARIABLE: &str = "CUDA_VISIBLE_DEVICES";
 
-/// The GPUs that the kernel module lists, whatever this process may see.
+/// The GPUs that the kernel module lists, including those hidden from this process.
 struct Known {
     count: usize,
     /// Empty where they cannot be read.
@@ -44,7 +44,7 @@ fn number(entry: &str) -> Option<usize> {
     entry.get(..end)?.parse().ok()
 }
 
-/// Whether an entry names a GPU that is here; true where nobody can tell.
+/// Whether an entry names a GPU of this machine; true if that is unknown.
 fn names_a_gpu(entry: &str, known: Option<&Known>) -> bool {
     if let Some(number) = number(entry) {
         return known.is_none_or(|known| number < known.count);

@@ -177,8 +177,8 @@ fn has_trace(call: &Call) -> bool {
     call.location.is_none() && call.backtrace.is_some()
 }
 
-/// The place by how the program came there. One whose frames have no names is told from others by
-/// its stream or thread too.
+/// The place given by the backtrace. If its frames have no names, the place also contains the
+/// stream or thread.
 fn traced_place(call: &Call, agent: &Agent) -> Place {
     let (name, place) = place(call, agent);
     let text = match &call.backtrace {

@@ -64,7 +64,7 @@ impl Checker {
         }
     }
 
-    /// Knows a thread that nobody told of.
+    /// Adds a thread whose start was not reported.
     pub(super) fn ensure(&mut self, by: By) {
         let By::Thread(thread) = by else { return };
         let told = self.options.host_order == HostOrder::Told;
@@ -110,7 +110,7 @@ impl Checker {
         }
     }
 
-    /// The slot and the clock of who touches memory on the host.
+    /// The slot and the clock of the thread or host function that accesses memory.
     pub(super) fn actor(&self, by: By) -> (Slot, Clock) {
         let slot = match by {
             By::Function(function) => self
@@ -138,7 +138,7 @@ impl Checker {
         }
     }
 
-    /// Whoever it is on the host is after all that `clock` knows.
+    /// Puts the thread or host function after everything in `clock`.
     pub(super) fn learn(&mut self, by: By, clock: &Clock) {
         let mine = match by {
             By::Function(function) => {

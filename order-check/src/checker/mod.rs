@@ -1,4 +1,4 @@
-//! The checker: who is after what, and the operations that make it so.
+//! The checker: the order of all agents, and the operations that create it.
 
 mod accesses;
 mod events;
@@ -56,15 +56,15 @@ type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 #[derive(Clone, Debug, Default)]
 pub struct Mark(Vec<Point>);
 
-/// The calls of an agent that are kept to say what another one is after.
+/// The number of an agent's calls that are kept for reports about their order.
 const RECENT: usize = 16;
 /// Failed queries of a thread that are kept.
 const QUERIES: usize = 8;
-/// Pairs of places that findings name; a program that is wrong at more of them is told so.
+/// The maximum of distinct pairs of places with findings.
 const PLACES: usize = 1 << 16;
-/// How many races of two functions in two streams or threads are told apart by their backtraces.
+/// The maximum of races of two functions in two streams or threads that backtraces distinguish.
 const TRACES: u32 = 64;
-/// Tasks that may be held back; beyond that the oldest go on as if by an order from outside.
+/// The maximum of tasks that are held back. Beyond it the oldest go on, as if ordered from outside.
 const TASKS: usize = 1 << 16;
 
 #[derive(Debug, Default)]
@@ -136,8 +136,7 @@ struct Context {
     entry: Vec<Point>,
 }
 
-/// Where a report was made: a line of source, or else how the program came to the call, or else a
-/// function and an agent.
+/// The place of a report: a source line, otherwise a backtrace, otherwise a function and an agent.
 type Place = (Cow<'static, str>, Result<Location, String>);
 
 /// Finds unordered accesses in a sequence of operations. See the [crate].

@@ -193,7 +193,7 @@ impl Checker {
         let _ = task.point.clock.set(task.base);
     }
 
-    /// A wait for a value is over. If a task is left of it, nobody knows who ended it.
+    /// A wait for a value is over. If its task still exists, an unreported writer ended it.
     pub(super) fn end_wait(&mut self, by: By, wait: u64, cell: Cell) {
         let is_it = |task: &Task| {
             task.job.call.number == wait
@@ -215,7 +215,7 @@ impl Checker {
         self.force(id);
     }
 
-    /// A task is over, whatever it is that holds it back here.
+    /// Ends a task, even if something still holds it back here.
     pub(super) fn force(&mut self, id: u64) {
         while self.tasks.contains_key(&id) {
             if !self.force_one(id) {

@@ -119,7 +119,7 @@ impl SoftDriver {
 ///
 /// # Safety
 ///
-/// `command` is a C string, and `answer` NULL or a place for `room` bytes.
+/// `command` must be a C string, and `answer` NULL or a place for `room` bytes.
 #[doc(hidden)]
 pub unsafe fn control_shared_library(
     command: *const c_char,

@@ -1,4 +1,4 @@
-//! What a program sees of a software driver, in Rust and as a C library.
+//! The software driver's interface for programs, in Rust and as a C library.
 
 pub(crate) mod builder;
 pub(crate) mod busy;

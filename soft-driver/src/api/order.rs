@@ -1,4 +1,4 @@
-//! What a program tells of its own accesses, and what the order checker found.
+//! The program's reports of its own accesses, and the findings of the order checker.
 
 use core::panic::Location;
 

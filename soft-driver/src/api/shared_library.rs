@@ -42,8 +42,8 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
     })
 }
 
-/// What the shared library's machine does at the end of the process: every later call answers that
-/// the driver is gone.
+/// Ends the shared library's driver at the end of the process: every later call returns that the
+/// driver is gone.
 #[doc(hidden)]
 pub fn end_shared_library() {
     if let Some(driver) = SHARED.get() {
@@ -53,8 +53,8 @@ pub fn end_shared_library() {
     }
 }
 
-/// The exported names that a driver as `CUDA_SOFT_DRIVER` describes it does not have: those of
-/// later versions, and those that were configured away.
+/// The exported names that the driver of `CUDA_SOFT_DRIVER` lacks: those of later versions, and
+/// those removed by its settings.
 #[doc(hidden)]
 pub fn shared_library_lacks() -> Vec<&'static str> {
     let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();

@@ -57,7 +57,7 @@ pub struct Fault {
     seen: u64,
     struck: u64,
     random: u64,
-    /// What is wrong with it, if anything is: whoever takes it says so.
+    /// The first error in its settings; `checked` returns it.
     wrong: Option<String>,
 }
 
@@ -233,7 +233,8 @@ impl Fault {
         self
     }
 
-    /// What it answers when it strikes, if not what the work does.
+    /// The code that it returns when it strikes, or none if the call does its work and returns its
+    /// result.
     fn code(&self) -> Option<CUresult> {
         let holds = self.block && !self.after;
         let unless_told = (!holds && !self.kill).then_some(CUresult::CUDA_ERROR_UNKNOWN);
@@ -339,14 +340,14 @@ impl Fault {
     }
 }
 
-/// Whether a context can have failed with this code: with success its calls would do nothing and
-/// say nothing, and with "not ready" whoever waits for it would wait for ever.
+/// Whether a context can fail with this code. With success its calls would do nothing and report
+/// nothing; with "not ready" waits would never end.
 pub(crate) fn can_fail_contexts(code: CUresult) -> bool {
     code != SUCCESS && code != NOT_READY
 }
 
-/// Whether a name matches a pattern with `*`. Between the first part and the last one each is taken
-/// where it comes first, so that no pattern takes long.
+/// Whether a name matches a pattern with `*`. Each part between the first and the last is matched
+/// at its first occurrence, so no pattern takes long.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));

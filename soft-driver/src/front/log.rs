@@ -53,7 +53,7 @@ impl fmt::Display for CallRecord {
     }
 }
 
-/// What is kept of a call until somebody asks.
+/// The stored part of a call, until the log is read.
 struct Entry {
     number: u64,
     name: &'static str,
