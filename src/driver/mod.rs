@@ -149,8 +149,8 @@ impl Driver {
     /// use cuda_soft_driver::SoftDriver;
     ///
     /// let soft = SoftDriver::new();
-    /// // SAFETY: the software driver's functions have the driver's ABI, keep its contracts, and are
-    /// // part of this program.
+    /// // SAFETY: the software driver's functions have the driver's ABI, keep its contracts, and
+    /// // are part of this program.
     /// let driver =
     ///     unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()) }?;
     /// assert!(Device::count(driver)? > 0);

@@ -37,8 +37,8 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
              cuda-events-doctor for details"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_NOT_INITIALIZED) => {
-            "CUDA does not survive a fork; perhaps other code of this program used CUDA before this \
-             process was forked"
+            "CUDA does not survive a fork; perhaps other code of this program used CUDA before \
+             this process was forked"
         }
         (Function::cuInit, CUresult::CUDA_ERROR_INVALID_DEVICE) => {
             "a device that this process was given cannot be used; look at nvidia-smi -L and at \
@@ -116,8 +116,8 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             | Function::cuStreamWaitEvent,
             CUresult::CUDA_ERROR_INVALID_VALUE,
         ) => {
-            "the event was last recorded in a capture, and that capture has ended; record it again, \
-             or capture the record with record_external"
+            "the event was last recorded in a capture, and that capture has ended; record it \
+             again, or capture the record with record_external"
         }
         (_, CUresult::CUDA_ERROR_INVALID_CONTEXT) => "no context is current on this thread",
         (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => "the context was destroyed",

@@ -41,8 +41,8 @@ impl fmt::Display for Error {
             ),
             Self::DriverMismatch { function } => write!(
                 f,
-                "{function} was not called: its objects belong to two different driver libraries of \
-                 this process; use objects of the same library"
+                "{function} was not called: its objects belong to two different driver libraries \
+                 of this process; use objects of the same library"
             ),
             Self::ClosureInCapture { function } => write!(
                 f,
@@ -166,8 +166,8 @@ impl fmt::Display for Error {
                  synchronize with the later event first"
             ),
             Self::EndBeforeStart => f.write_str(
-                "the end was recorded before the start; exchange the two events, or use elapsed_ms, \
-                 which returns negative times too",
+                "the end was recorded before the start; exchange the two events, or use \
+                 elapsed_ms, which returns negative times too",
             ),
             Self::GraphMismatch { function } => {
                 write!(f, "{function} was not called: the node belongs to another graph")
@@ -243,8 +243,8 @@ impl fmt::Display for Error {
                  stop_observing, or combine two into one",
             ),
             Self::InterprocessPool => f.write_str(
-                "a pool cannot hold interprocess events: an event that was returned to the pool may \
-                 still be open in another process",
+                "a pool cannot hold interprocess events: an event that was returned to the pool \
+                 may still be open in another process",
             ),
             Self::PriorityOutOfRange { priority, least, greatest } => write!(
                 f,
@@ -416,8 +416,8 @@ impl fmt::Display for SharedTimelineError {
             ),
             Self::FileSize { found, expected } => write!(
                 f,
-                "the file of memory has {found} bytes, and a file of timelines has {expected}; send \
-                 the file of a TimelineFile, and use the same release in both processes"
+                "the file of memory has {found} bytes, and a file of timelines has {expected}; \
+                 send the file of a TimelineFile, and use the same release in both processes"
             ),
             Self::FileMagic => f.write_str(
                 "the file of memory contains no timelines; send the file of a TimelineFile",

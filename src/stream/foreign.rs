@@ -37,7 +37,8 @@ impl StreamRef {
     /// # let owned = Stream::new(&context, StreamOptions::new())?;
     /// # let raw = owned.as_raw();
     /// // `raw` is the handle of another library's stream.
-    /// // SAFETY: the stream and its context live until the end of the example, and it is not captured.
+    /// // SAFETY: the stream and its context live until the end of the example, and the stream is
+    /// // not captured.
     /// let stream = unsafe { StreamRef::from_foreign(driver, raw) }?;
     /// let event = stream.record_event(EventFlags::empty())?;
     /// event.synchronize()?;

@@ -152,8 +152,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 0,
                 other_device: 0,
             },
-            "cuStreamWaitEvent was not called: the interprocess event belongs to another context of \
-             device 0, and the driver would crash; wait in a stream of the event's context, and \
+            "cuStreamWaitEvent was not called: the interprocess event belongs to another context \
+             of device 0, and the driver would crash; wait in a stream of the event's context, and \
              make the other stream wait for that stream with wait_stream",
         ),
         (
@@ -210,8 +210,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 1,
                 other_device: 1,
             },
-            "the stream belongs to another context of device 1 than the one given; get the stream's \
-             own context with Context::from_raw_with_owner",
+            "the stream belongs to another context of device 1 than the one given; get the \
+             stream's own context with Context::from_raw_with_owner",
         ),
         (
             Error::ContextMismatch {
@@ -280,9 +280,9 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::ContextDropped,
-            "the point is not reached, and the last share of its timeline's context was dropped, so \
-             nothing can show whether it ever will be; keep the timeline or the context until its \
-             points are reached",
+            "the point is not reached, and the last share of its timeline's context was dropped, \
+             so nothing can show whether it ever will be; keep the timeline or the context until \
+             its points are reached",
         ),
         (
             Error::ExporterGone,
@@ -428,9 +428,9 @@ fn texts() -> Vec<(Error, &'static str)> {
                 code: Some(CUresult::CUDA_ERROR_UNKNOWN),
             },
             "cuImportExternalSemaphore failed with CUDA_ERROR_UNKNOWN (999): the driver cannot \
-             import this handle as a semaphore of that kind; export an opaque file descriptor or NT \
-             handle with NVIDIA's driver, a new one for each import, and import timeline semaphores \
-             as timeline and binary ones as binary",
+             import this handle as a semaphore of that kind; export an opaque file descriptor or \
+             NT handle with NVIDIA's driver, a new one for each import, and import timeline \
+             semaphores as timeline and binary ones as binary",
         ),
         (
             Error::TooManyObservers,
@@ -467,8 +467,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             DescriptorError::Magic.into(),
-            "IPC event descriptor refused: it begins neither like the text nor like the bytes of an \
-             IpcEventDescriptor; for the driver's own 64 bytes use IpcEventDescriptor::from_raw",
+            "IPC event descriptor refused: it begins neither like the text nor like the bytes of \
+             an IpcEventDescriptor; for the driver's own 64 bytes use IpcEventDescriptor::from_raw",
         ),
         (
             DescriptorError::Version { found: 2, expected: 1 }.into(),
@@ -477,8 +477,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             DescriptorError::Text.into(),
-            "IPC event descriptor refused: its text has characters that are not hexadecimal digits, \
-             or an odd number of them",
+            "IPC event descriptor refused: its text has characters that are not hexadecimal \
+             digits, or an odd number of them",
         ),
         (
             DescriptorError::Checksum.into(),
@@ -516,16 +516,16 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
     let ipc_memory =
         "the device's memory, or the context's interprocess events (a few thousand), are used up";
     let no_ipc = "this device or platform has no interprocess events (WSL, for one, has none)";
-    let captured = "the event was last recorded in a capture, and that capture has ended; record it \
-                    again, or capture the record with record_external";
+    let captured = "the event was last recorded in a capture, and that capture has ended; record \
+                    it again, or capture the record with record_external";
     let not_capturing = "the stream is not capturing";
     let legacy = "the legacy default stream cannot be captured";
     let captures_already = "the stream is already capturing, or another stream is capturing into \
                             this graph";
     let in_context = "a stream of the context is capturing; this call invalidated the capture";
     let retain = Function::cuDevicePrimaryCtxRetain;
-    let system = "the operating system refused a request of the driver; check this process's limits \
-                  (ulimit -v, ulimit -n) and those of its container or sandbox";
+    let system = "the operating system refused a request of the driver; check this process's \
+                  limits (ulimit -v, ulimit -n) and those of its container or sandbox";
     let no_cuda = "this device or platform is not set up for CUDA; a virtual GPU needs a type, a \
                    licence and settings with CUDA";
     vec![
@@ -556,8 +556,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             Function::cuInit,
             3,
-            "CUDA does not survive a fork; perhaps other code of this program used CUDA before this \
-             process was forked",
+            "CUDA does not survive a fork; perhaps other code of this program used CUDA before \
+             this process was forked",
         ),
         (Function::cuInit, 36, "update the NVIDIA display driver"),
         (
@@ -656,8 +656,12 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
             902,
             "the event was recorded in another capture, and two captures cannot be joined",
         ),
-        (Function::cuStreamEndCapture, 903, "the capture began in another stream; end it in that \
-                                             stream"),
+        (
+            Function::cuStreamEndCapture,
+            903,
+            "the capture began in another stream; end it in that \
+                                             stream",
+        ),
         (
             Function::cuStreamEndCapture,
             904,
