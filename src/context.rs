@@ -49,7 +49,7 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 /// same.) That drop calls `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The driver then
 /// destroys a green context; it destroys a primary context if no other code in the process retains
 /// it. Before it destroys a primary context, it waits until all work in the context's streams is
-/// done. **It blocks for ever if that work never ends**, for example if
+/// done. **It blocks forever if that work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that is never written,
@@ -201,14 +201,14 @@ impl Context {
     /// makes no driver call and never blocks.
     ///
     /// Use it if work in the context can never end and [dropping the last
-    /// share](Self#dropping-the-last-share) would block for ever. [`leak`](Self::leak) is for a
+    /// share](Self#dropping-the-last-share) would block forever. [`leak`](Self::leak) is for a
     /// context that the program continues to use; `abandon` is for one that cannot be released.
     ///
     /// Clones, events and streams of the context stay valid. Closing or dropping them does not
     /// block, now or later. Contexts from other calls of [`primary`](Self::primary) do not block
     /// either: the driver counts retains, and this one is never released. The context's memory on
     /// the device stays in use until the process ends. The process can still exit while a stream
-    /// waits for ever: the exit does not wait for the stream.
+    /// waits forever: the exit does not wait for the stream.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
     /// to its owner. The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is never
@@ -227,7 +227,7 @@ impl Context {
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// // ... the stream is given work ...
     /// if stream.synchronize_timeout(Duration::from_secs(10))?.is_pending() {
-    ///     // It may wait for ever, and the last drop with it.
+    ///     // It may wait forever, and the last drop with it.
     ///     context.abandon();
     /// }
     /// # Ok::<(), cuda_events::Error>(())
@@ -273,7 +273,7 @@ impl Context {
     /// last clone and the last object made in the context are dropped.
     ///
     /// The owner is dropped after everything else, on the thread that drops the last of these. A
-    /// [leaked](Self::leak) context keeps its owner for ever, and a forked child does not drop it.
+    /// [leaked](Self::leak) context keeps its owner forever, and a forked child does not drop it.
     ///
     /// Driver calls as [`from_raw`](Self::from_raw).
     ///

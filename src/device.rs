@@ -133,7 +133,7 @@ impl Device {
         Ok(String::from_utf8_lossy(name).into_owned())
     }
 
-    /// Returns the device's UUID: the same 16 bytes in every process, whatever the ordinal. A MIG
+    /// Returns the device's UUID: the same 16 bytes in every process, at any ordinal. A MIG
     /// instance has its own.
     ///
     /// One driver call: `cuDeviceGetUuid_v2` (CUDA 11.4), on older drivers `cuDeviceGetUuid`.

@@ -1,4 +1,4 @@
-//! Counted shares of a value, which can be made to live for ever.
+//! Counted shares of a value, which can be made to live forever.
 
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
@@ -16,7 +16,7 @@ use crate::sync::{AtomicBool, Ordering};
 ///    before; then these steps are about the share of that one. The thread that has this share sets
 ///    the flag. The thread that drops the share is the same, or got it through a synchronizing
 ///    operation. So the store happens before the load in `drop`, which sees the flag and gives
-///    nothing back: the count stays at least one for ever.
+///    nothing back: the count stays at least one forever.
 /// 2. A clone that was made after a load of `false` is counted. Its drop gives one back, or none if
 ///    it sees the flag: the count is right, or too high.
 /// 3. A clone that was made after a load of `true` is not counted. The thread that drops it got it
@@ -72,7 +72,7 @@ impl<T> Clone for Share<T> {
     #[inline]
     fn clone(&self) -> Self {
         if self.0.leaked.load(Ordering::Relaxed) {
-            // SAFETY: the count keeps the leaked share for ever, so a copy is valid without being
+            // SAFETY: the count keeps the leaked share forever, so a copy is valid without being
             // counted. When the copy is dropped it sees the flag, as this function does, and gives
             // none back.
             return Self(unsafe { core::ptr::read(&self.0) });

@@ -171,7 +171,7 @@ fn threads_tokens_and_values_are_forgotten() {
     assert!(most.0 <= 4 && most.1 <= 4096 && most.2 <= 8, "{most:?}");
 }
 
-/// Nobody ever writes the value: what it holds back does not pile up for ever.
+/// Nobody ever writes the value: what it holds back does not pile up forever.
 #[test]
 fn work_behind_a_value_that_never_comes_is_bounded() {
     let mut all = Watched::new(HostOrder::Submission);

@@ -27,7 +27,7 @@ use crate::sys::Version;
 /// A loaded CUDA driver.
 ///
 /// It is a reference to a table of entry points. The table is never freed and its library never
-/// unloaded, so a `Driver` can be copied, sent to other threads and kept for ever. Loading does not
+/// unloaded, so a `Driver` can be copied, sent to other threads and kept forever. Loading does not
 /// initialise the driver: a process may load, fork, and use the devices in the child.
 ///
 /// ```

@@ -128,7 +128,7 @@ impl Driver {
     /// drops one: such a drop waits for a query, and the observer may be running inside that very
     /// query.
     ///
-    /// A process has sixteen places for observers. Each place serves one driver for ever, because
+    /// A process has sixteen places for observers. Each place serves one driver forever, because
     /// objects may still use its functions. So a process can have sixteen observers at a time, and
     /// can observe sixteen drivers in all. Two loads of one library with different default streams
     /// are two drivers. `observe` makes no driver call.

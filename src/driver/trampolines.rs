@@ -16,7 +16,7 @@ use crate::sys::*;
 pub(crate) const SLOTS: usize = 16;
 const _: () = assert!(SLOTS == 16, "each slot has an arm in `observable`");
 
-/// The table and the observer of the trampolines of one slot. A slot has one table for ever:
+/// The table and the observer of the trampolines of one slot. A slot has one table forever:
 /// objects may still hold the addresses of its trampolines, and their calls must reach the driver
 /// that they came from.
 pub(crate) struct Target {

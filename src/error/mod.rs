@@ -95,7 +95,8 @@ pub enum Error {
     ///   Ordinary events may belong to any context.
     /// * A stream can use only the [semaphores](crate::external) of its own context.
     /// * A [`TimelineFile`](crate::ext::TimelineFile) or a
-    ///   [`TimelineMemory`](crate::ext::TimelineMemory) serves only streams of its own context.
+    ///   [`TimelineMemory`](crate::ext::TimelineMemory) serves only streams of the context that it
+    ///   was made in.
     /// * [`copy_attributes_from`](crate::StreamRef::copy_attributes_from) needs two streams of one
     ///   context. [`ForeignStream::new`](crate::ForeignStream::new) needs a stream of the given
     ///   context.

@@ -108,7 +108,7 @@ impl Graph {
         entry: Entry<F>,
         instantiate: impl FnOnce(F, *mut CUgraphExec) -> CUresult,
     ) -> Result<GraphExec> {
-        // Before the lock of the kept events, which in a forked child may stay locked for ever.
+        // Before the lock of the kept events, which in a forked child may stay locked forever.
         self.driver().check_fork(entry.function)?;
         let kept = self.kept.all();
         for event in kept.iter() {

@@ -29,7 +29,7 @@ pub use node::GraphNode;
 ///
 /// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
 /// program may drop its own references at any time. This is why such events are given as
-/// `Arc<Event>`. If a call fails, the driver may have done its work all the same, so the event of
+/// `Arc<Event>`. If a call fails, the driver may still have done its work, so the event of
 /// that call is kept too, as long as the graph.
 ///
 /// The driver does not allow two threads to use one graph: it may be sent to another thread, but

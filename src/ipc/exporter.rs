@@ -25,9 +25,9 @@ pub enum ExporterState {
     Unknown,
 }
 
-/// The process that exported an event, for an importer that must not wait for ever.
+/// The process that exported an event, for an importer that must not wait forever.
 ///
-/// If a process ends before its record completes, the record stays pending for ever. A stream that
+/// If a process ends before its record completes, the record stays pending forever. A stream that
 /// waits for it never continues, and the [last drop](crate::Context#dropping-the-last-share) of the
 /// context blocks. So wait on the host first, with [`wait_for`](Self::wait_for), and make a stream
 /// wait only for a record that the host has seen done:
@@ -122,7 +122,7 @@ impl ExporterProcess {
     /// Finds the process that exported the descriptor's event.
     ///
     /// Call it as soon as you have the descriptor, before you open it. It makes no driver call. The
-    /// state is [`Unknown`](ExporterState::Unknown) for ever if
+    /// state is [`Unknown`](ExporterState::Unknown) forever if
     ///
     /// * this process sees no process with the exporter's id now,
     /// * the descriptor does not contain the exporter ([`IpcEventDescriptor::from_raw`]) or comes

@@ -359,12 +359,12 @@ impl Event {
     /// returns two events. Dropping the result destroys this process's handle, not the exporter's
     /// event. [`IpcEventDescriptor`] has an example.
     ///
-    /// If a process is killed before its record completes, the record stays pending for ever. So
+    /// If a process is killed before its record completes, the record stays pending forever. So
     /// wait on the host first, with
     /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for), and make a stream wait
     /// only for a record that the host has seen done. A stream that waits for such a pending record
     /// never continues, and the [last drop](Context#dropping-the-last-share) of the context blocks
-    /// for ever unless the context is [abandoned](Context::abandon).
+    /// forever unless the context is [abandoned](Context::abandon).
     ///
     /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context
     /// `cuDeviceGetUuid`.

@@ -61,7 +61,7 @@ fn run(number: usize, status: CUresult) {
 ///
 /// It counts the closures of [`StreamRef::launch_host_function`] and [`StreamRef::add_callback`]
 /// that have not begun to run. The driver skips the host functions of a context that has failed.
-/// Such closures, and the values they own, are kept for ever, because the driver may still call
+/// Such closures, and the values they own, are kept forever, because the driver may still call
 /// them; they are counted too. It makes no driver call.
 ///
 /// ```
@@ -78,7 +78,7 @@ fn run(number: usize, status: CUresult) {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub fn pending_host_functions() -> usize {
-    // In a forked child, the lock may stay locked for ever: a thread of the parent may have held
+    // In a forked child, the lock may stay locked forever: a thread of the parent may have held
     // it.
     if fork::forked() { 0 } else { waiting().closures.len() }
 }

@@ -139,7 +139,7 @@ macro_rules! symbols {
             $(#[doc = concat!("`", stringify!($function), "`")] $function,)*
         }
 
-        /// All entry points that this crate knows, in the order of [`Function`].
+        /// All entry points of this crate's table, in the order of [`Function`].
         pub const ENTRY_POINTS: &[EntryPoint] = &[$(Function::$function.entry_point(),)*];
 
         impl Function {

@@ -41,7 +41,7 @@ pub fn per_thread() -> CUstream {
     without_provenance_mut(2)
 }
 
-/// A call in a thread of its own, which may take long, or for ever.
+/// A call in a thread of its own, which may take long, or forever.
 pub struct Begun<T>(Receiver<T>);
 
 pub fn begin<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> Begun<T> {

@@ -26,7 +26,7 @@ pub fn timeline(gpu: &Gpu) -> Timeline {
     Timeline::new(gpu.stream()).expect("a timeline")
 }
 
-/// Waits, but not for ever: a stream that waits for ever would hold up all that comes after, so
+/// Waits, but not forever: a stream that waits forever would hold up all that comes after, so
 /// that the process ends.
 #[track_caller]
 pub fn comes(what: &str, done: Result<Progress>) {

@@ -1,7 +1,7 @@
 //! A limit for each test: one that hangs is named, and ends its process.
 //!
 //! The harness has no limit. It tells of a test that takes long, but only where it runs several at
-//! a time, and then waits for ever. Here a thread looks once a second at the tests that have shown
+//! a time, and then waits forever. Here a thread looks once a second at the tests that have shown
 //! themselves: by taking a driver, a child, or a child's answer. What counts is the time since a
 //! test did that last.
 

@@ -282,7 +282,7 @@ rules! {
             must("cuStreamAddCallback", rig.cuStreamAddCallback(stream, Some(called), sender, 0));
         });
         // The callback drops its sender; a callback that is never called keeps the rule from going
-        // on for ever.
+        // on forever.
         let status = statuses.recv().expect("the callback is called");
         saw.text(format_args!("the callback got {}", said(status)));
         saw.holds("the host function was not called", calls.try_recv().is_err());

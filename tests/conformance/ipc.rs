@@ -605,7 +605,7 @@ rules! {
         peer.end();
     }
 
-    /// What a killed exporter had recorded stays pending for ever, and its descriptor can still be
+    /// What a killed exporter had recorded stays pending forever, and its descriptor can still be
     /// opened.
     fn a_killed_exporter(rig, saw) =
         "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); \
@@ -762,7 +762,7 @@ rules! {
     }
 
     /// A record by an importer does not replace the unfinished record of a killed exporter: its
-    /// stream waits for that, for ever.
+    /// stream waits for that, forever.
     fn recording_after_a_killed_exporter(rig, saw) =
         "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600)"
     {

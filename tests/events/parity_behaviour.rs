@@ -249,7 +249,7 @@ fn a_wait_of_a_stream_returns_at_once() {
     for flags in [EventFlags::empty(), EventFlags::BLOCKING_SYNC] {
         let latch = Latch::hold(&held);
         let event = held.record_event(flags).expect("an event");
-        // On this side of the latch: if the call waited, it would wait for ever.
+        // On this side of the latch: if the call waited, it would wait forever.
         waiting.wait_event(&event).expect("a wait");
         assert_eq!(waiting.query(), Ok(Progress::Pending));
         latch.release();

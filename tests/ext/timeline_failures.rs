@@ -15,7 +15,7 @@ use cuda_events::ext::{HostTimeline, Point, Timeline};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions};
 
-/// Whoever waits for a context that fails gets its error, and does not wait for ever.
+/// Whoever waits for a context that fails gets its error, and does not wait forever.
 #[test]
 fn a_wait_for_a_failed_context_is_its_error() {
     let Some(gpu) = gpu() else { return };

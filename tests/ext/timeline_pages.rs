@@ -57,7 +57,7 @@ fn lines_are_used_again_and_registered_once() {
         points
     });
     assert!(registers(&made) <= 2, "{}", registers(&made));
-    assert!(points.iter().all(Point::is_done), "for ever");
+    assert!(points.iter().all(Point::is_done), "forever");
     let (all, made) = calls(|| {
         (0..640).map(|_| HostTimeline::new(&context).expect("a timeline")).collect::<Vec<_>>()
     });
@@ -69,7 +69,7 @@ fn lines_are_used_again_and_registered_once() {
     });
     assert_eq!(registers(&made), 0);
     drop(all);
-    assert!(points.iter().all(Point::is_done), "for ever");
+    assert!(points.iter().all(Point::is_done), "forever");
 }
 
 /// However many timelines a process has had, and however they ended, the next one costs what the

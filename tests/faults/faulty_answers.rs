@@ -184,7 +184,7 @@ fn errors_after_the_work_leave_nothing_gone() {
     let first = std::env::var("CUDA_EVENTS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = first.map_or(0..SEEDS, |seed| seed..seed + 1);
     // One for all: a capture that was begun by a call that failed has nobody to end it, and so its
-    // events stay for ever, as they should, and the context with them.
+    // events stay forever, as they should, and the context with them.
     let soft = SoftDriver::builder().report_leaks(false).build();
     let (mut failed, mut calls) = (0, 0);
     for seed in seeds {

@@ -240,7 +240,7 @@ pub fn attempt(
     let failed =
         |what: &str| log.iter().any(|record| record.injected && record.function.contains(what));
     if failed("BeginCaptureToGraph") && failed("GetCaptureInfo") {
-        // Nobody can tell whether the graph is captured into, so that it is left alone for ever,
+        // Nobody can tell whether the graph is captured into, so that it is left alone forever,
         // with all that it keeps.
         surroundings.stack();
         // SAFETY: as above.

@@ -677,7 +677,7 @@ fn captures_with_one_number_keep_their_own_events() {
     assert_eq!(held(), [false, false]);
 }
 
-/// In a capture of other code an event is kept for ever, but not one that never got there.
+/// In a capture of other code an event is kept forever, but not one that never got there.
 #[test]
 fn an_event_that_the_driver_was_never_given_is_not_kept() {
     let soft = SoftDriver::builder().version(11, 0).build();

@@ -25,7 +25,7 @@ fn import(context: &Context, line: &str) -> (Event, ExporterProcess) {
     )
 }
 
-/// Longer than anything here takes: for what would go on for ever if it went wrong.
+/// Longer than anything here takes: for what would go on forever if it went wrong.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Waits until something is so.

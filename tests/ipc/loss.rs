@@ -126,7 +126,7 @@ fn importer_of_events(driver: Driver) -> Result<()> {
     event.synchronize()?;
     stream.synchronize()?;
     if Door::chosen() != Door::Native {
-        // A record that a killed importer leaves unfinished is the event's for ever. Here it is
+        // A record that a killed importer leaves unfinished is the event's forever. Here it is
         // finished by the call that makes it.
         event.record(&stream)?;
         event.synchronize()?;

@@ -112,7 +112,7 @@ fn sample(condition: WaitCondition) -> (u64, u64, u64) {
     }
 }
 
-/// Waits, but not for ever. Where a wait for a value has gone wrong everything else would wait for
+/// Waits, but not forever. Where a wait for a value has gone wrong everything else would wait for
 /// ever too: dropping the stream's context, the next test. So the process ends.
 #[track_caller]
 fn is_done(stream: &StreamRef) {

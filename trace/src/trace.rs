@@ -89,8 +89,8 @@ pub struct Trace {
     pub host_spans: Vec<HostSpan>,
     /// Driver calls. Waits of streams for events become arrows.
     pub calls: Vec<DriverCall>,
-    /// The names of each stream, with the times at which they were given. The driver uses the handle
-    /// of a destroyed stream again, so one `StreamId` can have several.
+    /// The names of each stream, with the times at which they were given. The driver uses the
+    /// handle of a destroyed stream again, so one `StreamId` can have several.
     pub stream_names: BTreeMap<StreamId, Vec<(Instant, String)>>,
     /// The number of ended spans whose work was not done within the timeout.
     pub unfinished: usize,

@@ -630,7 +630,7 @@ impl Inner {
         ThreadCaptureMode::exchange(self.context.driver(), CaptureMode::Relaxed)
     }
 
-    /// None if the lock is held for ever, as it may be in a forked child.
+    /// None if the lock is held forever, as it may be in a forked child.
     fn shard(&self, shard: usize) -> Option<MutexGuard<'_, Shard>> {
         let shard = self.shards.get(shard)?;
         for _ in 0..1 << 20 {

@@ -205,8 +205,8 @@ fn what_does_not_nest_takes_another_row() {
     assert_eq!([row("one"), row("two"), row("three")], ["row", "row (2)", "row"]);
 }
 
-/// The driver gives the handle of a destroyed stream to a later one, which has another name. Here it
-/// is one stream with two names.
+/// The driver gives the handle of a destroyed stream to a later one, which has another name. Here
+/// it is one stream with two names.
 #[test]
 fn a_handle_with_two_names_has_two_rows() {
     let soft = SoftDriver::new();

@@ -11,7 +11,7 @@ use crate::model::ipc;
 use crate::model::machine::State;
 use crate::model::visible;
 
-/// What `cuDeviceGetName` says.
+/// The name of every device, from `cuDeviceGetName`.
 pub const DEVICE_NAME: &str = "CUDA software driver (no GPU)";
 
 /// The ordinal, if there is such a device.

@@ -254,7 +254,8 @@ impl Fault {
     /// Makes a context fail with the code permanently: all later calls in it return the code.
     ///
     /// It is the context of the event or stream that the call names, or the context that it names,
-    /// or otherwise the calling thread's current context. If there is none of these, none fails.
+    /// or otherwise the calling thread's current context. Without any of them, no context
+    /// fails.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self

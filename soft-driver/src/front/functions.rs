@@ -60,7 +60,7 @@ macro_rules! function {
     ($name:ident, $per_thread:literal, $body:ident, ($($argument:ident: $ty:ty),*)) => {
         /// # Safety
         ///
-        /// The arguments are what the C declaration of this function says.
+        /// The arguments must be valid for the C declaration of this function.
         pub unsafe extern "C" fn $name<const SLOT: usize>($($argument: $ty),*) -> CUresult {
             // SAFETY: the same arguments, for which the caller answers.
             unsafe { bodies::$name(SLOT, $($argument),*) }

@@ -6,7 +6,7 @@
 /// How many attributes the list has: those of CUDA 13.0.
 pub const COUNT: usize = 147;
 
-/// What an NVIDIA H200 answers, by number: attribute 1 is the first.
+/// The attributes of an NVIDIA H200, by number: attribute 1 is the first.
 pub static H200: [i32; COUNT] = parse(include_str!("h200-attributes.txt").as_bytes());
 
 /// The last attribute that a driver of this version knows, as its header says. Versions between

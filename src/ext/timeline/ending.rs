@@ -13,7 +13,7 @@ use crate::ext::poller::give_back;
 /// call. If the last signal was refused, this process cannot know when it has happened.
 pub(super) fn end(slot: &'static Slot) {
     if slot.close() && !slot.release_waits() && !poller::follow(Arc::new(Ending(slot)), true) {
-        // The system has no thread for it, and nobody must wait for ever.
+        // The system has no thread for it, and nobody must wait forever.
         slot.line.poison(None);
     }
 }

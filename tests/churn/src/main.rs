@@ -90,7 +90,7 @@ pub struct Totals {
     pub refused: AtomicU64,
     /// Files of timelines that this process has made or imported. Each keeps a page, and a mapping
     /// of which the system gives a process some ten thousands, until the process ends: points of it
-    /// may be looked at for ever. What they take is taken off the resident memory.
+    /// may be looked at forever. What they take is taken off the resident memory.
     pub kept: AtomicU64,
 }
 

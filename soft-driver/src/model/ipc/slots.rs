@@ -18,7 +18,7 @@ struct Layout {
     magic: AtomicU32,
     /// Rings, by growing, when something is done that somebody may wait for.
     bell: AtomicU32,
-    /// How many threads listen. One that was killed is counted for ever: then the bell rings in
+    /// How many threads listen. One that was killed is counted forever: then the bell rings in
     /// vain.
     listeners: AtomicU32,
     _padding: AtomicU32,

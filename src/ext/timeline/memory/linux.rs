@@ -55,7 +55,7 @@ pub(super) fn map(
     let memory = map_raw(lines, writable, flags, file)?;
     // SAFETY: so many bytes at the start of a memory page; any bytes are a value of `Line`.
     // They are never unmapped, and only changed through atomics, by devices and other processes
-    // included. A file's size is the same for ever: `File` has seen the seals that say so, or
+    // included. A file's size is the same forever: `File` has seen the seals that say so, or
     // has made them.
     Ok(unsafe { core::slice::from_raw_parts(memory.cast(), lines) })
 }

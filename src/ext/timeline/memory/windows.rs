@@ -133,7 +133,7 @@ fn map(section: BorrowedHandle<'_>, access: u32, lines: usize) -> Result<&'stati
     let memory = memory.map_err(|error| refused(&error))?;
     // SAFETY: so many bytes at the start of a memory page; any bytes are a value of `Line`. They
     // are never unmapped, and only changed through atomics, by devices and other processes
-    // included. They are there for ever: `File` has made the section, or has looked at what it is.
+    // included. They are there forever: `File` has made the section, or has looked at what it is.
     Ok(unsafe { core::slice::from_raw_parts(memory.cast(), lines) })
 }
 
