@@ -358,7 +358,7 @@ fn step(shared: &Shared, bytes: &mut Bytes<'_>) {
             let text = vec![first as u8; second];
             let _ = stream.launch_host_function(move || drop(text));
             if second.is_multiple_of(4) {
-                let _ = stream.add_callback(|result| drop(result));
+                let _ = stream.add_callback(drop);
             }
         }
         55 => {
