@@ -95,6 +95,23 @@
 //! and `cuCtxPopCurrent`) if it is not. On a default stream, every call is made with the context
 //! current, even if the page of the method does not repeat it.
 //!
+//! NVIDIA describes the calls on one page for each subject: [events], [streams], [contexts],
+//! [primary contexts], [devices], [host functions], [values in memory], [interprocess handles],
+//! [graphs], [green contexts], [external semaphores] and [entry points].
+//!
+//! [events]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EVENT.html
+//! [streams]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html
+//! [contexts]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html
+//! [primary contexts]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PRIMARY__CTX.html
+//! [devices]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html
+//! [host functions]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html
+//! [values in memory]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEMOP.html
+//! [interprocess handles]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html
+//! [graphs]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html
+//! [green contexts]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GREEN__CONTEXTS.html
+//! [external semaphores]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXTRES__INTEROP.html
+//! [entry points]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DRIVER__ENTRY__POINT.html
+//!
 //! # What is kept for the process
 //!
 //! Records, queries, waits and elapsed times read the flag in the first row, and nothing else of
