@@ -52,6 +52,14 @@ pub fn starting(program: &Path) -> Command {
     }
 }
 
+/// Whether a process is given another time of its own start than others are. It says so.
+pub fn starts_are_made_up() -> bool {
+    if is_emulated() {
+        super::say_not_run("an emulator makes up the process's own /proc/self/stat");
+    }
+    is_emulated()
+}
+
 /// Whether the tests run on an emulator.
 pub fn is_emulated() -> bool {
     std::env::var_os("CUDA_EVENTS_TEST_RUNNER").is_some()

@@ -5,9 +5,9 @@ use crate::common;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::child::{self, Child};
+use common::child::{self, Child, starts_are_made_up};
 use common::counting::{calls, counting};
-use common::{Gpu, Latch, say_not_run};
+use common::{Gpu, Latch};
 use cuda_events::ext::IpcLease;
 use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::sys::Function;
@@ -36,14 +36,6 @@ fn until(mut is_so: impl FnMut() -> bool) {
         assert!(started.elapsed() < LONG, "it does not come");
         std::thread::yield_now();
     }
-}
-
-/// Whether a process is told another time of its own start than others are.
-fn starts_are_made_up() -> bool {
-    if child::is_emulated() {
-        say_not_run("an emulator makes up the process's own /proc/self/stat");
-    }
-    child::is_emulated()
 }
 
 #[track_caller]
