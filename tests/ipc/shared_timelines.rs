@@ -299,17 +299,24 @@ impl Peer {
     }
 }
 
-fn open(gpu: &Gpu, (file, descriptor): (Shared, TimelineDescriptor)) -> ImportedTimeline {
-    ImportedTimeline::open(&gpu.context, file, &descriptor).expect("an import")
+fn open(gpu: &Gpu, made: (Shared, TimelineDescriptor)) -> ImportedTimeline {
+    open_in(&gpu.context, made)
+}
+
+fn open_in(
+    context: &Context,
+    (file, descriptor): (Shared, TimelineDescriptor),
+) -> ImportedTimeline {
+    ImportedTimeline::open(context, file, &descriptor).expect("an import")
 }
 
 /// Each way in which an importer may have a file.
 const WAYS: [&str; 3] = ["plain", "protected", "reading"];
 
-fn make_and_open(gpu: &Gpu, peer: &mut Peer, way: &str) -> ImportedTimeline {
+fn make_and_open(context: &Context, peer: &mut Peer, way: &str) -> ImportedTimeline {
     let (file, descriptor) = peer.make(if way == "protected" { way } else { "plain" });
     let file = if way == "reading" { reading(&file) } else { file };
-    open(gpu, (file, descriptor))
+    open_in(context, (file, descriptor))
 }
 
 /// The peer writes, and this process reads; and each waits for the other, by its stream.
@@ -319,7 +326,7 @@ fn data_is_in_order_between_processes() {
     for kind in ["plain", "protected"] {
         let mut peer = Peer::start();
         let data = peer.share(&gpu);
-        let full = make_and_open(&gpu, &mut peer, kind);
+        let full = make_and_open(&gpu.context, &mut peer, kind);
         let file = match kind {
             "plain" => TimelineFile::new(&gpu.context),
             _ => TimelineFile::protected(&gpu.context),
@@ -427,6 +434,41 @@ fn many_importers_see_one_signal() {
     }
 }
 
+/// The importer's streams are of another device than the maker's. They wait, and are released when
+/// the maker is killed.
+#[test]
+fn another_device_waits_for_a_peer() {
+    common::own_process!("devices=2");
+    let Some(gpu) = gpu() else { return };
+    let Ok(second) = Device::new(gpu.driver, 1) else {
+        return common::not_run("this machine has one device");
+    };
+    let there = Context::primary(second).expect("a context");
+    for way in WAYS {
+        let mut peer = Peer::start();
+        let imported = make_and_open(&there, &mut peer, way);
+        let stream = Stream::new(&there, StreamOptions::new()).expect("a stream");
+        peer.step("hold");
+        let point = imported.point(peer.number("signal"));
+        stream.wait_point(point).expect("a wait");
+        assert_eq!(stream.query(), Ok(Progress::Pending), "{way}");
+        peer.step("release");
+        idle(&stream);
+        reached(point);
+        peer.step("hold");
+        let lost = imported.point(peer.number("signal"));
+        stream.wait_point(lost).expect("a wait");
+        // A stream of the maker's device waits for it through the other one's context.
+        let here = gpu.stream();
+        here.wait_point(lost).expect("a wait");
+        assert_eq!(here.query(), Ok(Progress::Pending), "{way}");
+        peer.child.kill();
+        idle(&stream);
+        idle(&here);
+        assert_eq!(lost.query(), Err(Error::ExporterGone), "{way}");
+    }
+}
+
 /// The maker is killed: everybody who waits is told, streams go on, and all can be dropped.
 #[test]
 fn a_killed_maker_releases_all_who_wait() {
@@ -437,7 +479,7 @@ fn a_killed_maker_releases_all_who_wait() {
         let mut peer = Peer::start();
         peer.step("signals-nothing");
         let before = [in_shm(std::process::id()), in_shm(peer.child.id())];
-        let imported = make_and_open(&gpu, &mut peer, way);
+        let imported = make_and_open(&gpu.context, &mut peer, way);
         let done = imported.point(peer.number("signal"));
         reached(done);
         peer.step("hold");
@@ -504,7 +546,7 @@ fn streams_alone_are_released() {
         for dropped in [false, true] {
             let Some(gpu) = gpu() else { return };
             let mut peer = Peer::start();
-            let imported = make_and_open(&gpu, &mut peer, way);
+            let imported = make_and_open(&gpu.context, &mut peer, way);
             peer.step("hold");
             let pending = imported.point(peer.number("signal"));
             let stream = gpu.stream();
@@ -529,7 +571,7 @@ fn a_point_without_an_import_is_refused() {
     let Some(gpu) = gpu() else { return };
     for way in WAYS {
         let mut peer = Peer::start();
-        let imported = make_and_open(&gpu, &mut peer, way);
+        let imported = make_and_open(&gpu.context, &mut peer, way);
         peer.step("hold");
         let pending = imported.point(peer.number("signal"));
         let future = pending.into_future();
@@ -572,7 +614,7 @@ fn short_waits_learn_of_the_end() {
     let Some(gpu) = gpu() else { return };
     for way in WAYS {
         let mut peer = Peer::start();
-        let imported = make_and_open(&gpu, &mut peer, way);
+        let imported = make_and_open(&gpu.context, &mut peer, way);
         peer.step("hold");
         let pending = imported.point(peer.number("signal"));
         let wait = || pending.spin_timeout(Duration::ZERO);
@@ -651,7 +693,7 @@ fn poison_is_looked_after() {
 fn a_forked_child_of_the_maker_is_none() {
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
-    let imported = make_and_open(&gpu, &mut peer, "plain");
+    let imported = make_and_open(&gpu.context, &mut peer, "plain");
     peer.step("hold");
     let pending = imported.point(peer.number("signal"));
     let child = peer.number("fork");
@@ -669,7 +711,7 @@ fn a_dropped_timeline_ends_after_its_signals() {
     let Some(gpu) = gpu() else { return };
     for way in WAYS {
         let mut peer = Peer::start();
-        let imported = make_and_open(&gpu, &mut peer, way);
+        let imported = make_and_open(&gpu.context, &mut peer, way);
         peer.step("hold");
         let pending = imported.point(peer.number("signal"));
         let never = imported.point(pending.value() + 1);
@@ -755,7 +797,7 @@ fn a_makers_failed_context_poisons() {
     }
     for way in WAYS {
         let mut peer = Peer::start();
-        let imported = make_and_open(&gpu, &mut peer, way);
+        let imported = make_and_open(&gpu.context, &mut peer, way);
         peer.step("hold");
         let pending = imported.point(peer.number("signal"));
         let stream = gpu.stream();
@@ -786,7 +828,7 @@ fn a_quiet_makers_failed_context_poisons() {
     for way in WAYS {
         for dropped in [false, true] {
             let mut peer = Peer::start();
-            let imported = make_and_open(&gpu, &mut peer, way);
+            let imported = make_and_open(&gpu.context, &mut peer, way);
             peer.step("hold");
             let pending = imported.point(peer.number("signal"));
             let stream = gpu.stream();
@@ -1354,7 +1396,7 @@ fn streams_of_another_context_wait_for_a_peer() {
     let Some(gpu) = gpu() else { return };
     for way in WAYS {
         let mut peer = Peer::start();
-        let imported = make_and_open(&gpu, &mut peer, way);
+        let imported = make_and_open(&gpu.context, &mut peer, way);
         let other = Other::new(&gpu);
         let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
         peer.step("hold");
@@ -1391,7 +1433,7 @@ fn a_forked_child_imports_nothing() {
     stream.wait_point(imported.point(value)).expect("a wait");
     // One that no stream waits for, so that nobody else has a share of it.
     let mut second = Peer::start();
-    let quiet = make_and_open(&gpu, &mut second, "protected");
+    let quiet = make_and_open(&gpu.context, &mut second, "protected");
     let mut inherited = Some((imported, file, own, copy, quiet));
     let (said, status) = common::fork::in_child(|| {
         let (imported, file, own, copy, quiet) = inherited.take().expect("it was there");
@@ -1501,7 +1543,7 @@ fn two_containers_share_timelines() {
             entries.map(|entry| entry.file_name()).collect::<std::collections::BTreeSet<_>>()
         };
         let before = names();
-        let imported = make_and_open(&gpu, &mut peer, kind);
+        let imported = make_and_open(&gpu.context, &mut peer, kind);
         let file = TimelineFile::new(&gpu.context).expect("a file");
         let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
         peer.give(&file, &own.descriptor().expect("it is shared"));
