@@ -171,13 +171,15 @@ fn several_at_once() {
         }
     }
     // Each of them is waited for, the last one too.
-    let points: Vec<_> = ours.iter().map(|timeline| timeline.at(1000)).collect();
-    one.wait_externals(&points).expect("waits");
-    for theirs in &timelines {
-        assert_eq!(one.query(), Ok(Progress::Pending));
-        theirs.signal(1000);
+    for (count, value) in [(2, 1000), (8, 2000), (9, 3000)] {
+        let points: Vec<_> = ours.iter().take(count).map(|ours| ours.at(value)).collect();
+        one.wait_externals(&points).expect("waits");
+        for theirs in timelines.iter().take(count) {
+            assert_eq!(one.query(), Ok(Progress::Pending), "{count}");
+            theirs.signal(value);
+        }
+        finish(&one);
     }
-    finish(&one);
 }
 
 #[test]
@@ -358,7 +360,9 @@ fn another_context_is_refused() {
     let other = Other::new(&gpu);
     {
         let stream = Stream::new(&other, StreamOptions::new()).expect("a stream");
-        let points = [ours.at(1)];
+        let there = timeline_of(&other, &theirs);
+        // Each of them is looked at, not the first alone.
+        let points = [there.at(1), ours.at(1)];
         for (function, result) in [
             (SIGNAL, stream.signal_external(&ours, 1)),
             (SIGNAL, stream.signal_external_binary(&binary)),
@@ -383,7 +387,6 @@ fn another_context_is_refused() {
         }
         assert_eq!(stream.query(), Ok(Progress::Done));
         // Imported there, it is the same semaphore.
-        let there = timeline_of(&other, &theirs);
         stream.signal_external(&there, 4).expect("a signal");
         finish(&stream);
     }

@@ -98,7 +98,10 @@ pub(crate) fn import_external_semaphore(
     }
     let opened = Semaphore::open(number).filter(|opened| opened.kind == kind);
     let opened = opened.ok_or(CUresult::CUDA_ERROR_UNKNOWN)?;
-    // Nothing fails behind this but a table that is full.
+    // Nothing may fail after the descriptor is taken: it would be closed here and by the program.
+    if !state.semaphores.has_room() {
+        return Err(OUT_OF_MEMORY);
+    }
     let descriptor = taken(number)?;
     let born = state.call_number;
     let new = Imported { context, semaphore: opened, descriptor };

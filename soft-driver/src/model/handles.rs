@@ -113,6 +113,11 @@ impl<T> Table<T> {
         self.live = 0;
     }
 
+    /// Whether [`insert`](Self::insert) has a place.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.entries.len() < 1 << INDEX_BITS
+    }
+
     /// Takes a place; `None` when all 2 million are taken.
     pub(crate) fn insert(&mut self, born: u64, value: T) -> Option<(u32, u64)> {
         self.generation = (self.generation + 1) & GENERATION_MASK;
