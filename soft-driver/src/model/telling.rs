@@ -562,6 +562,12 @@ impl State {
 
     /// The nodes of an executable graph, as they are now.
     pub(crate) fn order_graph(&mut self, exec: u32) {
+        self.order_nodes(exec, false);
+    }
+
+    /// The same. The signals and waits of binary semaphores have numbers, which each launch takes
+    /// anew.
+    fn order_nodes(&mut self, exec: u32, launches: bool) {
         if self.order.is_none() {
             return;
         }
@@ -599,13 +605,14 @@ impl State {
                 NodeKind::Semaphores(of) => {
                     let work = |SemaphorePoint { semaphore, value }: &SemaphorePoint| {
                         let cell = semaphore_cell(semaphore);
+                        let number = match (semaphore.is_numbered() && !launches, of.signals) {
+                            (true, _) => 0,
+                            (false, true) => semaphore.told_signal(*value),
+                            (false, false) => semaphore.told_wait(*value),
+                        };
                         match of.signals {
-                            true => NodeWork::WriteValue(cell, semaphore.told_signal(*value)),
-                            false => NodeWork::WaitValue(
-                                cell,
-                                semaphore.told_wait(*value),
-                                Compare::GreaterOrEqual,
-                            ),
+                            true => NodeWork::WriteValue(cell, number),
+                            false => NodeWork::WaitValue(cell, number, Compare::GreaterOrEqual),
                         }
                     };
                     of.points.iter().map(work).collect()
@@ -633,6 +640,13 @@ impl State {
     pub(crate) fn order_launch_begins(&mut self, exec: u32, stream: u32) {
         if self.order.is_none() {
             return;
+        }
+        let numbered = |node: &NodeKind| match node {
+            NodeKind::Semaphores(of) => of.points.iter().any(|point| point.semaphore.is_numbered()),
+            _ => false,
+        };
+        if self.execs[exec].nodes.iter().any(|node| numbered(&node.kind)) {
+            self.order_nodes(exec, true);
         }
         let handle = self.execs.handle(exec);
         let stream = self.stream_id(stream);

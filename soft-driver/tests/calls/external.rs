@@ -193,3 +193,46 @@ fn the_c_functions() {
     }
     assert_eq!(tell(-1, 1).0, INVALID_VALUE);
 }
+
+/// How many findings there are when a graph with a wait for a binary semaphore and a signal of
+/// another one is launched four times.
+fn findings_of_a_graph(waits: bool) -> usize {
+    let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
+    let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+    let [there, back] =
+        [(), ()].map(|()| imported(&raw, &ExternalSemaphore::new(SemaphoreKind::Binary).unwrap()));
+    let mut memory = 0;
+    unsafe {
+        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 64).0, OK);
+        assert_eq!((raw.cuStreamBeginCapture_v2)(two, CUstreamCaptureMode(2)).0, OK);
+        if waits {
+            assert_eq!(wait(&raw, two, there, 0), OK);
+        }
+        assert_eq!((raw.cuMemsetD8Async)(memory, 2, 64, two).0, OK);
+        assert_eq!(signal(&raw, two, back, 0), OK);
+        let (mut graph, mut exec) = (null_mut(), null_mut());
+        assert_eq!((raw.cuStreamEndCapture)(two, &mut graph).0, OK);
+        let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
+        assert_eq!(instantiate(&mut exec, graph, 0).0, OK);
+        for _ in 0..4 {
+            assert_eq!((raw.cuMemsetD8Async)(memory, 1, 64, one).0, OK);
+            if waits {
+                assert_eq!(signal(&raw, one, there, 0), OK);
+            }
+            assert_eq!((raw.cuGraphLaunch)(exec, two).0, OK);
+            assert_eq!(wait(&raw, one, back, 0), OK);
+        }
+    }
+    raw.sync(one);
+    raw.sync(two);
+    raw.soft.order_findings().len()
+}
+
+/// Each launch waits for the next signal, and signals for the next wait.
+#[test]
+fn the_order_checker_sees_binary_ones_in_graphs() {
+    // Its reports are for nobody.
+    cuda_events_test_support::own_process!();
+    assert_eq!(findings_of_a_graph(true), 0);
+    assert_ne!(findings_of_a_graph(false), 0);
+}

@@ -88,6 +88,12 @@ impl Semaphore {
         }
     }
 
+    /// Whether its signals and waits have numbers of their own for the order checker, and no
+    /// values.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.kind == SemaphoreKind::Binary
+    }
+
     /// The number of a signal for the order checker.
     pub(crate) fn told_signal(&self, value: u64) -> u64 {
         self.next(0, value)
