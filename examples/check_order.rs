@@ -33,7 +33,7 @@ struct Feeder {
 impl Feeder {
     /// Reports a call to the checker, for the calls that this program makes. A checker for any
     /// program also needs host functions, values, graphs and the default streams.
-    fn tell(&mut self, call: &observer::Call<'_>) {
+    fn report(&mut self, call: &observer::Call<'_>) {
         self.calls += 1;
         if call.result != CUresult::CUDA_SUCCESS {
             return;
@@ -103,7 +103,7 @@ impl<'a> Buffers<'a> {
     fn new(context: &'a Context) -> cuda_events::Result<Self> {
         let symbols = context.driver().symbols();
         let mut buffers = Self { context, device: 0, host: std::ptr::null_mut() };
-        // SAFETY: places for the addresses; the context is current.
+        // SAFETY: both pointers are valid for writes; the context is current.
         unsafe {
             let code = (symbols.cuMemAlloc_v2)(&mut buffers.device, 4 * WORDS);
             check(Function::cuMemAlloc_v2, code)?;
@@ -175,10 +175,10 @@ fn run() -> Result<bool, Box<dyn Error>> {
     feeder.checker.apply(Call::new("", 0, thread), Op::ThreadName { thread, name: "main" });
     let feeder = Arc::new(Mutex::new(feeder));
     let fed = feeder.clone();
-    let tell = move |call: &observer::Call<'_>| {
-        fed.lock().unwrap_or_else(PoisonError::into_inner).tell(call);
+    let report = move |call: &observer::Call<'_>| {
+        fed.lock().unwrap_or_else(PoisonError::into_inner).report(call);
     };
-    let driver = driver.observe(tell)?;
+    let driver = driver.observe(report)?;
     let device = Device::new(driver, 0)?;
     println!("{}, CUDA {}", device.name()?, driver.version());
     let context = Context::primary(device)?;

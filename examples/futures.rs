@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let waits = async {
         println!("the first task waits for the event");
         done.await?;
-        println!("the first task has its work done");
+        println!("the first task's work is done");
         Ok::<_, cuda_events::Error>(())
     };
     let ends = async {
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (waited, ()) = tokio::join!(waits, ends);
     waited?;
 
-    // All that is in a stream now, without an event of your own. Any task may await it.
+    // Everything that is in the stream now. This crate creates the event. Any task may await it.
     let completion = stream.completion()?;
     tokio::spawn(completion).await??;
     assert!(stream.query()?.is_done());

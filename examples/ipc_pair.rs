@@ -39,7 +39,7 @@ fn exporter(context: &Context) -> Result<(), Box<dyn Error>> {
         .arg(event.ipc_descriptor()?.to_string())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut said = BufReader::new(child.stdout.take().ok_or("a pipe")?).lines();
+    let mut said = BufReader::new(child.stdout.take().ok_or("no pipe to the importer")?).lines();
     assert_eq!(said.next().ok_or("the importer has ended")??, "Pending");
     end.send(())?;
     assert_eq!(said.next().ok_or("the importer has ended")??, "Done");
@@ -52,7 +52,7 @@ fn importer(context: &Context, descriptor: IpcEventDescriptor) -> Result<(), Box
     // SAFETY: the exporter is this program, and keeps its event until this process has ended.
     let event = unsafe { Event::from_ipc_descriptor(context, &descriptor) }?;
     println!("{:?}", event.query()?);
-    // It also ends when the exporter does.
+    // `wait_for` also returns if the exporter ends.
     let exporter = ExporterProcess::of(&descriptor);
     println!("{:?}", exporter.wait_for(&event, Duration::from_secs(60))?);
     Ok(())

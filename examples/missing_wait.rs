@@ -14,7 +14,7 @@ fn pass_on(soft: &SoftDriver, waits: bool) -> Result<()> {
     let work = Stream::new(&context, StreamOptions::new())?;
     let ready = Event::new(&context, EventFlags::empty())?;
 
-    // The checker sees copies by itself. Kernels are reported to it.
+    // The checker sees copies. The test reports the accesses of kernels.
     soft.writes(&uploads, BUFFER, 256);
     ready.record(&uploads)?;
     if waits {
@@ -22,7 +22,7 @@ fn pass_on(soft: &SoftDriver, waits: bool) -> Result<()> {
     }
     soft.reads(&work, BUFFER, 256);
 
-    // Both orders look the same to a test that only runs: it ends, with the same bytes.
+    // A test that only runs cannot tell the two apart: both end with the same bytes.
     uploads.synchronize()?;
     work.synchronize()
 }
@@ -38,6 +38,6 @@ fn main() -> Result<()> {
     let soft = SoftDriver::builder().check_order(OrderCheck::Report).build();
     pass_on(&soft, true)?;
     assert!(soft.order_findings().is_empty());
-    println!("without the wait there is a report, with it no report");
+    println!("without the wait there is a report; with it there is none");
     Ok(())
 }

@@ -34,7 +34,7 @@ fn main() -> cuda_events::Result<()> {
         let produced = pool.record_event(&producer)?;
         consumer.wait_event(&produced)?;
         // ... work is put into `consumer` ...
-        // The event goes back here. The wait keeps the record that it saw.
+        // The event returns to the pool here. The queued wait still refers to this record.
     }
     consumer.synchronize()?;
 

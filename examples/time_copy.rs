@@ -1,4 +1,4 @@
-//! Times a copy from the host to the device by two events.
+//! Times a copy from the host to the device with two events.
 
 use std::ptr::null_mut;
 
@@ -19,18 +19,18 @@ fn main() -> cuda_events::Result<()> {
     let start = Event::new(&context, EventFlags::TIMING)?;
     let end = Event::new(&context, EventFlags::TIMING)?;
 
-    // This crate allocates no memory. The table of the driver's functions does.
+    // This crate has no memory allocator. The driver's allocator is in its function table.
     let symbols = driver.symbols();
     let _current = context.make_current()?;
     let (mut to, mut from) = (0, null_mut());
-    // SAFETY: places for two addresses; the context is current.
+    // SAFETY: both pointers are valid for writes; the context is current.
     unsafe {
         check(Function::cuMemAlloc_v2, (symbols.cuMemAlloc_v2)(&mut to, BYTES))?;
         check(Function::cuMemHostAlloc, (symbols.cuMemHostAlloc)(&mut from, BYTES, 0))?;
     }
 
     start.record(&stream)?;
-    // SAFETY: both have so many bytes, and are freed after the copy.
+    // SAFETY: both buffers have `BYTES` bytes and are freed after the copy.
     check(Function::cuMemcpyHtoDAsync_v2, unsafe {
         (symbols.cuMemcpyHtoDAsync_v2)(to, from, BYTES, stream.as_raw())
     })?;

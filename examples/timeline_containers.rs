@@ -1,6 +1,6 @@
 //! A timeline between two containers: the consumer waits for the work of the maker.
 //!
-//! The consumer runs in namespaces where `unshare` can make them. It is given a file descriptor,
+//! The consumer runs in its own namespaces, if `unshare` can create them. It gets a file descriptor,
 //! here as its standard input. `timeline_processes` sends it over a Unix socket, and kills makers.
 //! Linux only.
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     println!("on {}, process {}", context.device().name()?, std::process::id());
     let file = TimelineFile::new(&context)?;
-    let timeline = Timeline::shared(stream, &file)?; // Its stream is given work.
+    let timeline = Timeline::shared(stream, &file)?; // Work goes into `timeline.stream()`.
     let point = timeline.signal()?;
 
     let options = ["--user", "--map-root-user", "--pid", "--fork", "--ipc", "--mount-proc"];
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let program = std::env::current_exe()?;
     let mut consumer = if namespaces { unshare(&program) } else { Command::new(program) };
     consumer.arg(point.value().to_string());
-    consumer.args(timeline.descriptor().ok_or("shared")?.to_bytes().map(|byte| byte.to_string()));
+    consumer.args(timeline.descriptor().ok_or("unshared")?.to_bytes().map(|byte| byte.to_string()));
     assert!(consumer.stdin(file.as_fd().try_clone_to_owned()?).status()?.success());
     Ok(())
 }

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // ... work is put into `consumer` ...
     let consumed = consumer.record_event(EventFlags::empty())?;
 
-    // Both streams have their work, and nothing of it is done.
+    // Both streams have work queued, and none of it is done.
     assert!(consumed.synchronize_timeout(Duration::from_millis(20))?.is_pending());
     assert!(produced.query()?.is_pending());
     end.send(())?;

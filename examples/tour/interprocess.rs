@@ -102,7 +102,7 @@ pub(crate) fn show(
     writeln!(
         out,
         "   This process released its stream {} later. The stream that waits had waited {}, and \
-         read {read}.\n   Its answer was here {} after the release.",
+         read {read}.\n   The child reported it {} after the release.",
         ms(held),
         ms(waited),
         ms(after)
@@ -116,7 +116,7 @@ pub(crate) fn show(
     table.row("parent's stream, held", &ms(held), "", &format!("{wrote}, written when released"));
     table.row("child's stream that does not wait", "", "", careless.as_str());
     table.row(
-        "child's stream behind the event",
+        "child's stream after the event",
         &ms(waited),
         "",
         &format!("{read}, read when done"),

@@ -74,8 +74,8 @@ pub(crate) fn show(
              with it"
         )));
     }
-    table.row("copy that does not wait", "", "", &format!("{old:#010x}, the old"));
-    table.row("copy that waits for the event", "", "", &format!("{new:#010x}, the producer's"));
+    table.row("copy that does not wait", "", "", &format!("{old:#010x}, old data"));
+    table.row("copy that waits for the event", "", "", &format!("{new:#010x}, new data"));
     Ok(())
 }
 
