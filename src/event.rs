@@ -41,17 +41,17 @@ bitflags! {
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
         /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning
-        /// (`CU_EVENT_BLOCKING_SYNC`). This saves a core, but the thread wakes some tens of
-        /// microseconds later. Waits of streams are not affected.
+        /// (`CU_EVENT_BLOCKING_SYNC`). This saves a core, but the thread wakes later
+        /// (`docs/performance.md`). Waits of streams are not affected.
         const BLOCKING_SYNC = 1;
         /// Records take a time stamp, which [`elapsed_ms`](EventRef::elapsed_ms) needs. The flag is
-        /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Such records take about eight
-        /// times as long as others.
+        /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Such records cost several times
+        /// as much as others (`docs/performance.md`).
         const TIMING = 2;
         /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). It excludes `TIMING`. If
-        /// any process records the event again before the last record is done, the new record does
-        /// not replace that one: it waits for it in its stream. Such records take about seven times
-        /// as long as others.
+        /// any process records the event again before its last record is done, the new record does
+        /// not replace the old one: its stream waits for the old one first. Such records cost
+        /// several times as much as others (`docs/performance.md`).
         const INTERPROCESS = 4;
     }
 }
@@ -148,9 +148,9 @@ impl Event {
     /// Creates an event in the context, which need not be current.
     ///
     /// One driver call with the context current: `cuEventCreate`. Dropping the event calls
-    /// `cuEventDestroy`. Both take one lock of the driver: if many threads create events at once,
-    /// each call takes about a hundred times as long. An [`EventPool`](crate::ext::EventPool) has
-    /// no such lock.
+    /// `cuEventDestroy`. Both take one lock of the driver: many threads that create events at once
+    /// slow each other down (`docs/performance.md`). An [`EventPool`](crate::ext::EventPool) has no
+    /// such lock.
     ///
     /// # Errors
     ///
@@ -176,9 +176,9 @@ impl Event {
     /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from
     /// another process.
     ///
-    /// From a record of `raw` in a capture until that capture has ended, no other thread may use
-    /// the event or end the capture while a thread uses the event: the driver has no lock there,
-    /// and crashes. This rule includes all other code that has the handle. See
+    /// If `raw` is recorded in a capture, only one thread at a time may use the event or end the
+    /// capture, from that record until the capture has ended. The driver takes no lock there, and
+    /// crashes. This rule includes all other code that has the handle. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self(EventRef::new(context, raw, flags, false))
@@ -302,8 +302,9 @@ impl EventRef {
     /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
     /// `flags` as for [`Event::from_raw`].
     ///
-    /// The owner must not record the event in a capture, or end such a capture, in one thread while
-    /// another thread uses the result: the driver has no lock there, and crashes. See
+    /// If the owner records the event in a capture, only one thread at a time may use the event or
+    /// end the capture, from that record until the capture has ended. The owner's threads count,
+    /// too. The driver takes no lock there, and crashes. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self::new(context, raw, flags, false)
@@ -315,7 +316,7 @@ impl EventRef {
     /// It does not wait. [`Progress::Pending`] is not an error.
     ///
     /// One driver call: `cuEventQuery`. It takes one lock of the driver, so many threads that query
-    /// at once slow each other down. Then one thread should query for all: see
+    /// at once slow each other down. Instead, let one thread query for all of them: see
     /// [`Completion`](crate::ext::Completion). A point of a [timeline](crate::ext::Timeline) needs
     /// no lock.
     ///
@@ -356,11 +357,11 @@ impl EventRef {
     /// Blocks as [`synchronize`](Self::synchronize) does, but for at most `timeout`, and returns
     /// whether the work is done.
     ///
-    /// The driver has no such call. This method queries, first in quick succession, then with
-    /// sleeps of at most a millisecond between the queries. It returns up to a millisecond late.
-    /// Use it for imported events: if the exporter is killed, its records never complete. For such
-    /// an event, [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also watches
-    /// the exporter.
+    /// The driver has no such call. This method queries in a loop: first without sleeping, then
+    /// with sleeps of at most one millisecond. So it may return a millisecond late. Use it for
+    /// imported events: if the exporter is killed, its records never complete. For such an event,
+    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also watches the
+    /// exporter.
     ///
     /// ```
     /// use std::time::Duration;
@@ -433,18 +434,19 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// If several apply, the first in this order:
+    /// The first of these that applies:
     ///
     /// * [`Error::TimingDisabled`]: an event was created without [`TIMING`](EventFlags::TIMING).
     /// * [`Error::ContextMismatch`]: the events belong to two contexts.
     /// * [`Error::NotRecorded`]: an event was never recorded.
     ///
-    /// Also:
+    /// Or one of:
     ///
     /// * [`Error::NotReady`]: an event is not complete.
     /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that
-    ///   is in progress. `CUDA_ERROR_INVALID_VALUE`: that capture has ended. To time the launches
-    ///   of a graph, capture [`record_external`](crate::StreamRef::record_external).
+    ///   is in progress.
+    /// * `CUDA_ERROR_INVALID_VALUE`: an event was last recorded in a capture that has ended. To time
+    ///   the launches of a graph, capture [`record_external`](crate::StreamRef::record_external).
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
