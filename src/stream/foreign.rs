@@ -58,11 +58,11 @@ impl StreamRef {
     /// result, such as a recorded event, is dropped. For the stream of a green context, the rule of
     /// [`Context::green`] about threads applies.
     ///
-    /// The owner must not capture the stream in one thread while another thread uses the result,
-    /// even for a record: the driver has no lock there, and crashes. This includes a stream that
-    /// joins a capture by a wait. It also includes an event that is recorded through the result
-    /// during the capture: until the capture has ended, no other thread may use that event, so do
-    /// not await it and do not return it to a pool. See
+    /// While the owner captures the stream, only the capturing thread may use the result, even for
+    /// a record. The driver takes no lock there, and crashes. The same holds while the stream takes
+    /// part in a capture that it joined by a wait. No other thread may use an event that is
+    /// recorded through the result during the capture, until the capture has ended: do not await
+    /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
@@ -178,11 +178,11 @@ impl<O> ForeignStream<O> {
     /// `raw` must be a live stream of the context's driver, or a default stream's handle, and must
     /// stay one until `owner` is dropped.
     ///
-    /// The owner must not capture the stream in one thread while another thread uses the result,
-    /// even for a record: the driver has no lock there, and crashes. This includes a stream that
-    /// joins a capture by a wait. It also includes an event that is recorded through the result
-    /// during the capture: until the capture has ended, no other thread may use that event, so do
-    /// not await it and do not return it to a pool. See
+    /// While the owner captures the stream, only the capturing thread may use the result, even for
+    /// a record. The driver takes no lock there, and crashes. The same holds while the stream takes
+    /// part in a capture that it joined by a wait. No other thread may use an event that is
+    /// recorded through the result during the capture, until the capture has ended: do not await
+    /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]

@@ -38,10 +38,10 @@ pub use options::{PriorityRange, StreamOptions};
 ///
 /// Its methods are on [`StreamRef`], to which this type dereferences.
 ///
-/// Dropping a stream with work in it does not wait: the driver frees it when the work is done. Drop
-/// ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
-/// forked child. In a context that has failed, the driver keeps the stream until the context is
-/// released.
+/// Dropping a stream with work in it does not wait: the driver frees the stream when the work is
+/// done. Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does
+/// nothing in a forked child. In a context that has failed, the driver keeps the stream until the
+/// context is released.
 ///
 /// A stream holds a share of its context. Dropping or closing it blocks only if that was the last
 /// share. It then blocks until all work of the context, including this stream's, is done: see
@@ -156,10 +156,10 @@ impl Stream {
     /// default stream, and no other code may destroy it.
     ///
     /// While the stream takes part in a capture that other code began, only the capturing thread
-    /// may use it, or an event that is recorded in it meanwhile: the driver has no lock there, and
-    /// crashes. So do not await such an event, and do not return it to a pool. Other code that has
-    /// the handle must not capture the stream in one thread while another thread uses the result.
-    /// See [`Capture::begin`](crate::capture::Capture::begin).
+    /// may use the stream, or an event that is recorded in it during the capture. The driver takes
+    /// no lock there, and crashes. So do not await such an event, and do not return it to a pool.
+    /// Other code that has the handle must not capture the stream in one thread while another
+    /// thread uses the result. See [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }
@@ -225,7 +225,7 @@ impl StreamRef {
     /// Wraps a stream that other code owns. Dropping the result does not affect the stream.
     ///
     /// NULL and the driver's special handles are valid: NULL is the default stream of `context`,
-    /// legacy or per thread as the driver was
+    /// legacy or per thread, depending on how the driver was
     /// [loaded](crate::LoadOptions::per_thread_default_stream).
     ///
     /// # Safety
@@ -233,11 +233,11 @@ impl StreamRef {
     /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one
     /// until the result is dropped.
     ///
-    /// The owner must not capture the stream in one thread while another thread uses the result,
-    /// even for a record: the driver has no lock there, and crashes. This includes a stream that
-    /// joins a capture by a wait. It also includes an event that is recorded through the result
-    /// during the capture: until the capture has ended, no other thread may use that event, so do
-    /// not await it and do not return it to a pool. See
+    /// While the owner captures the stream, only the capturing thread may use the result, even for
+    /// a record. The driver takes no lock there, and crashes. The same holds while the stream takes
+    /// part in a capture that it joined by a wait. No other thread may use an event that is
+    /// recorded through the result during the capture, until the capture has ended: do not await
+    /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
@@ -459,9 +459,9 @@ impl StreamRef {
     /// handle.
     ///
     /// A Python object for this stream returns the pair from its method `__cuda_stream__`. PyTorch,
-    /// cuda.core and CuPy accept such an object as a stream. They take the handle 0 for the legacy
-    /// default stream. If NULL stands for the per-thread default stream, the handle is 2, the
-    /// explicit one.
+    /// cuda.core and CuPy accept such an object as a stream. They read the handle 0 as the legacy
+    /// default stream. So if NULL stands for the per-thread default stream, this method returns 2,
+    /// that stream's explicit handle.
     #[doc(alias = "__cuda_stream__")]
     pub fn cuda_stream(&self) -> (u32, usize) {
         (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
