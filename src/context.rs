@@ -138,7 +138,7 @@ unsafe impl Sync for Inner {}
 impl Context {
     /// Retains the device's primary context; the driver creates it if it is not active.
     ///
-    /// Creating it takes a tenth of a second and a few hundred megabytes of the device's memory.
+    /// Creating it is slow, and takes device memory (`docs/performance.md`).
     ///
     /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time;
     /// `cuDevicePrimaryCtxRelease` when the last share is dropped, which [can
@@ -167,8 +167,8 @@ impl Context {
 
     /// Keeps the context until the process ends: its primary context is never released.
     ///
-    /// In return, users of the context are no longer counted: creating and dropping an event takes
-    /// some nanoseconds less, and threads that create events at once share no counter
+    /// In return, the context needs no reference count: creating and dropping an event takes some
+    /// nanoseconds less, and threads that create events at once share no counter
     /// (`docs/performance.md` has the figures). It is for programs that use the GPU until they end.
     /// Existing clones and objects of this context are no longer counted either. The result of
     /// another call of [`primary`](Self::primary) is counted as before. `leak` makes no driver
@@ -254,7 +254,7 @@ impl Context {
     /// # Safety
     ///
     /// `raw` must be a live context of this driver, and must stay one until the result, its clones,
-    /// and every object made in it are dropped. If it stands for a green context, the rule of
+    /// and every object made in it are dropped. If it is a green context, the rule of
     /// [`green`](Self::green) about threads applies.
     ///
     /// While the owner captures a stream of the context, the rules of
@@ -377,7 +377,7 @@ impl Context {
     ///     let _current = context.make_current()?;
     ///     // Code that uses the current context, such as the CUDA runtime, works in it here.
     /// }
-    /// // SAFETY: the result is not used; none is expected.
+    /// // SAFETY: no context is current here, so the result is `None`.
     /// assert!(unsafe { Context::current(driver) }?.is_none());
     /// # Ok::<(), cuda_events::Error>(())
     /// ```

@@ -95,10 +95,10 @@ impl Driver {
     /// Loads the driver from one library. `path` is an absolute path, or a file name without a
     /// folder, for which the system searches.
     ///
-    /// The library's own initialisation code runs, and its exported functions are called as the
-    /// driver's. So give only a library with which you would also link. On Linux, a library that
-    /// exports data under the name of a driver function is refused. Driver calls and thread rules
-    /// are those of [`load`](Self::load).
+    /// The library's initialisation code runs, and its functions are called as driver functions. So
+    /// name only a library that you would also link. On Linux, a library that exports data under
+    /// the name of a driver function is refused. Driver calls and thread rules are those of
+    /// [`load`](Self::load).
     ///
     /// # Errors
     ///

@@ -30,8 +30,8 @@ const FLAG_ORIGIN: u16 = 2;
 ///
 /// * whether the event was created with [`EventFlags::BLOCKING_SYNC`],
 /// * the UUID of its device: the importer finds the same GPU even if its ordinal differs,
-/// * the exporter's process id, and the time and system of its start: a later process with the same
-///   id is recognised as another one.
+/// * the exporter's process id, its start time and the boot id of its system: a later process with
+///   the same id is recognised as another one.
 ///
 /// Send it as bytes ([`to_bytes`](Self::to_bytes)), as
 /// [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
@@ -74,9 +74,9 @@ impl IpcEventDescriptor {
     /// Makes a descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`)
     /// and cuda.core send them.
     ///
-    /// `blocking_sync` is whether the event was created with that flag; cuda.core sends it beside
-    /// the bytes, PyTorch does not. Such a descriptor does not contain the device and the exporter,
-    /// so opening it cannot check them.
+    /// `blocking_sync` states whether the event was created with [`EventFlags::BLOCKING_SYNC`].
+    /// cuda.core sends it beside the bytes; PyTorch does not. Such a descriptor does not contain
+    /// the device and the exporter, so opening it cannot check them.
     ///
     /// ```
     /// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
@@ -88,8 +88,7 @@ impl IpcEventDescriptor {
     /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
     /// // For `torch.cuda.Event.from_ipc_handle(device, handle)` in another process:
     /// let handle: [u8; 64] = event.ipc_descriptor()?.to_raw();
-    /// // And for the result of `torch.cuda.Event.ipc_handle()` there, for
-    /// // `Event::from_ipc_descriptor`:
+    /// // In the other direction, the bytes come from `torch.cuda.Event.ipc_handle()`:
     /// let descriptor = IpcEventDescriptor::from_raw(handle, false);
     /// assert_eq!(descriptor.exporter_pid(), None);
     /// # Ok::<(), cuda_events::Error>(())
@@ -312,9 +311,9 @@ impl EventRef {
     /// it.
     ///
     /// Each export of one event returns the same descriptor. The descriptor does not keep the event
-    /// alive. Keep the event until every importer has opened it and no longer uses it: for an
-    /// importer, the use of a destroyed event is undefined, and the driver reuses the event's place
-    /// for the next one that is created. [`IpcEventDescriptor`] has an example.
+    /// alive. Keep the event until every importer has opened it and finished with it. For an
+    /// importer, using a destroyed event is undefined behaviour, and the driver gives the event's
+    /// place to the next one that is created. [`IpcEventDescriptor`] has an example.
     ///
     /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each
     /// context `cuDeviceGetUuid`. On Linux it also reads some files of `/proc` once for each
@@ -383,8 +382,8 @@ impl Event {
     /// Success does not mean that the exporter still runs. The driver keeps a file for a process's
     /// events until the last release of its primary context.
     ///
-    /// * If the exporter was killed, the file stays, and its descriptors can still be opened. This
-    ///   is also possible if it ended without that release.
+    /// * If the exporter was killed, or exited without that release, the file stays, and its
+    ///   descriptors can still be opened.
     /// * After the release, a process that had the event open before can still open it, even if it
     ///   has closed that import; the event is then done. Any other process gets
     ///   `CUDA_ERROR_MAP_FAILED`.
