@@ -10,8 +10,9 @@
 //! | [`more_than_one_gpu`] | NCCL, NVSHMEM, UCX and MPI beside this crate |
 //! | [`testing`] | tests without a GPU, in Rust and in other languages |
 //!
-//! Their Rust code is compiled and run as documentation tests. The small programs of the folder
-//! `examples` in the source tree are whole files to copy.
+//! In all examples `driver` is the result of [`Driver::load`](crate::Driver::load), and `?` is in a
+//! function that returns a `Result`. The Rust code is compiled and run as documentation tests. The
+//! small programs of the folder `examples` in the source tree are whole files to copy.
 
 #[doc = include_str!("../docs/guide/choosing.md")]
 pub mod choosing {}

@@ -19,9 +19,8 @@
 //! # What this crate does not do
 //!
 //! * It launches no kernels and allocates no memory.
-//! * Only items of [`ext`] start threads. The little state that all other items keep for the
-//!   process is [listed below](#what-is-kept-for-the-process). The page of [`ext`] lists the state
-//!   of its items.
+//! * Only items of [`ext`] start threads. All other items keep little state for the process: see
+//!   [the list](#what-is-kept-for-the-process). The page of [`ext`] lists the state of its items.
 //! * It does not use a current device or a current stream. Constructors take a context; operations
 //!   take a stream.
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
@@ -38,6 +37,7 @@
 //!
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
+//! // let driver = cuda_events::Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let producer = Stream::new(&context, StreamOptions::new())?;
 //! let consumer = Stream::new(&context, StreamOptions::new())?;
@@ -71,8 +71,9 @@
 //! | working as in PyTorch | [`ext::LazyEvent`], [`ext::StreamScope`], [`ext::current_stream`] |
 //! | observing every driver call | [`Driver::observe`], [`observer`] |
 //!
-//! The [`guide`] has pages for users of cudarc, PyTorch and `cuda.core`, for tokio, for several
-//! processes, and for tests without a GPU.
+//! The [`guide`] has pages that help to choose an event, a timeline, a host function or a future,
+//! pages for users of cudarc, PyTorch and `cuda.core`, for tokio, for several processes and for
+//! several GPUs, and one for tests without a GPU.
 //!
 //! # Two layers
 //!
@@ -90,9 +91,9 @@
 //! one. No other call depends on the current context.
 //!
 //! The page of each method names its driver calls, or another method that makes the same calls. A
-//! method whose page names no call makes none. "With the context current" means one more call
+//! method whose page names no call makes none. "With the context current" means: one more call
 //! (`cuCtxGetCurrent`) if the context is already current, and three more (also `cuCtxPushCurrent`
-//! and `cuCtxPopCurrent`) if it is not. On a default stream, every call is made with the context
+//! and `cuCtxPopCurrent`) otherwise. On a default stream, every call is made with the context
 //! current, even if the page of the method does not repeat it.
 //!
 //! NVIDIA describes the calls on one page for each subject: [events], [streams], [contexts],
@@ -124,7 +125,7 @@
 //! | a list of the captures that [`Capture`](capture::Capture) began, with the events of each. Only [`record_external`](StreamRef::record_external) and [`wait_external`](StreamRef::wait_external) read it: they must find the graph that keeps the event, and the driver returns only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
 //! | the number of these captures in progress, for [`ext::EventPool`] and [`ext::Timeline`] | the process ends | none |
 //! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver gets their numbers and never their addresses | the driver calls them | a mutex, in these two and when the driver calls |
-//! | the sixteen places for [observers](Driver::observe): a function of the driver's type carries no data | the process ends | one for each place, in the observed calls |
+//! | the sixteen places for [observers](Driver::observe): the driver's functions take no pointer for an observer's data, so its place identifies the observer | the process ends | one for each place, in the observed calls |
 //!
 //! Each graph also has a number, taken from a counter, and its own mutex for the events that its
 //! nodes refer to.

@@ -78,14 +78,15 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects belong to different driver libraries. No call was made: for each library, a
-    /// handle of the other is an arbitrary address.
+    /// Two objects belong to different driver libraries. No call was made: one library would read a
+    /// handle of the other as an arbitrary address.
     DriverMismatch {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects that must belong to one context do not. For recording and timing events, a
-    /// primary context and its [green](crate::Context::green) contexts count as one.
+    /// Two objects belong to different contexts, but the call needs one context. For recording and
+    /// timing events, a primary context and its [green](crate::Context::green) contexts count as
+    /// one.
     ///
     /// In these cases the driver does not detect the mistake, so this crate checks first and does
     /// not make the call:
@@ -105,8 +106,8 @@ pub enum Error {
         function: Function,
         /// The driver's code; `None` if the call was not made.
         code: Option<CUresult>,
-        /// The device of the first object's context. If one of the two is an event, it is the
-        /// first.
+        /// The device of the event's or the semaphore's context. For two events, or for other
+        /// objects, that of the first argument, `self` included.
         device: u16,
         /// The device of the other object's context.
         other_device: u16,
@@ -164,7 +165,7 @@ pub enum Error {
         function: Function,
     },
     /// A [green context](crate::Context::green) cannot be made of these resources: there are none,
-    /// one belongs to another device, or several are not different parts of one split. No call was
+    /// one belongs to another device, or two are not different parts of one split. No call was
     /// made: the driver may end the process over it.
     ResourceMismatch {
         /// The call that was not made.
@@ -185,14 +186,15 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// A [timeline](crate::ext::Timeline) cannot belong to the per-thread default stream. That is
-    /// another stream in each thread, so the value could fall. No call was made.
+    /// A [timeline](crate::ext::Timeline) cannot belong to the per-thread default stream. It is a
+    /// different stream in each thread, so the counter could go back. No call was made.
     PerThreadTimeline,
     /// The timeline was [poisoned](crate::ext::Timeline::poison) before it reached the value.
     Poisoned,
     /// The point is not reached, and the last share of its timeline's context was dropped, so
-    /// nothing shows whether it ever will be. For a point of an
-    /// [imported](crate::ext::ImportedTimeline) timeline: the timeline was dropped.
+    /// nothing shows whether it ever will be. For a point of a timeline of another process: this
+    /// process dropped its [`ImportedTimeline`](crate::ext::ImportedTimeline) or
+    /// [`OpenedTimeline`](crate::ext::OpenedTimeline).
     ContextDropped,
     /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has
     /// ended before it reached the value.
@@ -214,7 +216,8 @@ pub enum Error {
         /// The driver's code; `None` if no call was made because the handle cannot be valid.
         code: Option<CUresult>,
     },
-    /// All places for [observers](crate::Driver::observe) in this process are taken.
+    /// No place is left for an [observer](crate::Driver::observe) of this driver: a process has
+    /// sixteen.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
     InterprocessPool,
@@ -228,9 +231,9 @@ pub enum Error {
         /// The most important priority, the smallest number.
         greatest: i32,
     },
-    /// An IPC descriptor was refused.
+    /// An IPC descriptor is invalid, or cannot be used here.
     Descriptor(DescriptorError),
-    /// A timeline could not be shared with other processes, or not imported from one.
+    /// Sharing or importing a timeline failed.
     SharedTimeline(SharedTimelineError),
 }
 
@@ -280,7 +283,8 @@ impl Error {
         }
     }
 
-    /// Returns whether CUDA is lost for this process: only a new process can use the device again.
+    /// Returns whether CUDA can no longer be used by this process; only a new process can use the
+    /// device again.
     ///
     /// The call that returned such an error is not its cause. Earlier work on the device failed, or
     /// the hardware did, and the context failed with it. From then on every call on its events and
