@@ -4,17 +4,19 @@
 //! list](crate#what-is-kept-for-the-process). The items here keep more, and futures share one
 //! thread:
 //!
-//! | item | state | locks | thread |
-//! | --- | --- | --- | --- |
-//! | [`Completion`], `event.await`, [`StreamRef::completion`](crate::StreamRef::completion) | for the process, a list of the pending futures; each future holds its event | one for the thread's inbox, one for the list, one for each future | one for the process. It starts with the first future that is polled before its work is done, sleeps while no future is pending, and never ends |
-//! | [`EventPool`], [`PooledEvent`] | the pool's free events; a number for each thread that uses a pool | one for each pool, for events that do not fit into its slots | none |
-//! | [`LazyEvent`] | its event, once it is created | none | none |
-//! | [`StreamScope`], [`CurrentStream`], [`current_stream()`] | for each thread, a list of the scopes it is in, with a share of each stream | none | none |
-//! | [`Timer`], [`Timing`] | two events | none | none |
-//! | [`IpcLease`] | a share of the event | none | none |
-//! | [`Timeline`], [`HostTimeline`], [`Point`], [`PointCompletion`] | for the process, pages of pinned host memory, which timelines share and which are never freed; a list of the pending waits between contexts, each with a share of both contexts; a list of the timelines that futures wait for | one for each timeline, for its signals; one for its futures; one for each list | futures of points use the thread of completions. That thread also releases streams that wait ahead for a timeline that was dropped while a signal was pending. A short-lived thread ends a context whose last share belonged to a wait between contexts |
-//! | [`TimelineFile`], [`ImportedTimeline`], [`TimelineDescriptor`] | for the process, the files of other processes, which stay mapped; a list of the imports that streams wait for; a list of its own dropped files that streams may still write to; a list of the descriptors that a forked child must close, with a fork handler. A file has one page and two file descriptors; an import has one file descriptor. On Windows a file has one handle and an import has two; a file of another process takes one more handle for the process | three for each file, one for each imported line, one for each list | the thread of completions, while a stream waits for another process or a signal of a shared timeline is pending |
-//! | [`TimelineMemory`], [`TimelineHandle`], [`OpenedTimeline`] | 2 MiB of device memory for 63 timelines; for the process, pages of pinned host memory for copied values, with 64 lines each, of which an opened timeline keeps one forever; an opened timeline has two streams | one for each opened timeline | the thread of completions, while points are pending. A short-lived thread releases streams and memory that were dropped earlier |
+//! | item | for the process | in each object | locks | thread |
+//! | --- | --- | --- | --- | --- |
+//! | [`Completion`], `event.await`, [`StreamRef::completion`](crate::StreamRef::completion) | a list of the pending futures | the event | one for the thread's inbox, one for the list, one for each future | one for the process. It starts with the first future that is polled before its work is done, sleeps while no future is pending, and never ends |
+//! | [`EventPool`], [`PooledEvent`] | a number for each thread that uses a pool | the pool's free events | one for each pool, for events that do not fit into its slots | none |
+//! | [`LazyEvent`] | nothing | its event, once it is created | none | none |
+//! | [`StreamScope`], [`CurrentStream`], [`current_stream()`] | for each thread, a list of the scopes it is in, with a share of each stream | nothing | none | none |
+//! | [`Timer`], [`Timing`] | nothing | two events | none | none |
+//! | [`IpcLease`] | nothing | a share of the event | none | none |
+//! | [`Timeline`], [`HostTimeline`], [`Point`], [`PointCompletion`] | pages of pinned host memory, which timelines share and which are never freed; a list of the pending waits between contexts, each with a share of both contexts; a list of the timelines that futures wait for | a timeline has one line | one for each timeline, for its signals; one for its futures; one for each list | futures of points use the thread of completions. That thread also releases streams that wait ahead for a timeline that was dropped while a signal was pending. A short-lived thread ends a context whose last share belonged to a wait between contexts |
+//! | [`TimelineFile`], [`ImportedTimeline`], [`TimelineDescriptor`] | the files of other processes, which stay mapped (on Windows with one handle each); a list of the imports that streams wait for; a list of its own dropped files that streams may still write to; a list of the descriptors that a forked child must close, with a fork handler | a file has one page and two file descriptors, an import has one file descriptor; on Windows a file has one handle, and an import has two | three for each file, one for each imported line, one for each list | the thread of completions, while a stream waits for another process or a signal of a shared timeline is pending |
+//! | [`TimelineMemory`], [`TimelineHandle`], [`OpenedTimeline`] | pages of pinned host memory for copied values, with 64 lines each, of which an opened timeline keeps one forever | a memory has 2 MiB on the device, for 63 timelines; an opened timeline has two streams | one for each opened timeline | the thread of completions, while points are pending. A short-lived thread releases streams and memory that were dropped earlier |
+//!
+//! A line is the 64 bytes of memory that hold one timeline's value.
 
 mod completion;
 mod current_stream;
