@@ -20,8 +20,8 @@ const SLOTS: usize = few(8, 1);
 /// A pool of events that share one context and one set of flags.
 ///
 /// Taking an event and giving it back makes no driver call. Creating and destroying an event makes
-/// two or more, under the context's lock. Dropping a [`PooledEvent`] gives it back to the pool. An
-/// event may outlive its pool; its drop then destroys it.
+/// at least two driver calls, which hold the context's lock. Dropping a [`PooledEvent`] gives it
+/// back to the pool. An event may outlive its pool; its drop then destroys it.
 ///
 /// [`record_event`](Self::record_event) returns an event that is recorded. An event from
 /// [`take`](Self::take) still has its previous user's record.
@@ -202,7 +202,7 @@ impl EventPool {
         self.0.0.empty(null_mut());
     }
 
-    /// The number of free events, which can be taken without a driver call.
+    /// Returns the number of free events, which can be taken without a driver call.
     pub fn available(&self) -> usize {
         let store = &self.0.0;
         let slots = store.shelves.iter().flat_map(|shelf| &shelf.0);
@@ -210,12 +210,12 @@ impl EventPool {
             + store.rest().map_or(0, |rest| rest.free.len())
     }
 
-    /// The context of the pool's events.
+    /// Returns the context of the pool's events.
     pub fn context(&self) -> &Context {
         &self.0.0.context
     }
 
-    /// The flags of the pool's events.
+    /// Returns the flags of the pool's events.
     pub fn flags(&self) -> EventFlags {
         self.0.0.flags
     }

@@ -71,12 +71,12 @@ impl IpcLease {
         Ok(Self { event, descriptor })
     }
 
-    /// The descriptor to send to the importer.
+    /// Returns the descriptor to send to the importer.
     pub fn descriptor(&self) -> &IpcEventDescriptor {
         &self.descriptor
     }
 
-    /// The event that this lease keeps alive.
+    /// Returns the event that this lease keeps alive.
     pub fn event(&self) -> &Arc<Event> {
         &self.event
     }

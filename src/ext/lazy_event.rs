@@ -125,12 +125,12 @@ impl LazyEvent {
         Ok(Self { flags, event: OnceLock::new(), recorded: AtomicBool::new(false) })
     }
 
-    /// The flags passed to [`new`](Self::new), or those of the event it was made from.
+    /// Returns the flags passed to [`new`](Self::new), or those of the event it was made from.
     pub fn flags(&self) -> EventFlags {
         self.flags
     }
 
-    /// The state: not created, created, or recorded.
+    /// Returns the state: not created, created, or recorded.
     ///
     /// It does not include records that bypass the lazy event: by the launch of a graph, by another
     /// process, or through [`event`](Self::event).
@@ -142,18 +142,18 @@ impl LazyEvent {
         }
     }
 
-    /// The event, if it was created.
+    /// Returns the event, if it was created.
     #[doc(alias = "cuda_event")]
     pub fn event(&self) -> Option<&Arc<Event>> {
         self.event.get()
     }
 
-    /// The device of the event, if it was created.
+    /// Returns the device of the event, if it was created.
     pub fn device(&self) -> Option<Device> {
         self.context().map(Context::device)
     }
 
-    /// The context of the event, if it was created.
+    /// Returns the context of the event, if it was created.
     pub fn context(&self) -> Option<&Context> {
         self.event().map(|event| event.context())
     }

@@ -151,12 +151,12 @@ impl Timing {
         self.start.elapsed_ms(&self.end)
     }
 
-    /// The event that was recorded before the work.
+    /// Returns the event that was recorded before the work.
     pub fn start(&self) -> &EventRef {
         &self.start
     }
 
-    /// The event that was recorded after the work.
+    /// Returns the event that was recorded after the work.
     pub fn end(&self) -> &EventRef {
         &self.end
     }

@@ -29,12 +29,11 @@ use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 /// Driver calls: at the first poll `cuEventQuery` between two of
 /// `cuThreadExchangeStreamCaptureMode`. After that the poller repeats `cuEventQuery`.
 ///
-/// A task is woken some tens of microseconds after its work is done. This holds even beside
-/// thousands of completions that have been pending for more than ten milliseconds. For long work
-/// the delay grows in proportion, up to a millisecond. The delay is some milliseconds in two cases:
-/// for a completion that has been pending for long beside thousands of others, and for one that
-/// started together with thousands of others. All queries together take at most about a tenth of a
-/// core.
+/// A task is woken shortly after its work is done (`docs/performance.md`), even beside thousands of
+/// completions that have been pending for more than ten milliseconds. The delay grows with the time
+/// that the work has been pending, up to one millisecond. It is some milliseconds in two cases: for
+/// a completion that has been pending for long beside thousands of others, and for one that started
+/// together with thousands of others. All queries together take at most about a tenth of a core.
 ///
 /// # Dropping it
 ///
@@ -110,7 +109,7 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
     /// Record the event first: an event that was never recorded is done. If the event is recorded
     /// again before the future has resolved, the future waits for the new record.
     ///
-    /// It calls `as_ref` once, and waits for that event. If the wait fails, dropping the future
+    /// It calls `as_ref` once and keeps that event's handle. If the wait fails, dropping the future
     /// calls `as_ref` once more, so a pool does not use the event again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);

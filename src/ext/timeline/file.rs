@@ -70,7 +70,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// So while a signal of a [`Timeline::shared`](super::Timeline::shared) stays pending, the crate's
 /// thread queries the driver: one `cuEventQuery` for each file every 5 ms, between two of
 /// `cuThreadExchangeStreamCaptureMode`. If the context has failed, importers get
-/// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms plus one round of the thread. The first
+/// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms and one pass of the thread. The first
 /// signal of a shared timeline starts the thread. It makes no call while no signal is pending.
 ///
 /// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
@@ -171,7 +171,7 @@ impl TimelineFile {
     /// * [`Error::SharedTimeline`](crate::Error::SharedTimeline) with [`System`](Refusal::System)
     ///   if the system refuses the file, or with [`Platform`](Refusal::Platform) on other systems
     ///   than Linux and Windows.
-    /// * The driver's error, such as one of work that was launched before;
+    /// * Errors of the driver, such as those of work that was launched earlier;
     ///   [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn new(context: &Context) -> Result<Self> {
         Self::make(context, false)
@@ -219,7 +219,7 @@ impl TimelineFile {
         })))
     }
 
-    /// The context that the file was created in.
+    /// Returns the context that the file was created in.
     pub fn context(&self) -> &Context {
         &self.0.context
     }

@@ -91,7 +91,7 @@ impl PointCompletion {
         Self { point, waiting: None }
     }
 
-    /// The point that this future waits for.
+    /// Returns the point that this future waits for.
     pub fn point(&self) -> Point {
         self.point
     }

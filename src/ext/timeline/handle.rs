@@ -81,7 +81,7 @@ impl TimelineHandle {
         })
     }
 
-    /// The process id of the maker, in the maker's pid namespace.
+    /// Returns the process id of the maker, in the maker's pid namespace.
     pub fn exporter_pid(&self) -> u32 {
         self.maker.pid
     }
@@ -179,7 +179,7 @@ impl TimelineMemory {
         Ok(Self(Arc::new(memory)))
     }
 
-    /// The context that the memory was allocated in.
+    /// Returns the context that the memory was allocated in.
     pub fn context(&self) -> &Context {
         &self.0.context
     }

@@ -88,7 +88,7 @@ impl HostTimeline {
         Ok(Self { slot: file.take()?, context, file: Some(file) })
     }
 
-    /// The descriptor for other processes, if the timeline is [shared](Self::shared).
+    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
         self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
@@ -105,7 +105,8 @@ impl HostTimeline {
         Ok(Point::new(self.slot, self.slot.line.advance()))
     }
 
-    /// The value of the last signal, or the start value before the first signal. It is one load.
+    /// Returns the value of the last signal, or the start value before the first signal, with one
+    /// load.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
@@ -128,7 +129,7 @@ impl HostTimeline {
         wait_ahead(self.slot, stream, value)
     }
 
-    /// The context that the timeline was created in.
+    /// Returns the context that the timeline was created in.
     pub fn context(&self) -> &Context {
         &self.context
     }

@@ -69,7 +69,7 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 ///
 /// * Hosts and futures get [`Error::ExporterGone`], within 5 ms plus the driver call that the
 ///   waiting methods make every 5 ms.
-/// * Streams go on **as if the value were reached**, within 5 ms plus a round of the crate's
+/// * Streams go on **as if the value were reached**, within 5 ms and one pass of the crate's
 ///   thread. Their next work may then find data missing. So check a point on the host with
 ///   [`Point::query`] before you trust a result of the stream. Streams and contexts can be used and
 ///   dropped as usual.
@@ -323,7 +323,7 @@ impl ImportedTimeline {
     ///   [`FileMagic`](Refusal::FileMagic), [`FileVersion`](Refusal::FileVersion),
     ///   [`OtherFile`](Refusal::OtherFile), [`System`](Refusal::System) or
     ///   [`Platform`](Refusal::Platform).
-    /// * The driver's error, such as one of work that was launched before; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
     #[cfg(any(unix, windows))]
     pub fn open(
         context: &Context,
@@ -380,7 +380,7 @@ impl ImportedTimeline {
         Ok(Self { link, context: context.clone() })
     }
 
-    /// The point of a value that the maker has sent: the maker's [`Point::value`].
+    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
     ///
     /// Every value makes a point. If the maker never signals the value, waits end with an error [as
     /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
@@ -390,14 +390,14 @@ impl ImportedTimeline {
         Point::new(self.link.slot, value.min(LARGEST))
     }
 
-    /// The value of the last point that was reached. It is one load.
+    /// Returns the value of the last point that was reached, with one load.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
         self.link.slot.line.reached()
     }
 
-    /// The context that the timeline was imported in.
+    /// Returns the context that the timeline was imported in.
     pub fn context(&self) -> &Context {
         &self.context
     }

@@ -65,10 +65,9 @@ pub use point::Point;
 /// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load, and
 /// every stream of the process can wait for it.
 ///
-/// A signal costs about seven times as much as a record of an event. A stream's wait for a point
-/// costs about seven times as much as a wait for an event (`docs/performance.md`). In return a
-/// check on the host is one load, from any number of threads, instead of a driver call under the
-/// driver's lock.
+/// A signal costs several times as much as a record of an event, and a stream's wait for a point
+/// several times as much as a wait for an event (`docs/performance.md`). In return a check on the
+/// host is one load, from any number of threads, instead of a driver call under the driver's lock.
 ///
 /// | You want | Use |
 /// | --- | --- |
@@ -125,8 +124,8 @@ pub use point::Point;
 /// are reached when the stream gets there.
 ///
 /// The drop releases streams that [wait ahead](Self::wait_ahead) for values that will never be
-/// signalled. If a signal is pending, the crate's thread releases them instead, within 5 ms plus a
-/// round after the last signal.
+/// signalled. If a signal is pending, the crate's thread releases them instead, within 5 ms and one
+/// pass of that thread after the last signal.
 ///
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
 /// [the last share](crate::Context#dropping-the-last-share) can block. The drop itself makes no
@@ -207,8 +206,9 @@ impl Timeline {
 
     /// Creates a timeline of the stream that every process with the file sees.
     ///
-    /// It works as one of [`new`](Self::new). Its [descriptor](Self::descriptor) identifies it in
-    /// the other processes. Dropping it releases all their waits for it, after the last signal.
+    /// It works like a timeline from [`new`](Self::new). Its [descriptor](Self::descriptor)
+    /// identifies it in the other processes. Dropping it releases all their waits for it, after the
+    /// last signal.
     ///
     /// No driver call.
     ///
@@ -229,11 +229,11 @@ impl Timeline {
     /// Creates a timeline of the stream that other processes open with its [handle](Self::handle)
     /// only.
     ///
-    /// In this process it works as one of [`new`](Self::new). Each [`signal`](Self::signal) makes
-    /// one more driver call, `cuStreamWriteValue64` to the device memory. The drop and
-    /// [`poison`](Self::poison) make that call, too: it releases all waits in other processes,
-    /// after the last signal. This is not possible while the stream captures or after its context
-    /// has failed: see `docs/timelines.md`.
+    /// In this process it works like a timeline from [`new`](Self::new). Each
+    /// [`signal`](Self::signal) makes one more driver call, `cuStreamWriteValue64` to the device
+    /// memory. The drop and [`poison`](Self::poison) make that call, too: it releases all waits in
+    /// other processes, after the last signal. Neither can release them while the stream captures
+    /// or after its context has failed: see `docs/timelines.md`.
     ///
     /// Driver calls are those of [`new`](Self::new).
     ///
@@ -296,8 +296,7 @@ impl Timeline {
     /// # Errors
     ///
     /// * [`Error::TimelineInCapture`] if the stream captures.
-    /// * The driver's error, such as one of work that was launched before. The value of a failed
-    ///   signal is skipped.
+    /// * Errors of work that was launched earlier. The value of a failed signal is skipped.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamWriteValue64")]
     #[allow(unsafe_code)]
@@ -360,7 +359,7 @@ impl Timeline {
         }
     }
 
-    /// The value of the last point that was reached. It is one load, like [`Point::is_done`].
+    /// Returns the value of the last point that was reached: one load, like [`Point::is_done`].
     ///
     /// Points with this [`value`](Point::value) or a lower one are reached.
     #[must_use]
@@ -369,7 +368,8 @@ impl Timeline {
         self.slot.line.reached()
     }
 
-    /// The value of the last signal that was submitted, or the start value before the first signal.
+    /// Returns the value of the last signal that was submitted, or the start value before the first
+    /// signal.
     ///
     /// Other threads may signal at any time. It waits for a signal that is in progress.
     ///
@@ -381,17 +381,18 @@ impl Timeline {
         Ok(lock(&self.slot.state).submitted)
     }
 
-    /// The handle for other processes, if the timeline is [in device memory](Self::in_memory).
+    /// Returns the handle for other processes, if the timeline is [in device
+    /// memory](Self::in_memory).
     pub fn handle(&self) -> Option<TimelineHandle> {
         self.word.as_ref().map(|word| word.handle)
     }
 
-    /// The descriptor for other processes, if the timeline is [shared](Self::shared).
+    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
         self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
 
-    /// The stream of the timeline.
+    /// Returns the stream of the timeline.
     #[inline]
     pub fn stream(&self) -> &StreamRef {
         &self.stream
@@ -425,7 +426,7 @@ impl Timeline {
         host::wait_ahead(self.slot, stream, value)
     }
 
-    /// Gives the timeline up at once, and releases all waits.
+    /// Ends the timeline now and releases all waits.
     ///
     /// Hosts that wait for a point that is not reached get [`Error::Poisoned`]. **Streams that wait
     /// go on as if the point were reached**, and their next work may find data missing. Use it when

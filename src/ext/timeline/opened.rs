@@ -67,7 +67,7 @@ const GRACE: Duration = wait::ASK;
 /// value were reached**, if the end is detected:
 ///
 /// * In the maker's pid namespace it is detected as by [`ExporterProcess`], while a point is
-///   pending: within 10 ms plus a round of the crate's thread.
+///   pending: within 10 ms and one pass of the crate's thread.
 /// * In another pid namespace, such as another container, it is never detected. If you have a
 ///   connection that shows the end, call [`exporter_ended`](Self::exporter_ended).
 ///
@@ -339,7 +339,7 @@ impl OpenedTimeline {
     ///
     /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
     ///   [unreachable](Self#when-the-maker-ends).
-    /// * The driver's error, such as one of work that was launched before; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
     pub fn point(&self, value: u64) -> Result<Point> {
         wait::refuse_fork()?;
         let (link, value) = (&self.link, value.min(LARGEST));
@@ -384,7 +384,7 @@ impl OpenedTimeline {
         Ok(())
     }
 
-    /// The current state of the maker's process.
+    /// Returns the current state of the maker's process.
     pub fn exporter_state(&self) -> ExporterState {
         if self.link.ended.load(Ordering::Acquire) {
             return ExporterState::Ended;
@@ -392,7 +392,7 @@ impl OpenedTimeline {
         self.link.exporter.state()
     }
 
-    /// The context that the timeline was opened in.
+    /// Returns the context that the timeline was opened in.
     pub fn context(&self) -> &Context {
         &self.context
     }

@@ -89,7 +89,7 @@ impl Point {
         }
     }
 
-    /// The point's value. Values of one timeline rise by one from signal to signal.
+    /// Returns the point's value. Values of one timeline rise by one from signal to signal.
     ///
     /// The first value is not always 1, and a failed signal leaves a gap.
     #[inline]
@@ -220,7 +220,7 @@ impl StreamRef {
     ///   [unreachable](Point#failures).
     /// * [`Error::TimelineInCapture`] in a capture, for a point of another context.
     /// * [`Error::ContextDropped`]; [`Error::DriverMismatch`]; [`Error::ForkedChild`].
-    /// * The driver's error, such as one of work that was launched before.
+    /// * Errors of work that was launched earlier.
     #[doc(alias = "cuStreamWaitValue64")]
     #[inline]
     pub fn wait_point(&self, point: Point) -> Result<()> {
