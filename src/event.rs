@@ -445,8 +445,9 @@ impl EventRef {
     /// * [`Error::NotReady`]: an event is not complete.
     /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that
     ///   is in progress.
-    /// * `CUDA_ERROR_INVALID_VALUE`: an event was last recorded in a capture that has ended. To time
-    ///   the launches of a graph, capture [`record_external`](crate::StreamRef::record_external).
+    /// * `CUDA_ERROR_INVALID_VALUE`: an event was last recorded in a capture that has ended. To
+    ///   time the launches of a graph, capture
+    ///   [`record_external`](crate::StreamRef::record_external).
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]

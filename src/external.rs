@@ -38,7 +38,7 @@
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 //!
-//! A value for a binary semaphore does not compile. A timeline without a value does not either:
+//! These three mistakes do not compile:
 //!
 //! ```compile_fail,E0308
 //! # use cuda_events::external::BinarySemaphore;
@@ -125,8 +125,8 @@ pub struct BinarySemaphore(Imported);
 /// context. Dropping it destroys CUDA's import; the semaphore itself lives on in the other API. In
 /// a forked child the drop does nothing.
 ///
-/// A [`Timeline`](crate::ext::Timeline) is something else: only CUDA creates it, and the host can
-/// read it.
+/// A [`Timeline`](crate::ext::Timeline) is different: this crate creates it, and the host can read
+/// it.
 #[derive(PartialEq, Eq, Hash)]
 pub struct TimelineSemaphore(Imported);
 
@@ -254,13 +254,13 @@ macro_rules! shared_methods {
 
         /// Destroys CUDA's import of the semaphore, and returns the driver's result.
         ///
-        /// Driver calls: `cuDestroyExternalSemaphore` between those of
-        /// [`Context::make_current`].
+        /// Driver calls: `cuDestroyExternalSemaphore` with the calls of [`Context::make_current`]
+        /// around it.
         ///
         /// # Errors
         ///
-        /// The driver's error, such as one of work that was launched before;
-        /// [`Error::ForkedChild`]. After any error, do not use the handle again.
+        /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do
+        /// not use the handle again.
         #[doc(alias = "cuDestroyExternalSemaphore")]
         pub fn close(self) -> Result<()> {
             self.0.close()
@@ -276,9 +276,9 @@ impl BinarySemaphore {
     /// import needs its own descriptor. `device_uuid` is
     /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
     ///
-    /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` between those of
-    /// [`Context::make_current`]. The drop calls `cuDestroyExternalSemaphore` between those, too.
-    /// CUDA 10.0.
+    /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` with the calls of
+    /// [`Context::make_current`] around it. The drop calls `cuDestroyExternalSemaphore` in the same
+    /// way. CUDA 10.0.
     ///
     /// # Errors
     ///
@@ -355,9 +355,9 @@ impl TimelineSemaphore {
     /// import needs its own descriptor. `device_uuid` is
     /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
     ///
-    /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` between those of
-    /// [`Context::make_current`]. The drop calls `cuDestroyExternalSemaphore` between those, too.
-    /// CUDA 11.2.
+    /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` with the calls of
+    /// [`Context::make_current`] around it. The drop calls `cuDestroyExternalSemaphore` in the same
+    /// way. CUDA 11.2.
     ///
     /// # Errors
     ///
@@ -422,8 +422,8 @@ impl TimelineSemaphore {
     /// It works as [`import_win32`](Self::import_win32), but compares no UUID: Direct3D names a
     /// device by its LUID. CUDA 10.0.
     ///
-    /// Driver calls: `cuImportExternalSemaphore` between those of [`Context::make_current`]. The
-    /// drop calls `cuDestroyExternalSemaphore` between those, too. Errors are those of
+    /// Driver calls: `cuImportExternalSemaphore` with the calls of [`Context::make_current`] around
+    /// it. The drop calls `cuDestroyExternalSemaphore` in the same way. Errors are those of
     /// [`import_fd`](Self::import_fd).
     ///
     /// # Safety
@@ -665,7 +665,7 @@ impl StreamRef {
     /// * [`Error::ContextMismatch`] if the semaphore was imported in another context.
     /// * [`Error::DriverMismatch`] if it belongs to another driver library.
     /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
-    /// * The driver's error, such as one of work that was launched before.
+    /// * Errors of work that was launched earlier.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[inline]
     pub fn signal_external(&self, semaphore: &TimelineSemaphore, value: u64) -> Result<()> {
