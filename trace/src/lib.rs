@@ -3,9 +3,9 @@
 //!
 //! The timeline uses the host's clock. It is written for Perfetto, or as one HTML file.
 //!
-//! A [`Tracer`] records spans in the streams of a context, from any thread, without waiting. A
-//! [`HostRecorder`] records driver calls and spans of the host. A [`Trace`] combines both, and
-//! writes them.
+//! A [`Tracer`] records spans in the streams of a context, from any thread. Recording waits for the
+//! GPU only to read its clock, four times a second. A [`HostRecorder`] records driver calls and
+//! spans of the host. A [`Trace`] combines both, and writes them.
 //!
 //! ```no_run
 //! use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
@@ -35,6 +35,7 @@
 //!         Ok::<_, cuda_events::Error>(())
 //!     })?;
 //!
+//!     // Waits at most a minute for the work of ended spans.
 //!     let mut trace = tracer.finish(Duration::from_secs(60));
 //!     driver.stop_observing();
 //!     trace.add_host(recorder.take());
@@ -50,8 +51,9 @@
 //!
 //! A span takes two timing records, two events of a pool, and two readings of the host's clock. It
 //! makes no other driver call and waits for nothing, with one exception: four times a second a call
-//! records an anchor for the clock, and waits for it for at most 50 µs. Collecting a span makes two
-//! or three calls of `cuEventElapsedTime`. Spans are kept until they are collected.
+//! relates the GPU's clock to the host's with one event, and waits for that event for at most 50
+//! µs. Collecting a span makes two or three calls of `cuEventElapsedTime`. Spans are kept until
+//! they are collected.
 //!
 //! # Features
 //!

@@ -477,7 +477,7 @@ mod tests {
         assert!(!matches("cu*Record*Event*", "cuGraphAddEventRecordNode"));
         assert!(!matches("cuInit*Init", "cuInit"), "no letter is taken twice");
         assert!(matches("*", "") && matches("**", "cuInit"));
-        // For ever, where each star tries all places.
+        // This takes forever if each star tries all places.
         assert!(!matches(&format!("cu{}jjjj", "*".repeat(90)), "cuGraphAddEventRecordNode"));
     }
 
