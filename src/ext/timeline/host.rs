@@ -134,7 +134,7 @@ impl HostTimeline {
         &self.context
     }
 
-    /// Gives the timeline up. No driver call.
+    /// Ends the timeline now and releases all waits. No driver call.
     ///
     /// Streams that wait for later values are released. Hosts that wait for later values get
     /// [`Error::Poisoned`](crate::Error::Poisoned).
