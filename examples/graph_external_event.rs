@@ -33,7 +33,7 @@ fn main() -> cuda_events::Result<()> {
     let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
     // SAFETY: the function makes no driver call, does not unwind, and ignores its argument.
     unsafe { stream.launch_host_function_raw(work, null_mut()) }?;
-    // `record` would only order work inside the capture. `record_external` adds a node to the graph.
+    // `record` would only order work in the capture. `record_external` adds a node to the graph.
     stream.record_external(&done)?;
     let graph = capture.end()?.instantiate()?;
     assert_eq!(RUNS.load(Ordering::Relaxed), 0, "a capture runs nothing");

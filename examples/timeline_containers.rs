@@ -1,8 +1,8 @@
 //! A timeline between two containers: the consumer waits for the work of the maker.
 //!
-//! The consumer runs in its own namespaces, if `unshare` can create them. It gets the descriptor of
-//! a file as its standard input. `timeline_processes` sends it over a Unix socket, and kills makers.
-//! Linux only.
+//! The consumer runs in its own namespaces, if `unshare` can create them. It gets the file
+//! descriptor as its standard input. `timeline_processes` sends it over a Unix socket, and kills
+//! makers. Linux only.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}
