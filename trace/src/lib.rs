@@ -57,8 +57,8 @@
 //!
 //! # Features
 //!
-//! `tracing`: `HostRecorder::layer` is a layer of `tracing-subscriber`. It shows spans of the crate
-//! `tracing` in the rows of their threads.
+//! `tracing`: [`HostRecorder::layer`](HostRecorder) is a layer of `tracing-subscriber`. It shows
+//! spans of the crate `tracing` in the rows of their threads.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(
