@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::child::{Child, hear, role, say};
-use common::counting::{Watched, calls, counting};
+use common::counting::{Watched, calls, counting, fail_next};
 use common::{Door, Gpu, Latch, Other, not_run, own_process};
 use cuda_events::capture::CaptureMode;
 use cuda_events::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
@@ -219,11 +219,16 @@ fn each_is_one_call() {
     );
     finish(&default);
     assert_eq!(theirs.value(), 3);
-    let destroy = Function::cuDestroyExternalSemaphore;
+    // It is destroyed with its context current.
+    let destroyed = [
+        Function::cuCtxGetCurrent,
+        Function::cuCtxPushCurrent_v2,
+        Function::cuDestroyExternalSemaphore,
+        Function::cuCtxPopCurrent_v2,
+    ];
     let (result, made) = calls(|| timeline.close());
-    assert_eq!(result, Ok(()));
-    assert!(made.contains(&destroy), "{made:?}");
-    assert!(calls(|| drop(binary)).1.contains(&destroy));
+    assert_eq!((result, made), (Ok(()), destroyed.to_vec()));
+    assert_eq!(calls(|| drop(binary)).1, destroyed);
 }
 
 /// How many descriptors of this process are of a semaphore.
@@ -305,6 +310,54 @@ fn a_refusal_gives_the_descriptor_back() {
 }
 
 /// What is taken over is not given back, whatever comes after it.
+/// The driver's codes for a handle that is not such a semaphore are one error, and its other codes
+/// are themselves. The descriptor comes back with each.
+#[test]
+fn each_refusal_has_its_error() {
+    let Some(gpu) = gpu() else { return };
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
+        .expect("the context");
+    let theirs = made(SemaphoreKind::Timeline);
+    for (code, is_none) in [
+        (CUresult::CUDA_ERROR_INVALID_VALUE, true),
+        (CUresult::CUDA_ERROR_INVALID_HANDLE, true),
+        (CUresult::CUDA_ERROR_OPERATING_SYSTEM, true),
+        (CUresult::CUDA_ERROR_UNKNOWN, true),
+        (CUresult::CUDA_ERROR_OUT_OF_MEMORY, false),
+        (CUresult::CUDA_ERROR_NOT_SUPPORTED, false),
+        (CUresult::CUDA_ERROR_ILLEGAL_ADDRESS, false),
+    ] {
+        fail_next(IMPORT, code);
+        let uuid = uuid(&context);
+        // SAFETY: a timeline's, for this import.
+        let refused = unsafe { TimelineSemaphore::import_fd(&context, descriptor(&theirs), uuid) };
+        let (error, fd) = refused.expect_err("it is refused").into_parts();
+        assert_eq!(error.code(), Some(code));
+        assert_eq!(error.function(), Some(IMPORT));
+        assert_eq!(matches!(error, Error::NotASemaphore { .. }), is_none, "{error}");
+        fd.try_clone().expect("it is open");
+    }
+}
+
+/// A green context and the primary one of its device count as one.
+#[test]
+fn a_green_context_counts_as_the_primary_one() {
+    let Some((gpu, theirs, ours)) = with_timeline() else { return };
+    if !common::needs(gpu.driver, Function::cuGreenCtxCreate) {
+        return;
+    }
+    let split = gpu.device.sm_resource().and_then(|all| all.split_by_count(2, 16));
+    let split = split.expect("two parts");
+    // SAFETY: this thread alone uses it.
+    let green = unsafe { Context::green(gpu.device, &[&split.groups[0]]) };
+    let green = green.expect("a green context");
+    let stream = Stream::new(&green, StreamOptions::new()).expect("a stream");
+    stream.signal_externals(&[ours.at(5)]).expect("a signal");
+    stream.wait_external_semaphore(&ours, 5).expect("a wait");
+    finish(&stream);
+    assert_eq!(theirs.value(), 5);
+}
+
 #[test]
 fn a_pop_that_fails_gives_nothing_back() {
     let Some(gpu) = gpu() else { return };
@@ -658,6 +711,28 @@ fn raw_handles_go_both_ways() {
     assert!(ours == ours && ours != again, "by handle");
 }
 
+/// Whoever takes the handle takes nothing else with it, and gives all of it back.
+#[test]
+fn a_handle_given_up_leaves_nothing() {
+    if Door::chosen() != Door::Soft {
+        return not_run("what is left is counted by a software driver in this process");
+    }
+    let (soft, context, stream) = driver();
+    let theirs = made(SemaphoreKind::Timeline);
+    let raw = timeline_of(&context, &theirs).into_raw();
+    // SAFETY: it was given up just now, and is of this context.
+    let ours = unsafe { TimelineSemaphore::from_raw(&context, raw) };
+    let given_up = timeline_of(&context, &theirs).into_raw();
+    assert_eq!(soft.live().retains, 1);
+    drop((ours, stream));
+    // SAFETY: nobody else has it.
+    drop(unsafe { TimelineSemaphore::from_raw(&context, given_up) });
+    let raw = timeline_of(&context, &theirs).into_raw();
+    drop(context);
+    assert!(!raw.is_null());
+    assert_eq!(soft.live().retains, 0, "a share of the context is left");
+}
+
 /// A capture has the signal and the wait as nodes, and each launch does them again.
 #[test]
 fn a_capture_has_them_as_nodes() {
@@ -674,8 +749,22 @@ fn a_capture_has_them_as_nodes() {
     theirs.signal(1);
     finish(&stream);
     assert_eq!(theirs.value(), 2);
-    theirs.signal(3);
-    exec.launch(&stream).expect("a launch");
-    finish(&stream);
-    assert_eq!(theirs.value(), 2, "the same value again");
+    // A value only rises, so that another launch takes a binary one.
+    let (first, second) = (made(SemaphoreKind::Binary), made(SemaphoreKind::Binary));
+    let (there, back) = (binary_of(&gpu.context, &first), binary_of(&gpu.context, &second));
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    stream.wait_external_binary(&there).expect("a wait");
+    stream.signal_external_binary(&back).expect("a signal");
+    let graph = capture.end().expect("a graph");
+    let exec = graph.instantiate().expect("an executable graph");
+    let other = gpu.stream();
+    for _ in 0..3 {
+        exec.launch(&stream).expect("a launch");
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        other.signal_external_binary(&there).expect("a signal");
+        other.wait_external_binary(&back).expect("a wait");
+        finish(&other);
+        finish(&stream);
+    }
+    drop((exec, graph));
 }
