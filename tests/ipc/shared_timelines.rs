@@ -986,6 +986,31 @@ fn any_bytes_in_the_file_do_no_harm() {
     }
 }
 
+/// The maker has ended, and somebody erases the poison before a stream comes to its wait. Whoever
+/// asks about a point then releases the stream again.
+#[test]
+fn a_query_puts_erased_poison_back() {
+    common::own_process!("order=off");
+    let Some(gpu) = gpu() else { return };
+    let mut peer = Peer::start();
+    let (file, descriptor) = peer.make("plain");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
+    let imported = open(&gpu, (file, descriptor));
+    peer.step("hold");
+    let lost = imported.point(peer.number("signal"));
+    let stream = gpu.stream();
+    let latch = Latch::hold(&stream);
+    stream.wait_point(lost).expect("a wait");
+    peer.child.kill();
+    wait_until("somebody asks", || lost.query() == Err(Error::ExporterGone));
+    // For a second the crate's thread would put it back.
+    std::thread::sleep(Duration::from_millis(1500));
+    raw.words()[8..10].iter().for_each(|word| word.store(0, Ordering::SeqCst));
+    latch.release();
+    assert_eq!(lost.query(), Err(Error::ExporterGone));
+    idle(&stream);
+}
+
 /// Whoever has the file can write any reason for which the timeline is poisoned. The maker does not
 /// believe that its own driver has said so.
 #[test]

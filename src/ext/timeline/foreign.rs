@@ -53,6 +53,11 @@ impl Foreign {
     ) -> Result<Progress> {
         match seen {
             Ok(Progress::Pending) if self.is_gone() => {
+                // Another process that can write the file may have erased the poison, for which
+                // streams wait.
+                if let Ok(link) = self.link() {
+                    let _ = link.ask();
+                }
                 // The maker may have reached it after that look, and ended then.
                 if reached() { Ok(Progress::Done) } else { Err(Error::ExporterGone) }
             }
