@@ -52,6 +52,21 @@ pub fn starting(program: &Path) -> Command {
     }
 }
 
+/// Starts a process. On a busy machine wine refuses one now and then by an internal error, to which
+/// nothing here can lead.
+fn spawn(command: &mut Command) -> std::process::Child {
+    const INTERNAL_ERROR: i32 = 1359;
+    for _ in 0..9 {
+        match command.spawn() {
+            Err(error) if cfg!(windows) && error.raw_os_error() == Some(INTERNAL_ERROR) => {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            }
+            started => return started.expect("the test binary starts again"),
+        }
+    }
+    command.spawn().expect("the test binary starts again")
+}
+
 /// Whether a process is given another time of its own start than others are. It says so.
 pub fn starts_are_made_up() -> bool {
     if is_emulated() {
@@ -132,7 +147,7 @@ impl Child {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(errors.0.try_clone().expect("a second handle of the file"));
         configure(&mut command);
-        let mut process = command.spawn().expect("the test binary starts again");
+        let mut process = spawn(&mut command);
         let output = BufReader::new(process.stdout.take().expect("stdout is a pipe"));
         Self { process, output, errors, runs_the_test: false }
     }
