@@ -354,7 +354,7 @@ impl EventRef {
         if answer.is_success() { Ok(()) } else { Err(self.refused(answer)) }
     }
 
-    /// Blocks as [`synchronize`](Self::synchronize) does, but for at most `timeout`, and returns
+    /// Blocks as [`synchronize`](Self::synchronize) does, for at most `timeout`, and returns
     /// whether the work is done.
     ///
     /// The driver has no such call. This method queries in a loop: first without sleeping, then

@@ -224,7 +224,7 @@ impl StreamRef {
         Ok(event.in_context(self.context(), flags))
     }
 
-    /// Blocks as [`synchronize`](Self::synchronize) does, but for at most `timeout`, and returns
+    /// Blocks as [`synchronize`](Self::synchronize) does, for at most `timeout`, and returns
     /// whether the work that is in the stream at this call is done.
     ///
     /// The driver has no such call. Unless the stream is idle, this method records an event and
