@@ -229,6 +229,11 @@ fn findings_of_a_graph(waits: bool) -> usize {
             }
             assert_eq!((raw.cuGraphLaunch)(exec, two).0, OK);
             assert_eq!(wait(&raw, one, back, 0), OK);
+            // Without a wait the next launch could signal `back` before this one's signal is
+            // consumed: one of them would be lost, and the last wait would never end.
+            if !waits {
+                raw.sync(one);
+            }
         }
     }
     raw.sync(one);
