@@ -102,8 +102,17 @@ impl ExternalSemaphore {
     }
 
     /// Signals this value, as a graphics queue would. A binary semaphore ignores the value.
+    ///
+    /// # Panics
+    ///
+    /// If a graphics API forbids this signal: the value of a timeline is not above the current
+    /// value, or a binary semaphore is signalled and no wait has consumed the signal. The semaphore
+    /// stays as it is.
+    #[track_caller]
     pub fn signal(&self, value: u64) {
-        self.semaphore.signal(value);
+        if let Err(what) = self.semaphore.signal(value) {
+            panic!("{what}: a graphics API forbids this");
+        }
     }
 }
 
@@ -124,10 +133,7 @@ pub fn external_semaphore_shared_library(timeline: bool) -> i32 {
 #[doc(hidden)]
 pub fn signal_external_semaphore_shared_library(descriptor: i32, value: u64) -> CUresult {
     match Semaphore::open(descriptor) {
-        Some(semaphore) => {
-            semaphore.signal(value);
-            SUCCESS
-        }
-        None => INVALID_VALUE,
+        Some(semaphore) if semaphore.signal(value).is_ok() => SUCCESS,
+        _ => INVALID_VALUE,
     }
 }

@@ -19,7 +19,7 @@ type HandleType = CUexternalSemaphoreHandleType;
 const TIMELINES: i32 = 11_020;
 
 impl State {
-    fn semaphore(&self, call: &CallFrame, handle: u64) -> Result<u32, CUresult> {
+    pub(crate) fn semaphore(&self, call: &CallFrame, handle: u64) -> Result<u32, CUresult> {
         self.semaphores
             .find(handle)
             .map_err(|bad| self.bad_handle(call, Kind::Semaphore, handle, bad))
@@ -49,11 +49,32 @@ impl State {
     ) {
         for point in semaphores.points {
             let task = match semaphores.signals {
-                true => Task::SignalSemaphore(point),
+                true => Task::SignalSemaphore(point, origin),
                 false => Task::WaitSemaphore(point, origin),
             };
             self.submit(machine, stream, task);
         }
+    }
+
+    /// A signal or a wait of a semaphore that a stream has not done yet: what that is, in words. A
+    /// failed context does nothing more.
+    fn pending_semaphore(&self, handle: u64) -> Option<String> {
+        let of = |task: &Task| match task {
+            Task::SignalSemaphore(point, origin) => Some((point.handle, "signal", *origin)),
+            Task::WaitSemaphore(point, origin) => Some((point.handle, "wait", *origin)),
+            _ => None,
+        };
+        self.streams.iter().find_map(|(stream, entry)| {
+            let works = self.contexts[entry.context].failed.is_none();
+            let mut tasks = entry.queue.iter().filter_map(|queued| of(&queued.task));
+            let (_, what, Origin { call, number }) =
+                tasks.find(|(semaphore, ..)| works && *semaphore == handle)?;
+            Some(format!(
+                "external semaphore {handle:#x} has a pending {what} in stream {:#x}, from {call}, \
+                 call {number} of this driver",
+                self.streams.handle(stream)
+            ))
+        })
     }
 
     /// Whether a semaphore is one that the program has to destroy.
@@ -122,7 +143,8 @@ fn taken(_number: i32) -> Result<crate::model::external::Descriptor, CUresult> {
     Err(NOT_SUPPORTED)
 }
 
-/// What is in streams keeps what it is about. The descriptor is closed here.
+/// The descriptor is closed here. Documented: signals and waits must be over before. A graph may
+/// still have some, as long as it is not launched.
 pub(crate) fn destroy_external_semaphore(
     call: &CallFrame,
     semaphore: Ptr<CUextSemaphore_st>,
@@ -134,6 +156,9 @@ pub(crate) fn destroy_external_semaphore(
     let index = state.semaphore(call, semaphore.addr())?;
     let context = state.semaphores[index].context;
     state.may_destroy(context, semaphore.addr())?;
+    if let Some(what) = state.pending_semaphore(semaphore.addr()) {
+        return Err(state.misuse(call, &what, INVALID_HANDLE));
+    }
     state.bury(call, semaphore.addr());
     state.semaphores.remove(index);
     Ok(())
@@ -167,9 +192,10 @@ fn give(
         if semaphore.is_null() || *flags != 0 {
             return Err(INVALID_VALUE);
         }
-        let index = state.semaphore(call, semaphore.addr() as u64)?;
+        let handle = semaphore.addr() as u64;
+        let index = state.semaphore(call, handle)?;
         let semaphore = state.semaphores[index].semaphore.clone();
-        points.push(SemaphorePoint { semaphore, value: *value });
+        points.push(SemaphorePoint { semaphore, handle, value: *value });
     }
     state.ensure_ticker_thread(call.machine)?;
     let given = Semaphores { signals, points };

@@ -108,13 +108,21 @@ impl State {
         }
     }
 
-    /// Refuses a launch over an event that was set in the executable graph and is gone.
-    /// Instantiation checks events, so that what is measured of those says nothing about one that
-    /// came later.
-    fn refuse_gone_events(&self, call: &CallFrame, exec: u32) -> Answer {
-        for node in self.execs[exec].nodes.iter().filter(|node| node.set) {
-            if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
-                self.event_is_there(call, event)?;
+    /// Refuses a launch over what is gone: an event that was set in the executable graph, or an
+    /// external semaphore, which must not be used once it is destroyed. Instantiation checks
+    /// events, so that what is measured of those says nothing about one that came later.
+    fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
+        for node in &self.execs[exec].nodes {
+            match &node.kind {
+                NodeKind::Record(event) | NodeKind::Wait(event) if node.set => {
+                    self.event_is_there(call, *event)?;
+                }
+                NodeKind::Semaphores(of) => {
+                    for point in &of.points {
+                        self.semaphore(call, point.handle)?;
+                    }
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -315,7 +323,7 @@ pub(crate) fn graph_launch(
     let nodes: Vec<NodeKind> =
         state.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
     state.refuse_in_capture(stream)?;
-    state.refuse_gone_events(call, exec)?;
+    state.refuse_gone(call, exec)?;
     // Whatever its nodes are, threads are there before the first is submitted: a launch happens
     // whole or not at all.
     state.ensure_host_thread(call.machine)?;

@@ -281,9 +281,12 @@ impl State {
                     self.order_semaphore_waited(&point, origin);
                 }
             }
-            Task::SignalSemaphore(point) => {
+            Task::SignalSemaphore(point, origin) => {
                 if failed.is_none() {
-                    point.signal();
+                    if let Err(what) = point.signal() {
+                        let what = format!("external semaphore {:#x}: {what}", point.handle);
+                        self.late_misuse(origin, &what);
+                    }
                     if self.order.is_some() {
                         self.order_written(at);
                     }

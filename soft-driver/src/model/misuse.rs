@@ -8,6 +8,7 @@ use crate::model::config::OnMisuse;
 use crate::model::handles::{Bad, Kind};
 use crate::model::machine::{State, Tombstone};
 use crate::model::thread;
+use crate::model::work::Origin;
 
 /// How many destroyed handles are remembered.
 const TOMBSTONES: usize = 8192;
@@ -36,6 +37,20 @@ impl State {
                 let mut misuses = self.misuses.lock().unwrap_or_else(PoisonError::into_inner);
                 misuses.push(format!("{}: {what}", call.name()));
                 code
+            }
+        }
+    }
+
+    /// The same, when a stream comes to what a call gave it: no call is left to return an error. So
+    /// what is kept is also said on standard error.
+    #[cold]
+    pub(crate) fn late_misuse(&self, origin: Origin, what: &str) {
+        let what = format!("{}, call {} of this driver: {what}", origin.call, origin.number);
+        match self.config.on_misuse {
+            OnMisuse::Abort => thread::end(&what),
+            OnMisuse::Error => {
+                crate::say!("{what}");
+                self.misuses.lock().unwrap_or_else(PoisonError::into_inner).push(what);
             }
         }
     }

@@ -412,7 +412,7 @@ impl State {
         let visible = match task {
             Task::WriteValue(write, _) => self.others_see(&write.word.place),
             // The host and other processes have it too.
-            Task::SignalSemaphore(_) => true,
+            Task::SignalSemaphore(..) => true,
             _ => false,
         };
         let Some(order) = &mut self.order else { return };
@@ -449,12 +449,12 @@ impl State {
                     order.visible.insert(at, order.checker.mark(What::Stream(id)));
                 }
             }
-            Task::WaitSemaphore(SemaphorePoint { semaphore, value }, _) => {
+            Task::WaitSemaphore(SemaphorePoint { semaphore, value, .. }, _) => {
                 let (cell, value) = (semaphore_cell(semaphore), semaphore.told_wait(*value));
                 let compare = Compare::GreaterOrEqual;
                 order.tell(Op::WaitValue { stream: id, cell, value, compare });
             }
-            Task::SignalSemaphore(SemaphorePoint { semaphore, value }) => {
+            Task::SignalSemaphore(SemaphorePoint { semaphore, value, .. }, _) => {
                 let (cell, value) = (semaphore_cell(semaphore), semaphore.told_signal(*value));
                 order.tell(Op::WriteValue { stream: id, cell, value });
                 order.visible.insert(at, order.checker.mark(What::Stream(id)));
@@ -522,20 +522,23 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(crate) fn order_wait_ended(&mut self, wait: &ValueWait, origin: Origin) {
-        let cell = cell(&wait.word);
+        self.tell_wait_ended(cell(&wait.word), origin);
+    }
+
+    /// A wait for an external semaphore is over. The other API may have ended it, of which nothing
+    /// is told.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn order_semaphore_waited(&mut self, point: &SemaphorePoint, origin: Origin) {
+        self.tell_wait_ended(semaphore_cell(&point.semaphore), origin);
+    }
+
+    fn tell_wait_ended(&mut self, cell: Cell, origin: Origin) {
         let Some(order) = &mut self.order else { return };
         // No thread's call: whichever thread came to see it has done nothing.
         let call = Call::new(order.name, order.number, ThreadId(0));
         let call = Call { by: By::Function(FunctionId(0)), ..call };
         order.tell_as(call, Op::WaitEnded { call: origin.number, cell });
-    }
-
-    /// A wait for an external semaphore is over.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn order_semaphore_waited(&mut self, point: &SemaphorePoint, origin: Origin) {
-        let cell = semaphore_cell(&point.semaphore);
-        self.tell(Op::WaitEnded { call: origin.number, cell });
     }
 
     /// The thread of the host functions begins one.
@@ -603,7 +606,7 @@ impl State {
                     batch.operations.iter().map(work).collect()
                 }
                 NodeKind::Semaphores(of) => {
-                    let work = |SemaphorePoint { semaphore, value }: &SemaphorePoint| {
+                    let work = |SemaphorePoint { semaphore, value, .. }: &SemaphorePoint| {
                         let cell = semaphore_cell(semaphore);
                         let number = match (semaphore.is_numbered() && !launches, of.signals) {
                             (true, _) => 0,

@@ -188,7 +188,13 @@ pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) ->
 /// Ends the process because the program did what is undefined on a real driver.
 #[cold]
 pub(crate) fn abort(call: &str, what: &str) -> ! {
-    crate::say!("{call}: {what} (thread \"{}\")", name(number()));
+    end(&format!("{call}: {what} (thread \"{}\")", name(number())));
+}
+
+/// The same, with all that is said of what it did.
+#[cold]
+pub(crate) fn end(what: &str) -> ! {
+    crate::say!("{what}");
     crate::say!(
         "this is undefined on a real driver, so the process ends here; with misuse=error \
          (Builder::on_misuse) it is an error"

@@ -46,7 +46,7 @@ pub(crate) enum Task {
     WaitValue(ValueWait, Origin),
     WriteValue(ValueWrite, Origin),
     WaitSemaphore(SemaphorePoint, Origin),
-    SignalSemaphore(SemaphorePoint),
+    SignalSemaphore(SemaphorePoint, Origin),
     /// Memory ends, in stream order.
     Free(Arc<Region>),
     /// The first task, while a thread does it; with the memory that it is about.

@@ -185,6 +185,29 @@ fn the_other_side_in_another_process() {
     assert_eq!(binary.value(), 1, "it has no other value");
 }
 
+/// What the other side does too early is its own failure, and changes nothing.
+#[test]
+fn the_other_side_keeps_the_rules_too() {
+    let refused = |of: &ExternalSemaphore, value| {
+        let signal = std::panic::AssertUnwindSafe(|| of.signal(value));
+        let said = std::panic::catch_unwind(signal).expect_err("it is forbidden");
+        said.downcast_ref::<String>().expect("a message").clone()
+    };
+    let timeline = ExternalSemaphore::new(SemaphoreKind::Timeline).unwrap();
+    timeline.signal(4);
+    for value in [0, 3, 4] {
+        let said = refused(&timeline, value);
+        assert!(said.contains(&format!("a signal of {value}, where the value is 4")), "{said}");
+        assert_eq!(timeline.value(), 4);
+    }
+    timeline.signal(5);
+    let binary = ExternalSemaphore::new(SemaphoreKind::Binary).unwrap();
+    binary.signal(0);
+    let said = refused(&binary, 0);
+    assert!(said.contains("a second signal, where no wait has consumed the first"), "{said}");
+    assert_eq!((timeline.value(), binary.value()), (5, 1));
+}
+
 /// The exported forms, which the shared library has under C names.
 #[test]
 fn the_c_functions() {
@@ -195,6 +218,7 @@ fn the_c_functions() {
     for (timeline, kind) in [(false, SemaphoreKind::Binary), (true, SemaphoreKind::Timeline)] {
         let number = make(timeline);
         assert_eq!(tell(number, 9).0, OK);
+        assert_eq!(tell(number, 9).0, INVALID_VALUE, "it is not consumed, or not above the value");
         let fd = unsafe { OwnedFd::from_raw_fd(number) };
         let made = ExternalSemaphore::from_descriptor(fd).unwrap();
         assert_eq!((made.kind(), made.value()), (kind, if timeline { 9 } else { 1 }));
@@ -248,4 +272,301 @@ fn the_order_checker_sees_binary_ones_in_graphs() {
     cuda_events_test_support::own_process!();
     assert_eq!(findings_of_a_graph(true), 0);
     assert_ne!(findings_of_a_graph(false), 0);
+}
+
+/// The reports of misuse so far, of which there are `count`; the last one has all of these parts.
+#[track_caller]
+fn misused(raw: &Raw, count: usize, parts: &[&str]) {
+    let misuses = raw.soft.misuses();
+    assert_eq!(misuses.len(), count, "{misuses:?}");
+    for part in parts {
+        assert!(misuses[count - 1].contains(part), "{part:?} in {misuses:?}");
+    }
+}
+
+/// Captures what `body` gives a stream, as an executable graph.
+fn captured(raw: &Raw, stream: CUstream, body: impl FnOnce()) -> CUgraphExec {
+    let (mut graph, mut exec) = (null_mut(), null_mut());
+    unsafe {
+        assert_eq!((raw.cuStreamBeginCapture_v2)(stream, CUstreamCaptureMode(2)).0, OK);
+        body();
+        assert_eq!((raw.cuStreamEndCapture)(stream, &mut graph).0, OK);
+        assert_eq!(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0).0, OK);
+        assert_eq!((raw.cuGraphDestroy)(graph).0, OK);
+    }
+    exec
+}
+
+#[test]
+fn what_streams_still_use_is_not_destroyed() {
+    let raw = Raw::new();
+    let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+    let [gate, theirs] =
+        [(), ()].map(|()| ExternalSemaphore::new(SemaphoreKind::Timeline).unwrap());
+    let (gate_here, ours, again) =
+        (imported(&raw, &gate), imported(&raw, &theirs), imported(&raw, &theirs));
+    let name = format!("external semaphore {:#x}", ours.addr());
+    // A wait, and a signal after it.
+    assert_eq!(wait(&raw, one, ours, 1), OK);
+    assert_eq!(destroy(&raw, ours), INVALID_HANDLE);
+    let stream = format!("in stream {:#x}, from cuWaitExternalSemaphoresAsync, call ", one.addr());
+    let parts = ["cuDestroyExternalSemaphore: ", &name, " has a pending wait ", &stream];
+    misused(&raw, 1, &parts);
+    theirs.signal(1);
+    raw.sync(one);
+    assert_eq!(wait(&raw, two, gate_here, 1), OK);
+    assert_eq!(signal(&raw, two, ours, 2), OK);
+    // Another import of the same semaphore is another handle.
+    assert_eq!(destroy(&raw, again), OK);
+    assert_eq!(destroy(&raw, ours), INVALID_HANDLE);
+    misused(&raw, 2, &[&name, " has a pending signal ", "from cuSignalExternalSemaphoresAsync"]);
+    gate.signal(1);
+    raw.sync(two);
+    // The same from a launch.
+    let exec = captured(&raw, one, || assert_eq!(wait(&raw, one, ours, 3), OK));
+    assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, two) }.0, OK);
+    assert_eq!(unsafe { (raw.cuGraphExecDestroy)(exec) }.0, OK);
+    assert_eq!(destroy(&raw, ours), INVALID_HANDLE);
+    misused(&raw, 3, &[&name, " has a pending wait ", "from cuGraphLaunch, call "]);
+    assert_eq!(raw.soft.live().external_semaphores, 2, "what is refused is not done");
+    theirs.signal(3);
+    raw.sync(two);
+    assert_eq!((destroy(&raw, ours), destroy(&raw, gate_here)), (OK, OK));
+    misused(&raw, 3, &[]);
+}
+
+/// Only a launch would use the semaphore.
+#[test]
+fn a_graph_of_a_destroyed_semaphore_is_not_launched() {
+    let raw = Raw::new();
+    let stream = raw.stream(NON_BLOCKING);
+    let [kept, theirs] =
+        [(), ()].map(|()| ExternalSemaphore::new(SemaphoreKind::Timeline).unwrap());
+    let (kept_here, ours) = (imported(&raw, &kept), imported(&raw, &theirs));
+    let waits = captured(&raw, stream, || assert_eq!(wait(&raw, stream, ours, 1), OK));
+    let signals = captured(&raw, stream, || {
+        assert_eq!(signal(&raw, stream, kept_here, 1), OK);
+        assert_eq!(signal(&raw, stream, ours, 1), OK);
+    });
+    assert_eq!(destroy(&raw, ours), OK);
+    assert_eq!(raw.soft.misuses(), [""; 0]);
+    let name = format!("external semaphore {:#x} was destroyed by", ours.addr());
+    for (exec, count) in [(waits, 1), (signals, 2)] {
+        assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, stream) }.0, INVALID_HANDLE);
+        misused(&raw, count, &["cuGraphLaunch: ", &name, "cuDestroyExternalSemaphore, call "]);
+    }
+    raw.sync(stream);
+    assert_eq!((kept.value(), theirs.value()), (0, 0), "nothing of such a launch is done");
+    for exec in [waits, signals] {
+        assert_eq!(unsafe { (raw.cuGraphExecDestroy)(exec) }.0, OK);
+    }
+    assert_eq!(destroy(&raw, kept_here), OK);
+    misused(&raw, 2, &[]);
+}
+
+#[test]
+fn a_value_that_does_not_rise_is_misuse() {
+    cuda_events_test_support::own_process!();
+    let raw = Raw::new();
+    let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+    let [gate, theirs] =
+        [(), ()].map(|()| ExternalSemaphore::new(SemaphoreKind::Timeline).unwrap());
+    let (gate_here, ours) = (imported(&raw, &gate), imported(&raw, &theirs));
+    let name = format!("external semaphore {:#x}: ", ours.addr());
+    let call = "cuSignalExternalSemaphoresAsync, call ";
+    assert_eq!(signal(&raw, one, ours, 5), OK);
+    raw.sync(one);
+    assert_eq!(raw.soft.misuses(), [""; 0]);
+    // Those that are equal or lower, the host's among the current value.
+    let mut count = 0;
+    for (value, current) in [(5, 5), (3, 5), (0, 5), (8, 9)] {
+        if current == 9 {
+            theirs.signal(9);
+        }
+        assert_eq!(signal(&raw, one, ours, value), OK, "the call cannot know");
+        raw.sync(one);
+        count += 1;
+        let said = format!("a signal of {value}, where the value is {current} already");
+        misused(&raw, count, &[call, " of this driver: ", &name, &said]);
+        assert_eq!(theirs.value(), current);
+    }
+    // What counts is the value at the time of the signal, and not the order of the calls.
+    assert_eq!(wait(&raw, one, gate_here, 1), OK);
+    assert_eq!(signal(&raw, one, ours, 20), OK);
+    assert_eq!(signal(&raw, two, ours, 10), OK);
+    raw.sync(two);
+    gate.signal(1);
+    raw.sync(one);
+    misused(&raw, 4, &[]);
+    assert_eq!(wait(&raw, one, gate_here, 2), OK);
+    assert_eq!(signal(&raw, one, ours, 30), OK);
+    assert_eq!(signal(&raw, two, ours, 40), OK);
+    raw.sync(two);
+    misused(&raw, 4, &[]);
+    gate.signal(2);
+    raw.sync(one);
+    misused(&raw, 5, &[call, &name, "a signal of 30, where the value is 40 already"]);
+    // The second launch of a graph signals the same value.
+    let exec = captured(&raw, one, || assert_eq!(signal(&raw, one, ours, 50), OK));
+    for _ in 0..2 {
+        misused(&raw, 5, &[]);
+        assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, one) }.0, OK);
+        raw.sync(one);
+    }
+    misused(&raw, 6, &["cuGraphLaunch, call ", &name, "a signal of 50"]);
+    assert_eq!(unsafe { (raw.cuGraphExecDestroy)(exec) }.0, OK);
+    assert_eq!((destroy(&raw, ours), destroy(&raw, gate_here)), (OK, OK));
+}
+
+#[test]
+fn a_second_signal_without_a_wait_is_misuse() {
+    cuda_events_test_support::own_process!();
+    let raw = Raw::new();
+    let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+    let theirs = ExternalSemaphore::new(SemaphoreKind::Binary).unwrap();
+    let ours = imported(&raw, &theirs);
+    for _ in 0..3 {
+        assert_eq!(signal(&raw, one, ours, 0), OK);
+        assert_eq!(wait(&raw, two, ours, 0), OK);
+        raw.sync(two);
+    }
+    theirs.signal(0);
+    assert_eq!(wait(&raw, two, ours, 0), OK);
+    raw.sync(two);
+    assert_eq!(raw.soft.misuses(), [""; 0]);
+    // The stream's own signal is the first, or that of the other side.
+    for (count, host) in [(1, false), (2, true)] {
+        match host {
+            true => theirs.signal(0),
+            false => assert_eq!(signal(&raw, one, ours, 0), OK),
+        }
+        raw.sync(one);
+        misused(&raw, count - 1, &[]);
+        assert_eq!(signal(&raw, one, ours, 0), OK);
+        raw.sync(one);
+        let said = format!("external semaphore {:#x}: a second signal", ours.addr());
+        misused(&raw, count, &["cuSignalExternalSemaphoresAsync, call ", &said]);
+        assert_eq!(theirs.value(), 1);
+        assert_eq!(wait(&raw, two, ours, 0), OK);
+        raw.sync(two);
+        assert_eq!(theirs.value(), 0, "the two are one signal");
+    }
+    assert_eq!(destroy(&raw, ours), OK);
+}
+
+/// A stream that comes to a forbidden signal has no call that could return an error.
+#[test]
+fn a_forbidden_signal_ends_the_process() {
+    use cuda_events_test_support::child::{command, full_name, how_it_failed, own_binary, role};
+
+    if role().is_some() {
+        let raw = Raw::with_default_misuse();
+        let stream = raw.stream(NON_BLOCKING);
+        let theirs = ExternalSemaphore::new(SemaphoreKind::Timeline).unwrap();
+        let ours = imported(&raw, &theirs);
+        assert_eq!(signal(&raw, stream, ours, 2), OK);
+        raw.sync(stream);
+        println!("so far");
+        // A thread of the driver executes it.
+        let latch = raw.latch(stream);
+        assert_eq!(signal(&raw, stream, ours, 2), OK);
+        latch.release();
+        raw.sync(stream);
+        return;
+    }
+    let test = full_name("a_forbidden_signal_ends_the_process");
+    let output = command(&own_binary(), &test, "child").output().unwrap();
+    let said = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (said(&output.stdout), said(&output.stderr));
+    assert_eq!(how_it_failed(output.status).as_deref(), Some("aborted"), "{out}\n{err}");
+    assert!(out.contains("so far"), "{out}");
+    for part in [
+        "cuda-soft-driver: cuSignalExternalSemaphoresAsync, call ",
+        "a signal of 2, where the value is 2 already\n",
+        "this is undefined on a real driver, so the process ends here",
+    ] {
+        assert!(err.contains(part), "{part:?} in {err}");
+    }
+}
+
+/// Two streams write the same bytes, and the host sees the signal of the first one before it has
+/// the second one write.
+fn findings_after_a_seen_signal(kind: SemaphoreKind, graph: bool, seen: bool) -> usize {
+    let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
+    let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+    let theirs = ExternalSemaphore::new(kind).unwrap();
+    let ours = imported(&raw, &theirs);
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 64) }.0, OK);
+    let latch = raw.latch(one);
+    let work = || {
+        assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 1, 64, one) }.0, OK);
+        assert_eq!(signal(&raw, one, ours, 1), OK);
+    };
+    if graph {
+        let exec = captured(&raw, one, work);
+        assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, one) }.0, OK);
+    } else {
+        work();
+    }
+    let mut latch = Some(latch);
+    if seen {
+        latch.take();
+        while theirs.value() != 1 {
+            cuda_events_test_support::watch::alive();
+            std::thread::yield_now();
+        }
+    }
+    assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 2, 64, two) }.0, OK);
+    drop(latch);
+    raw.sync(one);
+    raw.sync(two);
+    raw.soft.order_findings().len()
+}
+
+/// The host reads a semaphore's value without a call, and so does the other API, which may tell the
+/// host.
+#[test]
+fn a_signal_can_be_seen_by_the_host() {
+    cuda_events_test_support::own_process!();
+    for kind in [SemaphoreKind::Timeline, SemaphoreKind::Binary] {
+        for graph in [false, true] {
+            assert_eq!(findings_after_a_seen_signal(kind, graph, true), 0, "{kind:?}, {graph}");
+            let unseen = findings_after_a_seen_signal(kind, graph, false);
+            assert_eq!(unseen, 1, "{kind:?}, {graph}: nothing orders the two");
+        }
+    }
+}
+
+/// The other side signals when the host has seen that work is over: the wait is after that work,
+/// though it was submitted before the host knew.
+#[test]
+fn a_wait_that_the_other_side_ended_is_after_what_the_host_knew() {
+    cuda_events_test_support::own_process!();
+    for kind in [SemaphoreKind::Timeline, SemaphoreKind::Binary] {
+        for (order, synchronizes) in [HostOrder::Submission, HostOrder::Told]
+            .map(|order| [(order, true), (order, false)])
+            .concat()
+        {
+            let builder = SoftDriver::builder().check_order(OrderCheck::Report).order_host(order);
+            let raw = Raw::planting(builder);
+            let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+            let theirs = ExternalSemaphore::new(kind).unwrap();
+            let ours = imported(&raw, &theirs);
+            let mut memory = 0;
+            assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 64) }.0, OK);
+            assert_eq!(wait(&raw, one, ours, 1), OK);
+            assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 1, 64, one) }.0, OK);
+            assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 2, 64, two) }.0, OK);
+            if synchronizes {
+                raw.sync(two);
+            }
+            theirs.signal(1);
+            raw.sync(one);
+            raw.sync(two);
+            let found = raw.soft.order_findings();
+            let expected = usize::from(!synchronizes);
+            assert_eq!(found.len(), expected, "{kind:?}, {order:?}: {found:?}");
+        }
+    }
 }

@@ -71,9 +71,21 @@ impl Semaphore {
         self.page.word().load(Ordering::Acquire)
     }
 
-    pub(crate) fn signal(&self, value: u64) {
-        let value = if self.kind == SemaphoreKind::Binary { 1 } else { value };
-        self.page.word().store(value, Ordering::Release);
+    /// Signals it, or says why that is forbidden and leaves the word as it is. Another process may
+    /// have the same word, which is all that is known of what it did.
+    pub(crate) fn signal(&self, value: u64) -> Result<(), String> {
+        let word = self.page.word();
+        match self.kind {
+            // Vulkan's rule for the moment at which the signal runs.
+            SemaphoreKind::Timeline => match word.fetch_max(value, Ordering::AcqRel) {
+                before if before < value => Ok(()),
+                before => Err(format!("a signal of {value}, where the value is {before} already")),
+            },
+            SemaphoreKind::Binary => match word.swap(1, Ordering::AcqRel) {
+                0 => Ok(()),
+                _ => Err("a second signal, where no wait has consumed the first".to_owned()),
+            },
+        }
     }
 
     /// Where its word is in this process, which is the same for whoever has it here.
@@ -109,12 +121,15 @@ impl Semaphore {
 #[derive(Clone, Debug)]
 pub(crate) struct SemaphorePoint {
     pub(crate) semaphore: Arc<Semaphore>,
+    /// The import that it was made with. One semaphore may be imported more than once.
+    pub(crate) handle: u64,
     pub(crate) value: u64,
 }
 
 impl SemaphorePoint {
-    pub(crate) fn signal(&self) {
-        self.semaphore.signal(self.value);
+    /// As [`Semaphore::signal`].
+    pub(crate) fn signal(&self) -> Result<(), String> {
+        self.semaphore.signal(self.value)
     }
 
     /// Whether a wait would end now.
