@@ -56,19 +56,18 @@ impl State {
         }
     }
 
-    /// A signal or a wait of a semaphore that a stream has not done yet: what that is, in words. A
-    /// failed context does nothing more.
+    /// A signal or a wait of a semaphore that a stream has not done yet: what that is, in words.
     fn pending_semaphore(&self, handle: u64) -> Option<String> {
         let of = |task: &Task| match task {
-            Task::SignalSemaphore(point, origin) => Some((point.handle, "signal", *origin)),
-            Task::WaitSemaphore(point, origin) => Some((point.handle, "wait", *origin)),
+            Task::SignalSemaphore(point, origin) if point.handle == handle => {
+                Some(("signal", *origin))
+            }
+            Task::WaitSemaphore(point, origin) if point.handle == handle => Some(("wait", *origin)),
             _ => None,
         };
         self.streams.iter().find_map(|(stream, entry)| {
-            let works = self.contexts[entry.context].failed.is_none();
-            let mut tasks = entry.queue.iter().filter_map(|queued| of(&queued.task));
-            let (_, what, Origin { call, number }) =
-                tasks.find(|(semaphore, ..)| works && *semaphore == handle)?;
+            let (what, Origin { call, number }) =
+                entry.queue.iter().find_map(|queued| of(&queued.task))?;
             Some(format!(
                 "external semaphore {handle:#x} has a pending {what} in stream {:#x}, from {call}, \
                  call {number} of this driver",

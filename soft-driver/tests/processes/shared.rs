@@ -279,6 +279,79 @@ fn inner_accesses() {
     }
 }
 
+/// Other languages make a semaphore and signal it by the two functions that are exported for that.
+#[test]
+fn other_languages_have_the_other_side_of_a_semaphore() {
+    run("inner_semaphores", "");
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
+fn inner_semaphores() {
+    use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
+    use cuda_events::{Context, Device, Stream, StreamOptions};
+    use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+    const INVALID_VALUE: u32 = 1;
+    type Make = unsafe extern "C" fn(libc::c_int) -> libc::c_int;
+    type Signal = unsafe extern "C" fn(libc::c_int, u64) -> u32;
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null());
+    let find = |name: &std::ffi::CStr| {
+        let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?}");
+        found
+    };
+    let (make, signal): (Make, Signal) = unsafe {
+        (
+            std::mem::transmute::<*mut libc::c_void, Make>(find(
+                c"cuda_soft_driver_external_semaphore",
+            )),
+            std::mem::transmute::<*mut libc::c_void, Signal>(find(
+                c"cuda_soft_driver_signal_external_semaphore",
+            )),
+        )
+    };
+    // One descriptor to import, and one to signal by.
+    let made = |timeline: libc::c_int| {
+        let fd = unsafe { make(timeline) };
+        assert!(fd >= 0, "it is made before the driver is used, too");
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        (fd.try_clone().unwrap(), fd)
+    };
+    let signal = |of: &OwnedFd, value: u64| unsafe { signal(of.as_raw_fd(), value) };
+    let (timeline, their_timeline) = made(1);
+    let (binary, their_binary) = made(0);
+
+    let context = Context::primary(Device::new(load().unwrap(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let device = context.device().uuid().unwrap();
+    let refused = unsafe { TimelineSemaphore::import_fd(&context, binary, device) };
+    let binary = refused.expect_err("it is binary").into_handle();
+    let binary = unsafe { BinarySemaphore::import_fd(&context, binary, device) }.unwrap();
+    let timeline = unsafe { TimelineSemaphore::import_fd(&context, timeline, device) }.unwrap();
+
+    stream.wait_external_semaphore(&timeline, 3).unwrap();
+    assert_eq!(signal(&their_timeline, 2), 0);
+    assert!(!stream.query().unwrap().is_done());
+    assert_eq!(signal(&their_timeline, 3), 0);
+    stream.signal_external(&timeline, 4).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(signal(&their_timeline, 4), INVALID_VALUE, "the stream signalled it");
+    assert_eq!(signal(&their_timeline, 5), 0);
+
+    stream.wait_external_binary(&binary).unwrap();
+    assert!(!stream.query().unwrap().is_done());
+    assert_eq!(signal(&their_binary, 0), 0);
+    stream.synchronize().unwrap();
+    let twice = [0, 0].map(|value| signal(&their_binary, value));
+    assert_eq!(twice, [0, INVALID_VALUE], "no wait has consumed the first");
+
+    let file = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+    assert_eq!(signal(&file, 9), INVALID_VALUE);
+}
+
 /// A call that is not supported says so by name, once, whoever calls it how often, and before
 /// `cuInit` too.
 #[test]
