@@ -76,7 +76,9 @@
 //!   It cannot be allocated in a stream capture.
 //! * An [external semaphore](ExternalSemaphore) is a page of a memory file. A captured signal or
 //!   wait becomes a node of the graph, as documented for a card: each launch signals or waits for
-//!   the same value again. External memory is not supported.
+//!   the same value again. A pending use of a destroyed semaphore, a value that does not rise and a
+//!   second signal of a binary semaphore are [misuse](ExternalSemaphore#misuse). External memory is
+//!   not supported.
 //! * A child graph is ordered node by node within the graph that contains it.
 //! * In a forked child, and while the process ends, it returns what the real driver returns then.
 //!

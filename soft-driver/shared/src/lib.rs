@@ -234,8 +234,8 @@ pub unsafe extern "C" fn cuda_soft_driver_busy(stream: CUstream, nanoseconds: u6
     busy_shared_library(stream, nanoseconds)
 }
 
-/// Makes an external semaphore, a timeline or a binary one: its descriptor, which an import takes
-/// over, or -1; see `ExternalSemaphore`.
+/// Makes an external semaphore, a timeline or a binary one, and returns its descriptor, or -1. An
+/// import takes ownership of the descriptor; see `ExternalSemaphore`.
 ///
 /// # Safety
 ///
@@ -245,7 +245,8 @@ pub unsafe extern "C" fn cuda_soft_driver_external_semaphore(timeline: c_int) ->
     external_semaphore_shared_library(timeline != 0)
 }
 
-/// Gives an external semaphore a value, as a graphics queue would; see `ExternalSemaphore::signal`.
+/// Signals an external semaphore, as a graphics queue would; see `ExternalSemaphore::signal`. It
+/// returns `CUDA_ERROR_INVALID_VALUE` where that method panics, and for any other descriptor.
 ///
 /// # Safety
 ///

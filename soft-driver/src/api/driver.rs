@@ -136,8 +136,8 @@ impl SoftDriver {
         unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }
     }
 
-    /// The calls so far that are undefined on a real driver, with
-    /// [`OnMisuse::Error`](crate::OnMisuse::Error).
+    /// The calls so far that are undefined on a real driver, and the forbidden signals that streams
+    /// executed, with [`OnMisuse::Error`](crate::OnMisuse::Error).
     pub fn misuses(&self) -> Vec<String> {
         self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -20,6 +20,26 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 /// other stream. For the order checker a wait is after the signals of the same driver that can have
 /// ended it. It does not see the signals of others, and reports nothing about them.
 ///
+/// # Misuse
+///
+/// The driver reports these uses, which NVIDIA or Vulkan forbid, as
+/// [`OnMisuse`](crate::OnMisuse) defines:
+///
+/// * `cuDestroyExternalSemaphore` while a stream has a pending signal or a pending wait of that
+///   import.
+/// * A launch of a graph with a signal or a wait of a destroyed import. A graph that is never
+///   launched again may outlive the import.
+/// * A signal of a timeline whose value is not above the current value when the stream executes the
+///   signal. The value stays as it is.
+/// * A signal of a binary semaphore that is signalled already when the stream executes it: no wait
+///   has consumed the earlier signal.
+///
+/// In the last two cases the call that submitted the signal has returned. The report names that
+/// call, and the stream goes on. The driver knows the current value of the semaphore, and not who
+/// signalled it, so it finds no other misuse by another driver or process.
+///
+/// # Example
+///
 /// ```
 /// # #[cfg(target_os = "linux")] {
 /// use cuda_events::external::TimelineSemaphore;

@@ -210,8 +210,11 @@ impl Fault {
         })
     }
 
-    /// Does the work, and then returns the code. The import of an external semaphore does no work,
-    /// because a caller that gets an error keeps the descriptor.
+    /// Does the work, and then returns the code.
+    ///
+    /// Only `cuImportExternalSemaphore` does no work: its work takes the descriptor, and after an
+    /// error the program closes the descriptor, so both would close the same number. NVIDIA
+    /// documents that the driver takes it on success only.
     pub fn after_the_work(mut self) -> Self {
         self.after = true;
         self

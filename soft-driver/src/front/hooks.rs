@@ -110,7 +110,10 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
     // What it is about may be gone after the work.
     let failing = verdict.fails_context.and_then(|code| Some((context_of(call, &words)?, code)));
     let mut ran = false;
-    // Who is told that an import failed keeps the descriptor, so that it must not have worked.
+    // The work of this import takes the program's descriptor, and a program that is told of an
+    // error closes it: that number would be closed twice, the second time perhaps as another
+    // thread's file. No program can see that coming, so there is nothing to test by it.
+    // Documented: the descriptor is the driver's after a success only.
     let takes_over = call.id() == Id::cuImportExternalSemaphore;
     let instead = verdict.instead.or(verdict.after.filter(|_| takes_over));
     let result = match special(call, &words).or(instead) {

@@ -4,8 +4,9 @@ use core::time::Duration;
 
 use cuda_order_check::{HostOrder, Warnings};
 
-/// The reaction to a call that is undefined on a real driver: a destroyed or made-up handle, or a
-/// NULL pointer that the real driver dereferences.
+/// The reaction to a call that is undefined on a real driver: a destroyed or made-up handle, a NULL
+/// pointer that the real driver dereferences, or a forbidden use of an [external
+/// semaphore](crate::ExternalSemaphore#misuse).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnMisuse {
     /// Ends the process with a message: the call, the handle, and the place where it was destroyed.
@@ -15,6 +16,9 @@ pub enum OnMisuse {
     #[default]
     Abort,
     /// Returns an error, and keeps the message for [`misuses`](crate::SoftDriver::misuses).
+    ///
+    /// If a stream executes a signal of an external semaphore that is forbidden at that moment, no
+    /// call can return the error. Then the message is also printed on standard error.
     ///
     /// Use it for fuzzing: by default even the use of an event from a damaged descriptor ends the
     /// process.
