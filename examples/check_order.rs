@@ -123,8 +123,8 @@ impl<'a> Buffers<'a> {
 
     fn copy_to_host(&self, stream: &StreamRef) -> cuda_events::Result<()> {
         let copy = self.context.driver().symbols().cuMemcpyDtoHAsync_v2;
-        // SAFETY: both have so many bytes, `drop` waits before it frees them, and nobody reads the
-        // host's.
+        // SAFETY: both have that many bytes, `drop` waits before it frees them, and no code reads
+        // those of the host.
         check(Function::cuMemcpyDtoHAsync_v2, unsafe {
             copy(self.host, self.device, 4 * WORDS, stream.as_raw())
         })

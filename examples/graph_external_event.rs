@@ -36,7 +36,7 @@ fn main() -> cuda_events::Result<()> {
     // `record` would only order work in the capture. `record_external` adds a node to the graph.
     stream.record_external(&done)?;
     let graph = capture.end()?.instantiate()?;
-    assert_eq!(RUNS.load(Ordering::Relaxed), 0, "a capture runs nothing");
+    assert_eq!(RUNS.load(Ordering::Relaxed), 0, "a capture runs no work");
 
     for launch in 1..=3 {
         graph.launch(&stream)?;
@@ -44,7 +44,7 @@ fn main() -> cuda_events::Result<()> {
         // ... work on the result is put into `consumer` ...
         consumer.synchronize()?;
         assert_eq!(RUNS.load(Ordering::Relaxed), launch, "the consumer waits for this launch");
-        println!("launch {launch}: the consumer went on after the work");
+        println!("launch {launch}: the consumer ran after the work");
     }
     Ok(())
 }

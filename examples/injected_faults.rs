@@ -31,7 +31,7 @@ fn main() {
         }
         match result {
             Err(error) => println!("call {call}: {error}"),
-            Ok(()) => println!("call {call} fails in a drop, which has no result"),
+            Ok(()) => println!("call {call}: made by a drop, which returns no error"),
         }
         failed += 1;
     }
@@ -44,5 +44,5 @@ fn main() {
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert!(error.is_sticky());
     soft.assert_no_leaks();
-    println!("{failed} calls failed: each gave an error, or was in a drop");
+    println!("{failed} calls failed: each returned an error, or was made by a drop");
 }

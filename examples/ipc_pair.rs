@@ -44,7 +44,7 @@ fn exporter(context: &Context) -> Result<(), Box<dyn Error>> {
     end.send(())?;
     assert_eq!(said.next().ok_or("the importer has ended")??, "Done");
     assert!(child.wait()?.success());
-    println!("the importer saw the work of the exporter end");
+    println!("the importer saw that the exporter's work was done");
     Ok(()) // The event lives until here, after its last use in the importer.
 }
 

@@ -112,8 +112,8 @@ fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
             }
             "import" => {
                 let descriptor = IpcEventDescriptor::from_raw(from_hex(argument)?, false);
-                // SAFETY: the program on the other side keeps its event until this one is told to
-                // quit.
+                // SAFETY: the program on the other side keeps its event until it has sent
+                // `quit` to this one.
                 peer.imported = Some(unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?);
                 "imported".to_owned()
             }
@@ -128,12 +128,12 @@ fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
             "check" => peer
                 .own
                 .as_ref()
-                .ok_or("no event of its own is recorded")?
+                .ok_or("this peer has recorded no event")?
                 .query()?
                 .is_done()
                 .to_string(),
             "finish" => {
-                let own = peer.own.as_ref().ok_or("no event of its own is recorded")?;
+                let own = peer.own.as_ref().ok_or("this peer has recorded no event")?;
                 own.synchronize_timeout(Duration::from_secs(20))?.is_done().to_string()
             }
             "quit" => break,

@@ -38,6 +38,6 @@ fn main() -> Result<()> {
     let soft = SoftDriver::builder().check_order(OrderCheck::Report).build();
     pass_on(&soft, true)?;
     assert!(soft.order_findings().is_empty());
-    println!("without the wait there is a report; with it there is none");
+    println!("without the wait there is a report; with the wait there is no report");
     Ok(())
 }

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stream.wait_point(point)?;
         // ... work on the result of the maker is put into `stream` ...
         point.wait()?; // An error if the maker is killed.
-        println!("process {}: value {} has come", std::process::id(), point.value());
+        println!("process {}: value {} was reached", std::process::id(), point.value());
         return Ok(stream.synchronize()?);
     }
 
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let tried = unshare(Path::new("true")).stderr(Stdio::null()).status();
     let namespaces = tried.is_ok_and(|status| status.success());
-    println!("the consumer has namespaces: {namespaces}");
+    println!("the consumer runs in its own namespaces: {namespaces}");
     let program = std::env::current_exe()?;
     let mut consumer = if namespaces { unshare(&program) } else { Command::new(program) };
     consumer.arg(point.value().to_string());

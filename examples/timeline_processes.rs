@@ -159,7 +159,7 @@ mod role {
             let time = if number < SIGNALS { Duration::from_millis(5) } else { Duration::MAX };
             timeline.stream().launch_host_function(move || std::thread::sleep(time))?;
             let point = timeline.signal()?;
-            // Only now: whoever has the value waits for a signal that was submitted.
+            // Only now: a process that has the value then waits for a submitted signal.
             writeln!(&socket, "{}", point.value())?;
         }
         // The consumer kills this process.

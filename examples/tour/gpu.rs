@@ -101,8 +101,8 @@ pub(crate) struct HostBuffer {
     bytes: usize,
 }
 
-// SAFETY: it is plain memory that does not belong to a thread, and what is in it can be read only
-// through an unsafe method, whose caller sees to it that nobody writes.
+// SAFETY: it is plain memory that does not belong to a thread, and its contents can be read only
+// through an unsafe method, whose caller guarantees that nothing writes.
 unsafe impl Sync for HostBuffer {}
 
 impl HostBuffer {
@@ -111,7 +111,7 @@ impl HostBuffer {
         // SAFETY: a place for the address; the tour has made the context current.
         let code = unsafe { (context.driver().symbols().cuMemHostAlloc)(&mut memory, bytes, 0) };
         check(Function::cuMemHostAlloc, code)?;
-        // SAFETY: the memory has that many bytes, and nobody else knows of it yet.
+        // SAFETY: the memory has that many bytes, and no other code has its address yet.
         unsafe { memory.cast::<u8>().write_bytes(0, bytes) };
         Ok(Self { context: context.clone(), memory: memory.cast(), bytes })
     }
@@ -123,7 +123,7 @@ impl HostBuffer {
     /// No work that writes to it may be queued or running while the result is used.
     pub(crate) unsafe fn words(&self) -> &[u32] {
         // SAFETY: that many initialised words, which live as long as `self`; pages are aligned for
-        // them; the caller says that nobody writes.
+        // them; the caller guarantees that nothing writes.
         unsafe { std::slice::from_raw_parts(self.memory, self.bytes / 4) }
     }
 }

@@ -37,7 +37,10 @@ pub(crate) fn show(
     spans: &Spans,
     driver: &Choice,
 ) -> Result<(), Failure> {
-    writeln!(out, "\n4. Interprocess: a stream of another process waits for an event of this one")?;
+    writeln!(
+        out,
+        "\n4. Interprocess: a stream of another process waits for an event of this process"
+    )?;
     // A value that the child cannot know.
     let value = RandomState::new().build_hasher().finish() as u32;
     let shared = Shared::create()?;
@@ -58,12 +61,13 @@ pub(crate) fn show(
         buffer.copy_end_to_host(&on_host, &stream)
     })?;
     let write = || {
-        // SAFETY: this runs in the stream's order behind the one copy that writes there.
+        // SAFETY: this runs in the order of the stream, after the only copy that writes there.
         let words = unsafe { on_host.words() };
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         written = (&shared.file).write_all(&bytes);
     };
-    // SAFETY: what it borrows is dropped behind the buffers, whose drop waits for the stream.
+    // SAFETY: the values that it borrows are dropped after the buffers, whose drop waits for the
+    // stream.
     unsafe { run_on_host(&stream, write) }?;
     event.record(&stream)?;
 
@@ -77,12 +81,15 @@ pub(crate) fn show(
         child.id(),
         descriptor.len()
     )?;
-    writeln!(out, "   There, a stream that does not wait for the event read {careless}.")?;
+    writeln!(
+        out,
+        "   In that process, a stream that does not wait for the event read {careless}."
+    )?;
 
     std::thread::sleep(HOLD);
     child.tell("query")?;
     let state = child.hear("state")?;
-    writeln!(out, "   The stream that waits is {state}.")?;
+    writeln!(out, "   A stream that waits for the event is {state}.")?;
     let held = heard.elapsed();
     latch.release();
     let answer = child.hear("read")?;
@@ -101,8 +108,8 @@ pub(crate) fn show(
     let waited = Duration::from_nanos(waited);
     writeln!(
         out,
-        "   This process released its stream {} later. The stream that waits had waited {}, and \
-         read {read}.\n   The child reported it {} after the release.",
+        "   This process released its stream {} later. The stream that waits was done after {}: it \
+         read {read}.\n   The child process reported that {} after the release.",
         ms(held),
         ms(waited),
         ms(after)
@@ -138,7 +145,7 @@ struct Shared {
 impl Shared {
     fn create() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("cuda-events-tour-{}", std::process::id()));
-        // A new file, so that nobody can have put a link to another one there.
+        // A new file, so no other process can have put a link to another file there.
         let create = || File::create_new(&path);
         let file = create().or_else(|error| match error.kind() {
             // Left by a process of the same number that was killed.
@@ -156,7 +163,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // A file that stays behind does no harm.
+        // A file that is left does no harm.
         let _ = fs::remove_file(&self.path);
     }
 }

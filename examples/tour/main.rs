@@ -76,12 +76,11 @@ fn tour(options: &Options) -> Result<(), Failure> {
         device.total_memory()? >> 20,
         device.uuid()?
     )?;
-    // Also when the software driver was named by its path: its device says what it is.
-    let software = name.contains("software");
-    if software {
+    // The name of its device shows the software driver, even if it was opened by its path.
+    if name.contains("software") {
         writeln!(
             out,
-            "   No GPU takes part: every time and bandwidth below is this machine's processor and \
+            "   No GPU is used: all times and bandwidths are those of this machine's processor and \
              memory."
         )?;
     }
@@ -95,11 +94,7 @@ fn tour(options: &Options) -> Result<(), Failure> {
     order::show(&mut out, &mut table, &context, &spans)?;
     interprocess::show(&mut out, &mut table, &context, &spans, &opened.choice)?;
 
-    writeln!(
-        out,
-        "\n5. What was measured on {name}{}",
-        if software { ", without a GPU" } else { "" }
-    )?;
+    writeln!(out, "\n5. Results: {name}")?;
     write!(out, "{table}")?;
     if let Some(timeline) = timeline {
         timeline.write(&mut out, &spans)?;

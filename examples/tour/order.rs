@@ -45,27 +45,27 @@ pub(crate) fn show(
 
     spans.show(&careless, "copy", || buffer.copy_end_to_host(&without_wait, &careless))?;
     finish(&careless.record_event(EventFlags::empty())?)?;
-    // SAFETY: the event behind the copy is done, and nothing else writes there.
+    // SAFETY: the event after the copy is done, and nothing else writes there.
     let old = the_one_value(unsafe { without_wait.words() })?;
     let done_early = read.query()?.is_done();
     writeln!(
         out,
-        "   The producer is held before its memset. A copy that does not wait is done, and read \
+        "   The producer is held before its memset. A copy that does not wait is done: it read \
          {old:#010x}."
     )?;
     writeln!(
         out,
-        "   The copy that waits was queued before it, and is {}.",
+        "   The copy that waits was queued before that one, and is {}.",
         if done_early { "done" } else { "pending" }
     )?;
 
     latch.release();
     finish(&read)?;
-    // SAFETY: the event behind the copy is done, and nothing else writes there.
+    // SAFETY: the event after the copy is done, and nothing else writes there.
     let new = the_one_value(unsafe { with_wait.words() })?;
     writeln!(
         out,
-        "   The producer is released. The copy that waits is done, and read {new:#010x}."
+        "   The producer is released. The copy that waits is done: it read {new:#010x}."
     )?;
 
     if done_early || old != OLD || new != NEW {

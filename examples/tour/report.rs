@@ -24,7 +24,7 @@ impl Failure {
             Self::Runtime(text) => (text, 1),
             Self::OutputClosed => return ExitCode::FAILURE,
         };
-        // With no standard error either, there is nobody left to tell.
+        // If standard error is closed too, the error cannot be reported.
         let _ = writeln!(io::stderr(), "tour: {}", text.replace('\n', " "));
         ExitCode::from(code)
     }
@@ -54,7 +54,7 @@ pub(crate) struct Table(Vec<[String; 4]>);
 
 impl Table {
     pub(crate) fn new() -> Self {
-        Self(vec![["what", "time", "bandwidth", "data"].map(str::to_owned)])
+        Self(vec![["operation", "time", "bandwidth", "data"].map(str::to_owned)])
     }
 
     /// Adds a row. Empty cells are allowed.

@@ -48,7 +48,7 @@ pub(crate) fn show(
     finish(&stream.record_event(EventFlags::empty())?)?;
     // SAFETY: the event behind the copy is done, and nothing else writes there.
     if unsafe { end.words() }.iter().any(|word| *word != VALUE) {
-        return Err(Failure::Runtime("the copy does not hold what the memset wrote".to_owned()));
+        return Err(Failure::Runtime("the copy does not have the bytes of the memset".to_owned()));
     }
 
     for (what, name, ms, moved, counted) in [
@@ -66,8 +66,8 @@ pub(crate) fn show(
     }
     writeln!(
         out,
-        "   Each is the median of {REPETITIONS} after a warm-up; 1 GB is 10^9 bytes. The data was \
-         checked."
+        "   Each time is the median of {REPETITIONS} runs after a warm-up; 1 GB is 10^9 bytes. The \
+         data was checked."
     )?;
     Ok(())
 }

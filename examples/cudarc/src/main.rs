@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // cudarc goes. The event keeps the context, and waits with a limit.
     let weak = Arc::downgrade(&their_stream);
     drop((data, their_event, stream, their_stream, theirs));
-    assert!(weak.upgrade().is_none(), "nothing keeps cudarc's stream");
+    assert!(weak.upgrade().is_none(), "nothing keeps cudarc's stream alive");
     assert!(done.synchronize_timeout(Duration::from_secs(60))?.is_done());
     ours.synchronize()?;
     println!("the work of cudarc is done");

@@ -82,7 +82,7 @@ impl Options {
                     }
                 }
                 "--rank" => rank = Some(number(value()?)?.into()),
-                "--id" => id = Some(from_hex(&value()?.to_string_lossy()).ok_or("a wrong id")?),
+                "--id" => id = Some(from_hex(&value()?.to_string_lossy()).ok_or("a bad id")?),
                 _ => return Err(format!("{argument} is not an option")),
             }
         }
@@ -134,9 +134,8 @@ fn rounds(
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
     let last = first + ranks.len() - 1;
     println!(
-        "ranks {first} to {last} of {}: {} rounds of {} MiB, {wrong_rounds} with wrong sums, a \
-         round \
-         took {:.2} ms (p50)",
+        "ranks {first} to {last} of {}: {} rounds of {} MiB, {wrong_rounds} with wrong sums; a \
+         round took {:.2} ms (p50)",
         options.ranks,
         options.rounds,
         options.words >> 18,
@@ -152,7 +151,7 @@ fn rounds(
 fn limit() {
     std::thread::spawn(|| {
         std::thread::sleep(LIMIT);
-        eprintln!("nccl: it did not end within {} s", LIMIT.as_secs());
+        eprintln!("nccl: the rounds did not end within {} s", LIMIT.as_secs());
         std::process::exit(1);
     });
 }

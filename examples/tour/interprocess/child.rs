@@ -109,7 +109,7 @@ fn say(line: &str) -> Result<(), Failure> {
     Ok(writeln!(io::stdout(), "{line}")?)
 }
 
-/// Reads the parent's lines. When the parent ends, this process ends, too, whatever it waits for.
+/// Reads the parent's lines. When the parent ends, this process ends, too, even if it waits.
 fn listen() -> Receiver<String> {
     let (send, lines) = channel();
     std::thread::spawn(move || {

@@ -29,7 +29,7 @@ impl Child {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let output = process.stdout.take();
         let (send, lines) = channel();
-        // It ends with the child, or when nobody listens to it any more.
+        // It ends with the child, or when no thread receives from it any more.
         std::thread::spawn(move || {
             let lines = output
                 .into_iter()
@@ -99,7 +99,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // After `finish` there is nothing to kill; otherwise it must not stay behind.
+        // After `finish` there is nothing to kill; otherwise the child must not live on.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -148,7 +148,7 @@ impl Pair {
             }
         }
         if held {
-            // Until it is released: behind the write, before the signal.
+            // Until it is released: after the write, before the signal.
             self.stream.launch_host_function(move || _ = latch.recv())?;
         }
         self.stream.signal_external(&self.shared, written)?;
@@ -169,7 +169,7 @@ impl Pair {
             return Err(format!("round {round} did not end").into());
         }
         self.stream.synchronize()?;
-        // SAFETY: so many words of mapped memory, which the copy has written and nobody writes now.
+        // SAFETY: that many words of mapped memory. The copy has written them; no code writes now.
         let words = unsafe { std::slice::from_raw_parts(self.words, WORDS) };
         let (first, second) = words.split_at(WORDS / 2);
         Ok(first.iter().all(|word| *word == cuda) && second.iter().all(|word| *word == fill))

@@ -83,7 +83,7 @@ impl Vulkan {
         })
     }
 
-    /// A timeline semaphore, and its descriptor, which whoever imports it takes over.
+    /// A timeline semaphore, and its descriptor, which its importer takes over.
     pub fn timeline(&self) -> Result<(vk::Semaphore, OwnedFd)> {
         let mut export = vk::ExportSemaphoreCreateInfo::default()
             .handle_types(vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD);
@@ -193,7 +193,7 @@ impl Vulkan {
         Ok(unsafe { self.device.end_command_buffer(commands) }?)
     }
 
-    /// Gives a buffer over to whoever imported it, or takes it back.
+    /// Gives a buffer over to its importer, or takes it back.
     fn cross(&self, commands: vk::CommandBuffer, buffer: vk::Buffer, away: bool) {
         let (own, others) = (self.family, vk::QUEUE_FAMILY_EXTERNAL);
         let barrier = vk::BufferMemoryBarrier::default()
