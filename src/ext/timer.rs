@@ -15,8 +15,8 @@ use crate::{Event, EventFlags, EventRef, Progress, Result, StreamRef};
 /// [`record_external`](StreamRef::record_external)). The timing is then that of the last launch
 /// that is done.
 ///
-/// A timer costs two events with [`EventFlags::TIMING`], and two records of about a microsecond
-/// each.
+/// A timer costs two events with [`EventFlags::TIMING`], and two records of them.
+/// `docs/performance.md` has the cost of such a record.
 ///
 /// ```
 /// use cuda_events::ext::Timer;
@@ -42,7 +42,7 @@ pub struct Timer<'a> {
 impl<'a> Timer<'a> {
     /// Records the start in the stream.
     ///
-    /// Driver calls: two of `cuEventCreate` with the stream's context current, and those of
+    /// Driver calls: `cuEventCreate` twice, with the stream's context current, and those of
     /// [`record_external`](StreamRef::record_external).
     ///
     /// # Errors

@@ -26,7 +26,7 @@ use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 /// for all pending completions of the process. The poller starts when it is first needed, and
 /// sleeps while nothing is pending. It does not disturb stream captures of other threads.
 ///
-/// Driver calls: at the first poll `cuEventQuery` between two of
+/// Driver calls: at the first poll `cuEventQuery`, between two calls of
 /// `cuThreadExchangeStreamCaptureMode`. After that the poller repeats `cuEventQuery`.
 ///
 /// A task is woken shortly after its work is done (`docs/performance.md`), even beside thousands of

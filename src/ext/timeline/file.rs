@@ -47,13 +47,13 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | [`new`](Self::new) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
 /// | [`protected`](Self::protected) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. This takes some tens of microseconds more. |
 ///
-/// A malicious process with the file of `new` can write any bytes. In all processes that have the
-/// file, it can make points look reached or poisoned, and nothing else. In the process of the maker
-/// the error is [`Error::Poisoned`](crate::Error::Poisoned), unless that process's own driver has
-/// reported another error. Such a process can also remove the page from the file, or set a value
-/// back. Or it can hold the file's lock after the maker has ended: the maker then seems to live.
-/// Other importers keep waiting in these cases. Give the file of `new` to processes that you trust,
-/// and the file of `protected` to all others.
+/// A malicious process with the file of `new` can write any bytes. It can make points look reached
+/// or poisoned in all processes that have the file. In the process of the maker the error is
+/// [`Error::Poisoned`](crate::Error::Poisoned), unless that process's own driver has reported
+/// another error. A malicious process can also remove the page from the file, set a value back, or
+/// hold the file's lock after the maker has ended, so the maker seems to live. Other importers keep
+/// waiting in these three cases. It can do no other harm to other processes. Give the file of `new`
+/// to processes that you trust, and the file of `protected` to all others.
 ///
 /// An importer of `protected` can do none of this with its descriptor. The system leaves one gap: a
 /// process of the same user or of root can change the file's mode and open it again through
@@ -68,7 +68,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///
 /// A failed context signals nothing more, and other processes cannot query this process's driver.
 /// So while a signal of a [`Timeline::shared`](super::Timeline::shared) stays pending, the crate's
-/// thread queries the driver: one `cuEventQuery` for each file every 5 ms, between two of
+/// thread queries the driver: one `cuEventQuery` for each file every 5 ms, between two calls of
 /// `cuThreadExchangeStreamCaptureMode`. If the context has failed, importers get
 /// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms and one pass of the thread. The first
 /// signal of a shared timeline starts the thread. It makes no call while no signal is pending.
@@ -78,9 +78,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does not keep
 /// the file alive.
 ///
-/// The thread also watches a timeline that was dropped with its file while a signal is pending. It
-/// does so as long as this process holds a share of its context, unless that context is only
-/// [borrowed](Context::from_raw).
+/// The thread also watches a timeline that was dropped together with its file while a signal was
+/// pending. It does so as long as this process holds a share of the timeline's context, unless that
+/// context is only [borrowed](Context::from_raw).
 ///
 /// The page stays mapped until the process ends, and registered until the context ends. So each
 /// file that a process creates or imports takes one mapping, and Linux allows a process 65530 of
@@ -164,7 +164,8 @@ impl TimelineFile {
     /// Creates a file that importers can write, so their streams wait for it directly.
     ///
     /// Driver calls: `cuEventCreate`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer`
-    /// between two of `cuThreadExchangeStreamCaptureMode`, all with the context current. CUDA 9.0.
+    /// between two calls of `cuThreadExchangeStreamCaptureMode`, all with the context current. CUDA
+    /// 9.0.
     ///
     /// # Errors
     ///

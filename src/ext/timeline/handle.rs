@@ -24,12 +24,13 @@ const ENVELOPE: Envelope = Envelope { magic: *b"CUTH", version: 1 };
 /// The first word of a page.
 pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 
-/// Opens a timeline [in device memory](super::Timeline::in_memory) in another process, as an
-/// [`OpenedTimeline`](super::OpenedTimeline).
+/// A handle with which another process opens a timeline [in device
+/// memory](super::Timeline::in_memory) as an [`OpenedTimeline`](super::OpenedTimeline).
 ///
-/// It consists of [bytes](Self::to_bytes) only, for processes that cannot send each other file
-/// descriptors. It contains the driver's 64 bytes, the timeline's place in the memory, a random
-/// number that identifies the maker's memory, the UUID of the device, and the maker's process.
+/// It is for processes that cannot send each other file descriptors: it consists of
+/// [bytes](Self::to_bytes) only. It contains the driver's 64 bytes, the timeline's place in the
+/// memory, a random number that identifies the maker's memory, the UUID of the device, and the
+/// maker's process.
 ///
 /// Its checksum detects damage, not forgery: a forged handle can name other device memory of the
 /// same user. Accept handles only from processes that you trust.
@@ -159,9 +160,9 @@ impl TimelineMemory {
     /// Allocates memory on the context's device.
     ///
     /// Driver calls, with the context current where they need it: those of [`Stream::new`],
-    /// `cuMemAlloc`, `cuMemsetD8Async`, `cuIpcGetMemHandle`, two of `cuStreamWriteValue64`,
-    /// `cuStreamSynchronize` and `cuStreamDestroy`; once for each context one more for the device's
-    /// UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
+    /// `cuMemAlloc`, `cuMemsetD8Async`, `cuIpcGetMemHandle`, `cuStreamWriteValue64` twice,
+    /// `cuStreamSynchronize` and `cuStreamDestroy`; and, once for each context, one more for the
+    /// device's UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors
     ///

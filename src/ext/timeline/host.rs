@@ -20,10 +20,10 @@ use super::line::LARGEST;
 /// [`signal`](Self::signal) is one atomic operation: no driver call and no lock. Any thread may
 /// signal. Each signal has its own value, and the value never goes back.
 ///
-/// A signal of the host happens at once, so its point is always reached. It is useful for streams
-/// that [`wait_ahead`](Self::wait_ahead), which you submit before the host has signalled. Read the
-/// deadlock rule of that method. If the host can submit the second GPU stage after its own stage,
-/// no wait is needed.
+/// A signal of the host happens at once, so the point that it returns is already reached. Such a
+/// signal is useful for streams that [wait ahead](Self::wait_ahead): you submit their waits before
+/// the host signals. Read the deadlock rule of `wait_ahead`. If the host can submit the second GPU
+/// stage after its own stage, no wait is needed.
 ///
 /// Dropping the timeline releases streams that still wait ahead, at once and without a driver call:
 /// nothing can signal it afterwards. The drop never blocks. Like an event, the timeline holds a

@@ -306,15 +306,16 @@ impl ImportedTimeline {
     /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The maker
     /// may also be this process. It works on Linux and on Windows.
     ///
-    /// It validates the file before it reads the file. The descriptor stays open while anything
-    /// waits for the timeline. On Windows one more handle stays open for each file, and one for the
+    /// It checks the file before it reads from it. The descriptor stays open while anything waits
+    /// for the timeline. On Windows one more handle stays open for each file, and one for the
     /// maker's process while anything waits.
     ///
-    /// Driver calls if importers [may write](super::TimelineFile#write-access) the file:
-    /// `cuDeviceGetAttribute`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the
-    /// context current, between two of `cuThreadExchangeStreamCaptureMode`, for the first timeline
-    /// of the file in the context. Otherwise, or if the device cannot register read-only memory,
-    /// those of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
+    /// Driver calls if importers [may write](super::TimelineFile#write-access) the file, for the
+    /// first timeline of the file in the context: `cuDeviceGetAttribute`, then `cuMemHostRegister`
+    /// and `cuMemHostGetDevicePointer` with the context current, between two calls of
+    /// `cuThreadExchangeStreamCaptureMode`. Later timelines of the file make none. If importers may
+    /// not write the file, or if the device cannot register read-only memory, the calls are those
+    /// of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
     ///
     /// # Errors
     ///

@@ -137,7 +137,7 @@ pub use point::Point;
 /// It keeps one cache line of pinned host memory. 64 timelines of one context share a page. Pages
 /// are the process's own memory, registered for all devices, and are reused for later timelines.
 /// Unregistering a page would wait for streams, so the driver does it at the end of the context.
-/// The line of a poisoned timeline is not reused. Points keep nothing.
+/// The line of a poisoned timeline is not reused. Points keep nothing alive.
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
@@ -185,15 +185,16 @@ const WRITE: Function = Function::cuStreamWriteValue64_v2;
 impl Timeline {
     /// Creates a timeline of the stream, and takes the stream.
     ///
-    /// Pass an `Arc<Stream>` to use the stream elsewhere too. It calls `as_ref` once.
+    /// Pass an `Arc<Stream>` to use the stream elsewhere too. This method calls `as_ref` once.
     ///
     /// The values continue from an earlier timeline that used the same memory, so the first value
     /// is not always 1.
     ///
     /// No driver call if a memory page of the context has room; a page holds 64 timelines.
     /// Otherwise `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
-    /// between two of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0; drivers before 11.7 support it
-    /// only if a parameter of the kernel module enables it: see [`StreamRef::write_value64`].
+    /// between two calls of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0; drivers before 11.7
+    /// support it only if a parameter of the kernel module enables it: see
+    /// [`StreamRef::write_value64`].
     ///
     /// # Errors
     ///
@@ -204,7 +205,7 @@ impl Timeline {
         Self::make(stream, Place::Own)
     }
 
-    /// Creates a timeline of the stream that every process with the file sees.
+    /// Creates a timeline of the stream, and shares it with every process that has the file.
     ///
     /// It works like a timeline from [`new`](Self::new). Its [descriptor](Self::descriptor)
     /// identifies it in the other processes. Dropping it releases all their waits for it, after the
@@ -226,8 +227,8 @@ impl Timeline {
         Self::make(stream, Place::File(file.shared()))
     }
 
-    /// Creates a timeline of the stream that other processes open with its [handle](Self::handle)
-    /// only.
+    /// Creates a timeline of the stream in device memory; other processes open it with its
+    /// [handle](Self::handle) only.
     ///
     /// In this process it works like a timeline from [`new`](Self::new). Each
     /// [`signal`](Self::signal) makes one more driver call, `cuStreamWriteValue64` to the device

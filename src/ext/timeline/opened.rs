@@ -279,9 +279,10 @@ impl OpenedTimeline {
     /// random number.
     ///
     /// Driver calls, with the context current where they need it: `cuIpcOpenMemHandle`, those of
-    /// [`Stream::new`] twice, `cuMemcpyDtoHAsync` and `cuStreamSynchronize`; once for each context
-    /// one for the device's UUID; for the first of 64 also `cuMemHostRegister` and
-    /// `cuMemHostGetDevicePointer`, between two of `cuThreadExchangeStreamCaptureMode`. CUDA 11.0.
+    /// [`Stream::new`] twice, `cuMemcpyDtoHAsync` and `cuStreamSynchronize`; and, once for each
+    /// context, one for the device's UUID. The first of 64 opened timelines also calls
+    /// `cuMemHostRegister` and `cuMemHostGetDevicePointer`, between two calls of
+    /// `cuThreadExchangeStreamCaptureMode`. CUDA 11.0.
     ///
     /// # Errors
     ///

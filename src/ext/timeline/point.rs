@@ -24,7 +24,7 @@ use crate::{Error, Progress, Result, StreamRef};
 /// | | the thread | delay from the signal |
 /// | --- | --- | --- |
 /// | [`is_done`](Self::is_done) | checks once, with one load | |
-/// | [`query`](Self::query) | checks, and asks the driver if the point is not reached | |
+/// | [`query`](Self::query) | checks, and queries the driver if the point is not reached | |
 /// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these; a thread that spins for an event returns some microseconds earlier |
 /// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between checks: a 64th of the time it has waited, between 20 µs and 1 ms | some tens of microseconds; longer after a long wait |
 /// | `point.await` | none: one thread of the process checks all points | as for [`Completion`](crate::ext::Completion) |
@@ -32,22 +32,22 @@ use crate::{Error, Progress, Result, StreamRef};
 ///
 /// # Failures
 ///
-/// A failed context never signals. So the waiting methods and futures ask the driver every 5 ms,
+/// A failed context never signals. So the waiting methods and futures query the driver every 5 ms,
 /// and return its error. They never wait longer than that, plus the time of one driver call, for a
 /// signal that cannot come.
 ///
 /// A loop of waits with a short timeout detects the failure, too. Before a wait returns
-/// [`Pending`](Progress::Pending), it asks the driver if no wait for the timeline has asked for 5
-/// ms. The first wait for a timeline does not ask if its timeout is below 5 ms. `is_done` never
-/// asks: a loop around it alone may never end.
+/// [`Pending`](Progress::Pending), it queries the driver, unless a wait for the same timeline has
+/// done so in the last 5 ms. The first wait for a timeline makes no query if its timeout is below 5
+/// ms. `is_done` never queries: a loop around it alone may never end.
 ///
-/// For a point of an [imported](crate::ext::ImportedTimeline) timeline they also ask the system,
-/// equally often, whether the maker's process lives. If it does not, they return
-/// [`Error::ExporterGone`].
+/// For a point of an [imported](crate::ext::ImportedTimeline) timeline, the waiting methods and
+/// futures also check, equally often, whether the maker's process lives. If it does not, they
+/// return [`Error::ExporterGone`].
 ///
 /// [`Error::Poisoned`] means that the timeline was [poisoned](crate::ext::Timeline::poison) before
 /// it reached the point. [`Error::ContextDropped`] means that the last share of the context was
-/// dropped first, so the driver cannot be asked. In a forked child `is_done` returns what the
+/// dropped first, so the driver cannot be queried. In a forked child `is_done` returns what the
 /// parent would see, and all other methods return [`Error::ForkedChild`].
 ///
 /// ```
@@ -110,7 +110,7 @@ impl Point {
 
     /// Returns whether the point is reached, or an error if it never will be. It does not wait.
     ///
-    /// No driver call if the point is reached. Otherwise one, `cuEventQuery`, between two of
+    /// No driver call if the point is reached. Otherwise `cuEventQuery`, between two calls of
     /// `cuThreadExchangeStreamCaptureMode`, so captures of other threads go on. Unless another
     /// thread waits for this timeline, it creates an event for this call (`cuEventCreate` with the
     /// context current, `cuEventDestroy`).
@@ -142,8 +142,8 @@ impl Point {
     /// reached.
     ///
     /// Its driver calls may delay the return beyond the timeout. Driver calls: those of
-    /// [`query`](Self::query) every 5 ms, counted over all waits for the timeline [with shorter
-    /// timeouts](Self#failures).
+    /// [`query`](Self::query) every 5 ms. A wait [with a shorter timeout](Self#failures) makes them
+    /// only if no wait for the timeline has made them in the last 5 ms.
     ///
     /// # Errors
     ///
