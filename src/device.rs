@@ -34,8 +34,8 @@ pub struct Device {
 impl Device {
     /// Returns the device with this ordinal; ordinals start at 0.
     ///
-    /// The first use of a device in a process initialises the driver (`cuInit`), which takes a
-    /// tenth of a second or more.
+    /// The first use of a device in a process initialises the driver (`cuInit`), which is slow
+    /// (`docs/performance.md`).
     ///
     /// Driver calls: `cuDeviceGet`, and `cuInit` the first time; `cuDeviceGetCount` for the error
     /// message if there is no such device.
@@ -156,7 +156,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the attribute, for example because it
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not have the attribute, for example because it
     /// is too old; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {

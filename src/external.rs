@@ -64,7 +64,7 @@
 //! # Captures
 //!
 //! In a capturing stream a signal or a wait becomes a node of the graph (CUDA 11.2). Each launch
-//! signals or waits for the same value again, but a timeline may be signalled with one value only
+//! signals or waits for the same value again, but a timeline may be signalled with each value only
 //! once. The semaphore must outlive the graph and its executable graphs: see the Safety section of
 //! each import.
 //!

@@ -20,7 +20,7 @@
 //!
 //! * It launches no kernels and allocates no memory.
 //! * Only items of [`ext`] start threads. All other items keep little state for the process: see
-//!   [the list](#what-is-kept-for-the-process). The page of [`ext`] lists the state of its items.
+//!   [the list](#process-wide-state). The page of [`ext`] lists the state of its items.
 //! * It does not use a current device or a current stream. Constructors take a context; operations
 //!   take a stream.
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
@@ -113,7 +113,7 @@
 //! [external semaphores]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXTRES__INTEROP.html
 //! [entry points]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DRIVER__ENTRY__POINT.html
 //!
-//! # What is kept for the process
+//! # Process-wide state
 //!
 //! Records, queries, waits and elapsed times read the flag in the first row, and nothing else of
 //! this table.

@@ -156,14 +156,14 @@ impl StreamRef {
     /// | --- | --- | --- |
     /// | a [`Stream`](crate::Stream), a [`ForeignStream`](crate::ForeignStream) | `other` | two, from the second wait on |
     /// | the [current stream](crate::ext::current_stream) of a scope | the stream of the scope | two, from the second wait on |
-    /// | the legacy default stream, also by NULL | its [`Context`](crate::Context) | two, from the second wait on; the record with the context current |
+    /// | the legacy default stream, also if its handle is NULL | its [`Context`](crate::Context) | two, from the second wait on; the record with the context current |
     /// | a [`StreamRef`] of another library's handle | `other` | two, from the second wait on; dropping `other` destroys the event |
     /// | a per-thread default stream | not kept: it is another stream in each thread | `cuEventCreate` and `cuEventDestroy` each time |
     ///
     /// A new [`from_foreign`](Self::from_foreign) or [`from_raw`](Self::from_raw) for each wait
-    /// costs four more calls: create (with the context current), record, wait, destroy. So does a
-    /// new [`from_foreign`](Self::from_foreign) of a default stream's handle, because it wraps the
-    /// context anew each time. Keep the [`StreamRef`] or the
+    /// makes it four calls: create (with the context current), record, wait, destroy. The same
+    /// holds for a new [`from_foreign`](Self::from_foreign) of a default stream's handle, because
+    /// it wraps the context anew each time. Keep the [`StreamRef`] or the
     /// [`ForeignStream`](crate::ForeignStream) instead.
     ///
     /// If `other` is capturing, this stream joins its capture. A capturing stream cannot wait for a

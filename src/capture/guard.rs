@@ -31,7 +31,7 @@ use crate::sys::CUresult;
 ///
 /// An event that is recorded in a capture with [`record`](crate::EventRef::record) stands for a
 /// place in the graph. It orders the streams of the capture and has no other use until it is
-/// recorded outside of a capture. For an event that each launch shall record, use
+/// recorded outside of a capture. For an event that each launch is to record, use
 /// [`record_external`](StreamRef::record_external).
 ///
 /// ```

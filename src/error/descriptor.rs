@@ -25,7 +25,7 @@ pub enum DescriptorError {
     },
     /// The bytes or the text do not begin like a descriptor.
     Magic,
-    /// The descriptor has a version that this crate does not know.
+    /// The descriptor has a version that this crate does not support.
     Version {
         /// The descriptor's version.
         found: u16,
@@ -37,7 +37,7 @@ pub enum DescriptorError {
     Text,
     /// The descriptor is damaged: its checksum does not match.
     Checksum,
-    /// The descriptor is intact, but has flags that this crate does not know.
+    /// The descriptor is intact, but has flags that this crate does not support.
     Flags {
         /// The unknown bits.
         unknown: u16,

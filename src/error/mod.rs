@@ -60,7 +60,7 @@ pub enum Error {
     Driver {
         /// The call.
         function: Function,
-        /// The driver's code. A code that this crate does not know keeps its number.
+        /// The driver's code. A code that has no name in this crate keeps its number.
         code: CUresult,
     },
     /// The loaded driver is too old for this call.
@@ -166,7 +166,7 @@ pub enum Error {
     },
     /// A [green context](crate::Context::green) cannot be made of these resources: there are none,
     /// one belongs to another device, or two are not different parts of one split. No call was
-    /// made: the driver may end the process over it.
+    /// made: the driver may end the process because of it.
     ResourceMismatch {
         /// The call that was not made.
         function: Function,

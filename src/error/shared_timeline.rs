@@ -25,7 +25,7 @@ pub enum SharedTimelineError {
     },
     /// The bytes do not begin like a timeline descriptor.
     DescriptorMagic,
-    /// The descriptor has a version that this crate does not know.
+    /// The descriptor has a version that this crate does not support.
     DescriptorVersion {
         /// The descriptor's version.
         found: u16,
@@ -55,7 +55,7 @@ pub enum SharedTimelineError {
     },
     /// The file contains no timelines.
     FileMagic,
-    /// The timelines in the file have a version that this crate does not know.
+    /// The timelines in the file have a version that this crate does not support.
     FileVersion {
         /// The file's version.
         found: u16,

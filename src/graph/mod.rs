@@ -28,9 +28,9 @@ pub use node::GraphNode;
 /// A graph, made by a [capture](crate::capture::Capture) or node by node; dropping it destroys it.
 ///
 /// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
-/// program may drop its own references at any time. This is why such events are given as
-/// `Arc<Event>`. If a call fails, the driver may still have done its work, so the event of
-/// that call is kept too, as long as the graph.
+/// program may drop its own references at any time. This is why such events are passed as
+/// `Arc<Event>`. If a call fails, the driver may still have done its work, so the event of that
+/// call is kept too, as long as the graph.
 ///
 /// The driver does not allow two threads to use one graph: it may be sent to another thread, but
 /// not shared.

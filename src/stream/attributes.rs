@@ -154,7 +154,8 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not know the policy; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not support the policy;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY")]
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
         let mut value = EMPTY;
@@ -252,7 +253,7 @@ impl StreamRef {
         }
     }
 
-    /// Returns the value of any attribute, even of one that this crate does not know. Bytes that
+    /// Returns the value of any attribute, even of one that this crate does not define. Bytes that
     /// the driver does not write are 0.
     ///
     /// One driver call: `cuStreamGetAttribute`.
@@ -270,7 +271,7 @@ impl StreamRef {
         Ok(value)
     }
 
-    /// Sets any attribute, even one that this crate does not know.
+    /// Sets any attribute, even one that this crate does not define.
     ///
     /// One driver call: `cuStreamSetAttribute`.
     ///

@@ -41,7 +41,7 @@ pub enum CaptureStatus {
     /// The stream is capturing: its work becomes part of a graph.
     Active,
     /// An earlier call has invalidated the stream's capture: calls that put work into the stream
-    /// fail until the capture is ended. A status of a newer driver that this crate does not know
+    /// fail until the capture is ended. A status of a newer driver that has no name in this crate
     /// counts as this one.
     Invalidated,
 }

@@ -242,7 +242,7 @@ impl StreamRef {
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
     ///   [`WaitValueFlags::FLUSH`], or an older driver was not set up for these methods (see
     ///   above).
-    /// * `CUDA_ERROR_INVALID_VALUE`: the device does not know the address.
+    /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
     /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
     /// # Safety
