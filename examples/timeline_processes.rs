@@ -103,7 +103,7 @@ mod role {
                 producer.kill()?;
                 producer.wait().map(drop)
             });
-            // Whatever came of it.
+            // In any case.
             let _ = (producer.kill(), producer.wait());
             outlived?;
         }

@@ -77,7 +77,7 @@ impl DeviceBuffer {
         let bytes = self.bytes.min(host.bytes);
         let from = self.address + (self.bytes - bytes) as CUdeviceptr;
         // SAFETY: both have that many bytes, and are not freed before the stream is done with them:
-        // see drop. Nobody reads the host's meanwhile: see `HostBuffer::words`.
+        // see drop. No code reads the host's meanwhile: see `HostBuffer::words`.
         check(Function::cuMemcpyDtoHAsync_v2, unsafe {
             copy(host.memory.cast(), from, bytes, stream.as_raw())
         })
@@ -86,7 +86,7 @@ impl DeviceBuffer {
 
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
-        // What the two answer cannot be acted on here.
+        // A drop cannot return the errors of these two calls.
         let _ = self.context.synchronize();
         // SAFETY: the memory is owned, and no work uses it any more.
         unsafe { (self.context.driver().symbols().cuMemFree_v2)(self.address) };
@@ -130,7 +130,7 @@ impl HostBuffer {
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
-        // What the two answer cannot be acted on here.
+        // A drop cannot return the errors of these two calls.
         let _ = self.context.synchronize();
         // SAFETY: the memory is owned, and no work uses it any more.
         unsafe { (self.context.driver().symbols().cuMemFreeHost)(self.memory.cast()) };
@@ -149,8 +149,8 @@ pub(crate) unsafe fn run_on_host<'a>(
     type Work<'a> = Box<dyn FnOnce() + Send + 'a>;
 
     extern "C" fn call(work: *mut c_void) {
-        // SAFETY: the box that was given away below for this one call. What it borrows is still
-        // there: the caller of `run_on_host` saw to it.
+        // SAFETY: the box that was given away below for this one call. The values that it
+        // borrows still exist: the caller of `run_on_host` guarantees that.
         let work = unsafe { Box::from_raw(work.cast::<Work<'static>>()) };
         work();
     }
@@ -171,7 +171,7 @@ pub(crate) unsafe fn run_on_host<'a>(
 ///
 /// In a function that creates a latch, declare it after the buffers: their drop waits for the work
 /// that the latch holds.
-pub(crate) struct Latch(#[expect(dead_code, reason = "dropping it is what releases")] Sender<()>);
+pub(crate) struct Latch(#[expect(dead_code, reason = "dropping it releases the work")] Sender<()>);
 
 impl Latch {
     pub(crate) fn hold(stream: &StreamRef) -> Result<Self, Error> {

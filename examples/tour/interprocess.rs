@@ -50,8 +50,8 @@ pub(crate) fn show(
     let on_host = HostBuffer::new(context, BYTES)?;
     let stream = Stream::new(context, StreamOptions::new())?;
     let event = Event::new(context, EventFlags::INTERPROCESS)?;
-    // What was declared before these two is dropped after them: the event stays until the child has
-    // ended, and the buffers until the stream is no longer held.
+    // Values that are declared before these two are dropped after them: the event stays until the
+    // child has ended, and the buffers until the stream is no longer held.
     let mut child = Child::start(driver, &shared.path)?;
     let latch = Latch::hold(&stream)?;
 

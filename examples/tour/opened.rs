@@ -20,8 +20,8 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// Opens the chosen driver. Without a choice it opens the native driver, or the software driver
-    /// if there is none. If a driver named by the option or by the variable cannot be opened, that
-    /// is an error.
+    /// on a machine without one. If a driver named by the option or by the variable cannot be
+    /// opened, that is an error.
     pub(crate) fn new(choice: Option<&Choice>) -> Result<Self, Failure> {
         let (driver, choice) = match choice {
             None => match Driver::load() {

@@ -46,7 +46,7 @@ pub(crate) fn show(
     let end = HostBuffer::new(context, bytes.min(1 << 20))?;
     second.copy_end_to_host(&end, &stream)?;
     finish(&stream.record_event(EventFlags::empty())?)?;
-    // SAFETY: the event behind the copy is done, and nothing else writes there.
+    // SAFETY: the event after the copy is done, and nothing else writes there.
     if unsafe { end.words() }.iter().any(|word| *word != VALUE) {
         return Err(Failure::Runtime("the copy does not have the bytes of the memset".to_owned()));
     }

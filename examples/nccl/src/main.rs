@@ -147,7 +147,7 @@ fn rounds(
     })
 }
 
-/// A watch over all that can wait for ever: a peer that does not come, for example.
+/// Ends the process if it waits too long, for example for a peer that does not come.
 fn limit() {
     std::thread::spawn(|| {
         std::thread::sleep(LIMIT);

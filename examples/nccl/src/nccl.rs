@@ -15,7 +15,7 @@ const SUCCESS: c_int = 0;
 const UINT32: c_int = 3;
 const SUM: c_int = 0;
 
-/// What the processes of one job agree on: the first one makes it, and sends it to the others.
+/// The id of a job: the first process makes it, and sends it to the others.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct UniqueId(pub [u8; 128]);
@@ -53,7 +53,7 @@ struct Table {
 #[derive(Clone)]
 pub struct Nccl(Arc<Table>);
 
-/// What NCCL returned, and which function did.
+/// A code that NCCL returned, and the function that returned it.
 #[derive(Debug)]
 pub struct NcclError {
     function: &'static str,
@@ -204,7 +204,7 @@ impl Comm {
         self.nccl.check("ncclAllReduce", code)
     }
 
-    /// What has gone wrong since: a peer that has died, for example.
+    /// Returns an error that has occurred since: a peer that has died, for example.
     pub fn async_error(&self) -> Result<(), NcclError> {
         let mut code = SUCCESS;
         // SAFETY: the communicator lives, and a place for the code.
@@ -213,7 +213,7 @@ impl Comm {
         self.nccl.check("an operation of NCCL", code)
     }
 
-    /// Ends this part in peace, after its operations have ended.
+    /// Ends this part normally, after its operations have ended.
     pub fn destroy(self) -> Result<(), NcclError> {
         let comm = std::mem::ManuallyDrop::new(self);
         // SAFETY: it is not used again.

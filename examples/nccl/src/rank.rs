@@ -109,7 +109,7 @@ impl Drop for Memory {
 /// One GPU, with its two streams.
 pub struct Rank {
     number: usize,
-    /// Signals behind the work of each round, and its stream is that of the compute.
+    /// Signals after the work of each round. Its stream is the compute stream.
     compute: Timeline,
     communication: Stream,
     /// The input of the round is written.
@@ -161,7 +161,7 @@ impl Rank {
     }
 
     /// The work after it, and the point that the host waits for. The group has ended: only then is
-    /// the all-reduce in the stream, and an event behind it.
+    /// the all-reduce in the stream, and an event comes after it.
     pub fn after(&self, without: Without) -> Result<Point> {
         let compute = self.compute.stream();
         self.reduced.record(&self.communication)?;
@@ -187,7 +187,7 @@ impl Rank {
     }
 }
 
-/// What a rank gives to the sum of a round.
+/// The value that a rank adds to the sum of a round.
 fn value(round: u32, rank: usize) -> u32 {
     (round + 1).wrapping_mul(1_000_003).wrapping_add(17 * rank as u32)
 }

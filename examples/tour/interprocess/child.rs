@@ -48,9 +48,9 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     // event until this process has ended.
     let event = unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?;
 
-    // A stream may wait for what is not done yet only because this process ends with the parent
-    // (see `listen`). Otherwise `exporter.wait_for` comes first: nothing ends a stream's wait for a
-    // process that has died.
+    // A stream may wait for an event that is not done yet only because this process ends with the
+    // parent (see `listen`). Otherwise `exporter.wait_for` comes first: nothing ends a stream's wait
+    // for a process that has died.
     let queued = Instant::now();
     waiting.wait_event(&event)?;
     let behind_the_event = read_in_order(&waiting, file)?;
@@ -85,7 +85,7 @@ fn read_in_order(stream: &StreamRef, file: &Path) -> Result<Receiver<(Instant, S
             Ok(bytes) => describe(&bytes),
             Err(error) => error.to_string(),
         };
-        // Nobody listens when the tour has failed already.
+        // No thread receives this if the tour has failed already.
         let _ = send.send((at, contents));
     };
     // SAFETY: the closure owns what it uses.

@@ -15,7 +15,7 @@ fn check(function: Function, code: CUresult) -> cuda_events::Result<()> {
     if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Driver { function, code }) }
 }
 
-/// What the function's pointer is on this driver.
+/// The function's pointer on this driver.
 fn found<F>(function: Function, pointer: Option<F>) -> Result<F> {
     Ok(pointer.ok_or_else(|| format!("the driver has no {function:?}"))?)
 }

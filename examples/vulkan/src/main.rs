@@ -131,7 +131,7 @@ impl Pair {
         let (cuda, fill) = (0xC0DA_0000 | nth, 0x7A11_0000 | nth);
         let held = round < HELD || without != Without::Nothing;
 
-        // The stream's part is submitted first: it waits for what Vulkan does not know of yet.
+        // The stream's part is submitted first: it waits for a signal that Vulkan submits later.
         if without != Without::Cuda {
             self.stream.wait_external_semaphore(&self.shared, filled)?;
         }
@@ -222,7 +222,7 @@ fn run(options: &Options) -> Result<bool> {
     let wrong = match rounds(&pair, options) {
         Ok(wrong) => wrong,
         Err(error) => {
-            // The streams may wait for what will not come, and so would the end of `pair`.
+            // The streams may wait for a signal that never comes, and so would the end of `pair`.
             eprintln!("vulkan: {error}");
             std::process::exit(1);
         }

@@ -27,7 +27,7 @@ pub struct Comm {
 #[repr(C)]
 pub struct UniqueId([u8; 128]);
 
-/// What a rank has asked for in a group.
+/// The request of a rank in a group.
 struct Asked {
     ranks: usize,
     from: usize,
@@ -181,7 +181,8 @@ fn all_reduce(group: &[Asked]) -> Result<(), Box<dyn std::error::Error>> {
     else {
         return Ok(());
     };
-    // All ranks' work before, then the sum in the first one's stream, then all ranks' work behind.
+    // First the earlier work of all ranks, then the sum in the first one's stream, then their later
+    // work.
     let arrive = |stream: &StreamRef, waits: &StreamRef| -> cuda_events::Result<()> {
         let event = Event::new(stream.context(), EventFlags::empty())?;
         event.record(stream)?;
