@@ -49,8 +49,8 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     let event = unsafe { Event::from_ipc_descriptor(&context, &descriptor) }?;
 
     // A stream may wait for an event that is not done yet only because this process ends with the
-    // parent (see `listen`). Otherwise `exporter.wait_for` comes first: nothing ends a stream's wait
-    // for a process that has died.
+    // parent (see `listen`). Otherwise `exporter.wait_for` comes first: nothing ends a stream's
+    // wait for a process that has died.
     let queued = Instant::now();
     waiting.wait_event(&event)?;
     let behind_the_event = read_in_order(&waiting, file)?;
