@@ -43,8 +43,8 @@ impl CaptureMode {
 /// default they invalidate the thread's own [`ThreadLocal`](CaptureMode::ThreadLocal) captures and
 /// [`Global`](CaptureMode::Global) captures of any thread. With
 /// [`ThreadLocal`](CaptureMode::ThreadLocal) they do not invalidate other threads' global captures;
-/// with [`Relaxed`](CaptureMode::Relaxed) not the thread's own captures either. A thread that polls
-/// events needs the guard, or it would invalidate other threads' captures.
+/// with [`Relaxed`](CaptureMode::Relaxed) they do not invalidate the thread's own captures either.
+/// A thread that polls events needs the guard, or it would invalidate other threads' captures.
 ///
 /// The guard stays on its thread. Drop guards in the reverse order of their creation.
 ///

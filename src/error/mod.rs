@@ -191,9 +191,9 @@ pub enum Error {
     PerThreadTimeline,
     /// The timeline was [poisoned](crate::ext::Timeline::poison) before it reached the value.
     Poisoned,
-    /// The point is not reached, and the last share of its timeline's context was dropped, so
-    /// nothing shows whether it ever will be. For a point of a timeline of another process: this
-    /// process dropped its [`ImportedTimeline`](crate::ext::ImportedTimeline) or
+    /// The point is not reached, and the last share of its timeline's context was dropped, so this
+    /// process cannot find out whether it ever will be. For a point of a timeline of another
+    /// process: this process dropped its [`ImportedTimeline`](crate::ext::ImportedTimeline) or
     /// [`OpenedTimeline`](crate::ext::OpenedTimeline).
     ContextDropped,
     /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has

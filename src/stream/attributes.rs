@@ -12,8 +12,8 @@ use crate::sys::{
 
 /// How a thread waits in [`StreamRef::synchronize`].
 ///
-/// A driver may return a value without a name here. A stream whose policy was never set may have
-/// such a value, which cannot be set; to return to the default, set [`AUTO`](Self::AUTO).
+/// A driver may return a value that has no constant here. A stream whose policy was never set may
+/// have such a value, which cannot be set; to return to the default, set [`AUTO`](Self::AUTO).
 ///
 /// ```
 /// use cuda_events::attributes::SynchronizationPolicy;

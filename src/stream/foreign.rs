@@ -25,8 +25,8 @@ impl StreamRef {
     /// is current on the calling thread now; a later change of the current context does not affect
     /// the result.
     ///
-    /// The context of a green context's stream stands for the green context; see
-    /// [`Context::is_green`].
+    /// For a stream of a green context, the driver returns a context that stands for the green one;
+    /// see [`Context::is_green`].
     ///
     /// ```
     /// use cuda_events::{EventFlags, StreamRef};

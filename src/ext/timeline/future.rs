@@ -20,7 +20,7 @@ use crate::{Event, Progress, Result};
 ///
 /// One thread of the process checks all pending points. In each round it makes one load for each
 /// timeline, for any number of its pending points. The thread starts when it is first needed, and
-/// sleeps while nothing is pending. Every 5 ms it asks the driver about each context with awaited
+/// sleeps while nothing is pending. Every 5 ms it queries the driver for each context with awaited
 /// timelines. It disturbs no capture. Rounds come every 15 µs, and less often when nothing happens
 /// for long: after half a second, once a millisecond.
 ///

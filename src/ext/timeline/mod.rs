@@ -105,9 +105,9 @@ pub use point::Point;
 /// launching stream after the launch.
 ///
 /// For a [`Stream`] or an `Arc<Stream>` this check is free: a flag of this crate shows whether any
-/// [`Capture`](crate::capture::Capture) is in progress in the process, and only then the driver is
-/// asked. For any other stream each signal first asks the driver (`cuStreamIsCapturing`), because
-/// other code may begin a capture in it.
+/// [`Capture`](crate::capture::Capture) is in progress in the process, and only then is the driver
+/// queried. For any other stream each signal first queries the driver (`cuStreamIsCapturing`),
+/// because other code may begin a capture in it.
 ///
 /// **One case is not detected: a capture that other code began** through the raw handle. There are
 /// two ways. The other code began it in your `Stream`. Or it captures its own stream, and your
@@ -116,7 +116,7 @@ pub use point::Point;
 /// stream. Both waits are one driver call, and do not check for captures. A signal then returns
 /// `Ok`, and each launch of the graph sets the counter back. So if a stream waits for work of other
 /// code that captures, create its timeline from a [`StreamRef::from_raw`] of it. The timeline then
-/// asks the driver before each signal.
+/// queries the driver before each signal.
 ///
 /// # Dropping it
 ///
