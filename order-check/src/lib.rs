@@ -2,10 +2,10 @@
 //!
 //! Two streams that access the same memory need an order: for example an event that one stream
 //! records and the other waits for. Without it a program may pass every test and still fail one
-//! day. This crate reads the sequence of a program's operations. It reports each two unordered
-//! accesses to the same bytes if at least one of them writes. It does not matter which of the two
-//! came first in this run: if only events order the streams, a missing order is found on every run.
-//! For threads of the host see [`HostOrder`].
+//! day. This crate reads the sequence of a program's operations. It reports each pair of unordered
+//! accesses to the same bytes if at least one of the two writes. It does not matter which of the
+//! two came first in this run: if only events order the streams, a missing order is found on every
+//! run. For threads of the host see [`HostOrder`].
 //!
 //! The crate contains no driver. The program that sees the calls reports them to the checker: a
 //! software driver, or an observer of a real one.

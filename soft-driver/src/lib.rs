@@ -39,8 +39,8 @@
 //! programs that load `libcuda.so.1` themselves. It exports the driver's names. The variable
 //! `CUDA_SOFT_DRIVER` configures it, with the settings of [`Builder::from_text`]. Another program
 //! can control it as [`SoftDriver::control`] describes. It is for tests only: do not install it in
-//! a folder that the system searches for libraries. `cuDeviceGetName` returns that it is a software
-//! driver.
+//! a folder that the system searches for libraries. `cuDeviceGetName` returns `CUDA software driver
+//! (no GPU)`.
 //!
 //! # How it works
 //!
@@ -50,7 +50,7 @@
 //!   stream that waits for a value in memory checks it from time to time, less often the longer it
 //!   waits.
 //! * The streams of a context share a few channels: eight, or `CUDA_DEVICE_MAX_CONNECTIONS`. A wait
-//!   for a value blocks its channel, as on a card. An idle stream takes a channel without waits, if
+//!   for a value blocks its channel, as on a GPU. An idle stream takes a channel without waits, if
 //!   there is one. If this leads to a deadlock, the driver [reports](OnDeadlock) it and does not
 //!   hang. Host functions run on one thread, one after the other, as on the real driver. Copies run
 //!   on two other threads.
@@ -63,8 +63,8 @@
 //! * Interprocess events are slots in shared memory. Each exporting context has one file, which
 //!   only its user can read. Device memory is in an unnamed file. The exporter sends the file to
 //!   each process that presents a handle, through a Unix socket in the abstract namespace. So a
-//!   private `/dev/shm` or pid namespace does not matter, as on a card. A separate network
-//!   namespace prevents it, unlike on a card. On Windows there are events, in named sections of the
+//!   private `/dev/shm` or pid namespace does not matter, as on a GPU. A separate network namespace
+//!   prevents the exchange, unlike on a GPU. On Windows there are events, in named sections of the
 //!   page file, and no memory. Other systems return `CUDA_ERROR_NOT_SUPPORTED` for both.
 //! * The first call of an unsupported function prints its name on standard error. Programs of the
 //!   CUDA runtime (PyTorch, CuPy) need the tables of `cuGetExportTable`, and cannot run here.
@@ -75,7 +75,7 @@
 //!   from the system and goes back at once; the memory that a real pool would keep is only counted.
 //!   It cannot be allocated in a stream capture.
 //! * An [external semaphore](ExternalSemaphore) is a page of a memory file. A captured signal or
-//!   wait becomes a node of the graph, as documented for a card: each launch signals or waits for
+//!   wait becomes a node of the graph, as documented for a GPU: each launch signals or waits for
 //!   the same value again. A pending use of a destroyed semaphore, a value that does not rise and a
 //!   second signal of a binary semaphore are [misuse](ExternalSemaphore#misuse). External memory is
 //!   not supported.
@@ -99,8 +99,8 @@
 //! it does one of the things that a real driver may do. So a program that passes here may still
 //! have a race.
 //!
-//! The [order checker](OrderCheck) finds races. It reports each two accesses to the same bytes, at
-//! least one of them a write or a free, that no event, wait, value or synchronization orders. If
+//! The [order checker](OrderCheck) finds races. It reports each pair of accesses to the same bytes,
+//! at least one of them a write or a free, that no event, wait, value or synchronization orders. If
 //! only events order the streams, it finds the race on every run. By default it assumes order that
 //! a driver cannot see: among threads, by host functions, and by values in host memory. With
 //! [`HostOrder::Told`] it uses only the order that the program [reports](SoftDriver::hand_over). A

@@ -52,9 +52,9 @@ pub enum OnDeadlock {
 /// Whether to search for unordered accesses to the same bytes.
 ///
 /// The driver sees each copy, memset, value, allocation and free, and each record, wait and
-/// synchronization. The checker reports each two accesses, at least one of them a write, that no
-/// event, wait or synchronization orders, no matter which came first in this run. It does not see
-/// the accesses of the program's own kernels and threads, unless the program
+/// synchronization. The checker reports each pair of accesses, at least one of them a write, that
+/// no event, wait or synchronization orders, no matter which came first in this run. It does not
+/// see the accesses of the program's own kernels and threads, unless the program
 /// [reports](crate::SoftDriver::reads) them. `docs/order-check.md` has the rules.
 ///
 /// If only events order the streams, an error is found on every run. No driver sees the order of
