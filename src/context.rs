@@ -53,7 +53,10 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that is never written,
+/// * a stream waits for a value that the dropping thread would signal later,
 /// * a host function needs a lock that the dropping thread holds.
+///
+/// The wait may be in a stream of another context, if an event makes this one's stream wait for it.
 ///
 /// Closing or dropping an event or a stream with such work returns at once, unless it holds the
 /// last share. To make sure that no drop blocks:

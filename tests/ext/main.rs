@@ -8,6 +8,7 @@ mod lazy_events;
 mod poller;
 mod pool;
 mod pool_and_captures;
+mod safe_sequences;
 mod timeline_captures;
 mod timeline_failures;
 mod timeline_futures;

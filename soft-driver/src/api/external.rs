@@ -35,8 +35,8 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 ///   has consumed the earlier signal.
 ///
 /// In the last two cases the call that submitted the signal has returned. The report names that
-/// call, and the stream goes on. The driver knows the current value of the semaphore, and not who
-/// signalled it, so it finds no other misuse by another driver or process.
+/// call, and the stream goes on. Of signals by another driver or process, only the current value of
+/// the semaphore is seen, so no other misuse by them is found.
 ///
 /// # Example
 ///
