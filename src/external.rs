@@ -65,8 +65,18 @@
 //!
 //! In a capturing stream a signal or a wait becomes a node of the graph (CUDA 11.2). Each launch
 //! signals or waits for the same value again, but a timeline may be signalled with each value only
-//! once. The semaphore must outlive the graph and its executable graphs: see the Safety section of
-//! each import.
+//! once.
+//!
+//! The graph and its executable graphs keep CUDA's import of the semaphore alive: the program may
+//! drop its own value at any time. The last of them destroys the import, which must not happen
+//! while a launch is in progress: see the Safety section of each import. As long as a
+//! [`Capture`](crate::capture::Capture) of this process is in progress, each signal and each wait
+//! makes one more driver call, that of [`capture_info`](StreamRef::capture_info). It shows whether
+//! the stream takes part in the capture.
+//!
+//! If other code than this crate's [`Capture`](crate::capture::Capture) began the capture, no graph
+//! keeps the semaphore: see the Safety sections of [`StreamRef::from_raw`] and
+//! [`Graph::from_raw`](crate::graph::Graph::from_raw).
 //!
 //! # Memory
 //!
@@ -77,19 +87,23 @@
 use core::ffi::c_uint;
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::mem::ManuallyDrop;
+use core::mem;
 use core::ptr::null_mut;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 #[cfg(windows)]
 use std::os::windows::io::{AsRawHandle as _, BorrowedHandle};
+use std::sync::Arc;
 
 use crate::Version;
+use crate::capture;
 use crate::context::Context;
 use crate::device::{Device, Uuid};
 use crate::driver::call::{Answer, call, entry};
 use crate::error::{Error, Result};
+use crate::graph::kept::Captured;
 use crate::stream::StreamRef;
+use crate::sync::{AtomicBool, Ordering};
 #[cfg(windows)]
 use crate::sys::CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u;
 use crate::sys::{
@@ -113,31 +127,35 @@ fn since(kind: HandleType) -> Version {
 ///
 /// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external_binary`]
 /// and [`StreamRef::wait_external_binary`]. It is `Send` and `Sync`, and holds a share of its
-/// context. Dropping it destroys CUDA's import; the semaphore itself lives on in the other API. In
-/// a forked child the drop does nothing.
+/// context. Dropping it destroys CUDA's import, unless a graph has [captured](self#captures) it;
+/// the semaphore itself lives on in the other API. In a forked child the drop does nothing.
 #[derive(PartialEq, Eq, Hash)]
-pub struct BinarySemaphore(Imported);
+pub struct BinarySemaphore(Arc<Imported>);
 
 /// A semaphore of another API with a 64-bit value that only rises.
 ///
 /// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external`] and
 /// [`StreamRef::wait_external_semaphore`]. It is `Send` and `Sync`, and holds a share of its
-/// context. Dropping it destroys CUDA's import; the semaphore itself lives on in the other API. In
-/// a forked child the drop does nothing.
+/// context. Dropping it destroys CUDA's import, unless a graph has [captured](self#captures) it;
+/// the semaphore itself lives on in the other API. In a forked child the drop does nothing.
 ///
 /// A [`Timeline`](crate::ext::Timeline) is different: this crate creates it, and the host can read
 /// it.
 #[derive(PartialEq, Eq, Hash)]
-pub struct TimelineSemaphore(Imported);
+pub struct TimelineSemaphore(Arc<Imported>);
 
-/// The contents of both types.
+/// The contents of both types, which graphs share.
 struct Imported {
     raw: CUexternalSemaphore,
     context: Context,
+    /// Whether the last share destroys the handle. Once false, it stays so. Relaxed accesses are
+    /// enough, because the share that writes it is dropped afterwards, and the drop of the last
+    /// share happens after the drops of all others.
+    owned: AtomicBool,
 }
 
 // SAFETY: CUDA's driver API may be called from any thread; the handle is an address that this crate
-// never dereferences, and nothing here changes.
+// never dereferences, and only the flag changes.
 #[allow(unsafe_code)]
 unsafe impl Send for Imported {}
 // SAFETY: as for Send.
@@ -148,7 +166,7 @@ unsafe impl Sync for Imported {}
 /// [binary semaphore](BinarySemaphore::once). [`StreamRef::signal_externals`] has an example.
 #[derive(Clone, Copy)]
 pub struct SemaphorePoint<'a> {
-    semaphore: &'a Imported,
+    semaphore: &'a Arc<Imported>,
     value: u64,
 }
 
@@ -241,18 +259,23 @@ macro_rules! shared_methods {
         )]
         #[allow(unsafe_code)]
         pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
-            Self(Imported { raw, context: context.clone() })
+            Self(Imported::new(context, raw))
         }
 
         /// Gives up ownership of the handle.
         ///
         /// The caller must destroy it with `cuDestroyExternalSemaphore`, and must keep its
-        /// context alive until then.
+        /// context alive until then. If a graph has [captured](self#captures) it, the handle must
+        /// outlive the graph and the executable graphs made of it.
         pub fn into_raw(self) -> CUexternalSemaphore {
-            self.0.into_raw()
+            self.0.owned.store(false, Ordering::Relaxed);
+            self.0.raw
         }
 
         /// Destroys CUDA's import of the semaphore, and returns the driver's result.
+        ///
+        /// If a graph has [captured](self#captures) it, this call only gives up the program's
+        /// share, and succeeds.
         ///
         /// Driver calls: `cuDestroyExternalSemaphore` with the calls of [`Context::make_current`]
         /// around it.
@@ -263,7 +286,7 @@ macro_rules! shared_methods {
         /// not use the handle again.
         #[doc(alias = "cuDestroyExternalSemaphore")]
         pub fn close(self) -> Result<()> {
-            self.0.close()
+            Arc::into_inner(self.0).map_or(Ok(()), Imported::close)
         }
     };
 }
@@ -294,8 +317,9 @@ impl BinarySemaphore {
     ///   before. The driver refuses most other descriptors, but its behaviour with them is not
     ///   documented.
     /// * Do not drop or close the result while a stream still has a pending signal of it or a
-    ///   pending wait for it. The same holds while a graph has a captured signal or wait, or while
-    ///   an executable graph of such a graph exists. The driver does not check this.
+    ///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of
+    ///   the result, the graph and its executable graphs while a launch is in progress. The driver
+    ///   does not check this.
     /// * Each wait must have exactly one signal before it, from either API, and two signals must
     ///   have a wait between them. A wait without a signal never ends, and the [last
     ///   drop](Context#dropping-the-last-share) of the context then blocks.
@@ -373,8 +397,9 @@ impl TimelineSemaphore {
     ///   on the device that `device_uuid` names. It must not have been imported before. The driver
     ///   refuses most other descriptors, but its behaviour with them is not documented.
     /// * Do not drop or close the result while a stream still has a pending signal of it or a
-    ///   pending wait for it. The same holds while a graph has a captured signal or wait, or while
-    ///   an executable graph of such a graph exists. The driver does not check this.
+    ///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of
+    ///   the result, the graph and its executable graphs while a launch is in progress. The driver
+    ///   does not check this.
     /// * Its value must only rise, in both APIs together, and each awaited value must be signalled
     ///   eventually. A wait without a signal never ends, and the [last
     ///   drop](Context#dropping-the-last-share) of the context then blocks.
@@ -489,6 +514,10 @@ fn import_error(answer: Answer) -> Error {
 
 #[allow(unsafe_code)]
 impl Imported {
+    fn new(context: &Context, raw: CUexternalSemaphore) -> Arc<Self> {
+        Arc::new(Self { raw, context: context.clone(), owned: AtomicBool::new(true) })
+    }
+
     /// # Safety
     ///
     /// The handle must be of that type, on the context's device.
@@ -497,7 +526,7 @@ impl Imported {
         kind: HandleType,
         handle: Option<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u>,
         device_uuid: Option<Uuid>,
-    ) -> Result<Self> {
+    ) -> Result<Arc<Self>> {
         let driver = context.driver();
         let import = entry!(driver, cuImportExternalSemaphore?)?;
         let function = import.function;
@@ -523,11 +552,7 @@ impl Imported {
         // current, and the caller vouches for the handle.
         let answer =
             import.ask(context.driver(), |import| unsafe { import(&mut raw, &description) })?;
-        if answer.is_success() {
-            Ok(Self { raw, context: context.clone() })
-        } else {
-            Err(import_error(answer))
-        }
+        if answer.is_success() { Ok(Self::new(context, raw)) } else { Err(import_error(answer)) }
     }
 
     /// # Safety
@@ -539,7 +564,7 @@ impl Imported {
         fd: OwnedFd,
         device_uuid: Uuid,
         kind: HandleType,
-    ) -> Result<Self, ImportError<OwnedFd>> {
+    ) -> Result<Arc<Self>, ImportError<OwnedFd>> {
         let handle = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd: fd.as_raw_fd() };
         // SAFETY: as the caller says.
         match unsafe { Self::import(context, kind, Some(handle), Some(device_uuid)) } {
@@ -561,7 +586,7 @@ impl Imported {
         handle: BorrowedHandle<'_>,
         device_uuid: Option<Uuid>,
         kind: HandleType,
-    ) -> Result<Self> {
+    ) -> Result<Arc<Self>> {
         let handle = handle.as_raw_handle();
         // NULL stands for no handle, and the other one for this process.
         let is_one = !handle.is_null() && handle.addr() != usize::MAX;
@@ -581,27 +606,21 @@ impl Imported {
         current.map(drop).and(destroyed)
     }
 
-    fn close(self) -> Result<()> {
-        let this = ManuallyDrop::new(self);
-        let destroyed = this.destroy();
-        // SAFETY: the field is read once, and `this` is neither used nor dropped afterwards.
-        drop(unsafe { core::ptr::read(&this.context) });
-        destroyed
+    fn close(mut self) -> Result<()> {
+        self.destroy_owned()
     }
 
-    fn into_raw(self) -> CUexternalSemaphore {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: as in `close`.
-        drop(unsafe { core::ptr::read(&this.context) });
-        this.raw
+    fn destroy_owned(&mut self) -> Result<()> {
+        // The first call destroys it, so that a drop after `close` does not.
+        if mem::replace(self.owned.get_mut(), false) { self.destroy() } else { Ok(()) }
     }
 }
 
 impl Drop for Imported {
     fn drop(&mut self) {
-        // What it answers cannot be acted on here: the driver may be shutting down with the
-        // process, or the context broken by failed work.
-        let _ = self.destroy();
+        // An error cannot be handled here: the driver may be shutting down with the process, or
+        // failed work may have broken the context.
+        let _ = self.destroy_owned();
     }
 }
 
@@ -658,7 +677,8 @@ impl StreamRef {
     ///
     /// A waiter for the value, in either API, sees the writes of that work.
     ///
-    /// One driver call: `cuSignalExternalSemaphoresAsync`.
+    /// One driver call: `cuSignalExternalSemaphoresAsync`. One more while a
+    /// [capture](crate::external#captures) is in progress.
     ///
     /// # Errors
     ///
@@ -754,10 +774,12 @@ impl StreamRef {
     pub fn signal_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let signal = entry!(self, cuSignalExternalSemaphoresAsync?)?;
         self.check_points(points, signal.function)?;
-        with_points(points, signal_params, |raws, params, count| {
-            // SAFETY: both are arrays of so many; the stream is alive as long as `self` is, and the
-            // semaphores as long as the points are.
-            signal.ask(self, |signal| unsafe { signal(raws, params, count, self.as_raw()) })
+        self.keeping_points(points, signal.function, || {
+            with_points(points, signal_params, |raws, params, count| {
+                // SAFETY: both are arrays of so many; the stream is alive as long as `self` is, and
+                // the semaphores as long as the points are, and as long as the graph in a capture.
+                signal.ask(self, |signal| unsafe { signal(raws, params, count, self.as_raw()) })
+            })
         })
     }
 
@@ -773,10 +795,40 @@ impl StreamRef {
     pub fn wait_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let wait = entry!(self, cuWaitExternalSemaphoresAsync?)?;
         self.check_points(points, wait.function)?;
-        with_points(points, wait_params, |raws, params, count| {
-            // SAFETY: as in `signal_externals`.
-            wait.ask(self, |wait| unsafe { wait(raws, params, count, self.as_raw()) })
+        self.keeping_points(points, wait.function, || {
+            with_points(points, wait_params, |raws, params, count| {
+                // SAFETY: as in `signal_externals`.
+                wait.ask(self, |wait| unsafe { wait(raws, params, count, self.as_raw()) })
+            })
         })
+    }
+
+    /// Makes a call; if the stream is capturing, the graph keeps the semaphores.
+    #[inline]
+    fn keeping_points(
+        &self,
+        points: &[SemaphorePoint<'_>],
+        function: Function,
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        if capture::under_way() && !points.is_empty() {
+            self.capture_points(points, function, call)
+        } else {
+            call()
+        }
+    }
+
+    #[cold]
+    fn capture_points(
+        &self,
+        points: &[SemaphorePoint<'_>],
+        function: Function,
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Some(capture) = self.active_capture()? else { return call() };
+        let kept: Vec<_> =
+            points.iter().map(|point| Captured::Other(point.semaphore.clone())).collect();
+        self.keeping(capture, function, &kept, call)
     }
 
     /// Checks that this stream may use all of them: to the driver, a handle of another context or

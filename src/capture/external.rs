@@ -1,4 +1,4 @@
-//! Records and waits of a graph for events that are also used outside of it.
+//! Nodes of a capture that refer to a value outside of the graph, which the graph must keep.
 
 use core::mem::forget;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::registry;
 use crate::error::Result;
 use crate::event::Event;
+use crate::graph::kept::Captured;
 use crate::order::{RecordFlags, WaitFlags};
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
@@ -40,6 +41,7 @@ impl StreamRef {
         // SAFETY: `external` keeps the event for the graph.
         self.external(
             event,
+            Function::cuEventRecordWithFlags,
             || event.record(self),
             || unsafe { event.record_with(self, RecordFlags::EXTERNAL) },
         )
@@ -89,6 +91,7 @@ impl StreamRef {
         // SAFETY: `external` keeps the event for the graph.
         self.external(
             event,
+            Function::cuStreamWaitEvent,
             || self.wait_event(event),
             || unsafe { self.wait_event_with(event, WaitFlags::EXTERNAL) },
         )
@@ -97,36 +100,48 @@ impl StreamRef {
     fn external(
         &self,
         event: &Arc<Event>,
+        function: Function,
         plain: impl FnOnce() -> Result<()>,
         external: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let info = self.capture_info()?;
-        let Some(id) = info.id.filter(|_| info.status == CaptureStatus::Active) else {
-            return plain();
-        };
-        let kept = registry::find(self.driver(), id);
-        if let Some(kept) = &kept {
-            kept.keep(event);
+        match self.active_capture()? {
+            Some(id) => self.keeping(id, function, &[Captured::Event(event.clone())], external),
+            None => plain(),
         }
-        let made = external();
+    }
+
+    /// The number of the capture that the stream takes part in.
+    pub(crate) fn active_capture(&self) -> Result<Option<u64>> {
+        let info = self.capture_info()?;
+        Ok(info.id.filter(|_| info.status == CaptureStatus::Active))
+    }
+
+    /// Makes the driver call `function`, which puts nodes into the graph of the capture. The graph
+    /// keeps the values that the nodes refer to. If other code began the capture, the values are
+    /// leaked.
+    pub(crate) fn keeping(
+        &self,
+        capture: u64,
+        function: Function,
+        values: &[Captured],
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let kept = registry::find(self.driver(), capture);
+        if let Some(kept) = &kept {
+            values.iter().for_each(|value| kept.keep(value));
+        }
+        let made = call();
         // The driver may have made the node even if it returned an error, because it also returns
         // errors of earlier work. If restoring the caller's context fails, the node is already
         // made.
         let asked = made.as_ref().err().is_none_or(|error| {
-            let function = error.function().filter(|_| error.code().is_some());
-            matches!(
-                function,
-                Some(
-                    Function::cuEventRecordWithFlags
-                        | Function::cuStreamWaitEvent
-                        | Function::cuCtxPopCurrent_v2
-                )
-            )
+            let failed = error.function().filter(|_| error.code().is_some());
+            failed.is_some_and(|it| it == function || it == Function::cuCtxPopCurrent_v2)
         });
         match kept {
-            Some(kept) if !asked => kept.forget(event),
-            // Other code began this capture, and the end of its graph is not known.
-            None if asked => forget(event.clone()),
+            Some(kept) if !asked => values.iter().for_each(|value| kept.forget(value)),
+            // The end of the graph is not known.
+            None if asked => values.iter().cloned().for_each(forget),
             _ => {}
         }
         made

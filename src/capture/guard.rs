@@ -72,7 +72,8 @@ pub struct Capture<'a> {
 /// The number of captures of this crate in progress.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether an event that this thread has may have been recorded in a capture that has not ended.
+/// Whether an event that this thread has may have been recorded in a capture that has not ended, or
+/// a stream that this thread uses may take part in one.
 ///
 /// Why a relaxed load is enough:
 ///
@@ -84,6 +85,9 @@ static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 /// 3. The thread that calls this has the event from the thread that recorded it. So step 1 happens
 ///    before this load, which sees that count or a later one: 0 only if the capture has ended
 ///    since.
+///
+/// For a stream, step 2 is its wait that joins the capture, or `start` itself: as step 2 says, a
+/// thread that uses the stream afterwards is synchronized with that thread.
 #[inline(always)]
 pub(crate) fn under_way() -> bool {
     UNDER_WAY.load(Ordering::Relaxed) != 0

@@ -3,7 +3,8 @@
 //!
 //! [`record_external`](crate::StreamRef::record_external) and
 //! [`wait_external`](crate::StreamRef::wait_external) put an event into the graph of a capture. The
-//! graph must keep the event: the driver crashes if the event of a node is gone. Their arguments
+//! graph must keep the event: the driver crashes if the event of a node is gone. Signals of
+//! [semaphores](crate::external#captures) and waits for them are the same. Their arguments
 //! are a stream and an event, not a capture. The stream may have joined the capture by a wait, in
 //! another thread than that of the guard, and unseen by this crate. Then the driver returns only
 //! the number of the stream's capture and the graph's handle, and a program cannot attach data to
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::driver::Driver;
 use crate::graph::kept::Kept;
 
-/// The kept events of each capture, by its number. Numbers are never reused, so an entry that
+/// The kept values of each capture, by its number. Numbers are never reused, so an entry that
 /// outlives its graph is never found, and is removed when the next one is added.
 static CAPTURES: Mutex<Vec<(Driver, u64, Weak<Kept>)>> = Mutex::new(Vec::new());
 

@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 use std::sync::Arc;
 
 use super::Graph;
-use super::kept::{Events, settle};
+use super::kept::{Values, settle};
 use super::node::GraphNode;
 use crate::context::Context;
 use crate::driver::call::{Entry, ask, call, entry};
@@ -19,8 +19,9 @@ use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
 
 /// An executable graph, made by [`Graph::instantiate`]; dropping it destroys it.
 ///
-/// A launch in progress runs to its end. The executable graph keeps the events of its nodes alive;
-/// the graph from which it was made may be dropped.
+/// A launch in progress runs to its end. The executable graph keeps the events and the captured
+/// [semaphores](crate::external#captures) of its nodes alive; the graph from which it was made may
+/// be dropped.
 ///
 /// The driver does not allow two threads to use one executable graph: it may be sent to another
 /// thread, but not shared.
@@ -57,8 +58,8 @@ pub struct GraphExec {
     context: Context,
     /// The number of the graph from which it was made.
     graph: u64,
-    kept: Events,
-    /// Whether one of these events is an interprocess event.
+    kept: Values,
+    /// Whether one of the kept events is an interprocess event.
     interprocess: bool,
     _not_sync: PhantomData<Cell<()>>,
 }
@@ -108,10 +109,10 @@ impl Graph {
         entry: Entry<F>,
         instantiate: impl FnOnce(F, *mut CUgraphExec) -> CUresult,
     ) -> Result<GraphExec> {
-        // Before the lock of the kept events, which in a forked child may stay locked forever.
+        // Before the lock of the kept values, which in a forked child may stay locked forever.
         self.driver().check_fork(entry.function)?;
         let kept = self.kept.all();
-        for event in kept.iter() {
+        for event in kept.events.iter() {
             event.check_wait(entry.function, &self.context)?;
         }
         self.context.with_current(|ready| {
@@ -125,9 +126,9 @@ impl Graph {
 
 #[allow(unsafe_code)]
 impl GraphExec {
-    fn new(graph: &Graph, raw: CUgraphExec, kept: Events) -> Self {
+    fn new(graph: &Graph, raw: CUgraphExec, kept: Values) -> Self {
         let interprocess =
-            kept.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
+            kept.events.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
         let context = graph.context.clone();
         Self { raw, context, graph: graph.kept.graph(), kept, interprocess, _not_sync: PhantomData }
     }
@@ -152,7 +153,7 @@ impl GraphExec {
         // From the stream's table, because the table decides what NULL means.
         let launch = entry!(stream, cuGraphLaunch);
         if self.interprocess {
-            for event in self.kept.iter() {
+            for event in self.kept.events.iter() {
                 event.check_wait(launch.function, stream.context())?;
             }
         }
@@ -243,7 +244,7 @@ impl GraphExec {
         // is alive, and is kept from the next statements on, whatever the result.
         let answer = set.ask(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
-        drop(settle(&mut self.kept, node, event, &answer));
+        drop(settle(&mut self.kept.events, node, event, &answer));
         answer
     }
 

@@ -1,5 +1,6 @@
-//! Keeps the events of graph nodes alive.
+//! Keeps the events and the semaphores of graph nodes alive.
 
+use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,20 +10,37 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::sys::{CUevent, CUgraphNode, Function};
 
-/// The events that the nodes of one graph refer to. The driver's nodes hold bare handles.
+/// The values that the nodes of one graph refer to. The driver's nodes hold bare handles.
 pub(crate) struct Kept {
     /// The number of the graph: unlike a handle it is never reused.
     graph: u64,
-    events: Mutex<Events>,
+    values: Mutex<Values>,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Values {
+    pub(super) events: Events,
+    /// By their own addresses.
+    others: References<usize, Other>,
 }
 
 /// Events by the addresses of nodes and of events.
 pub(super) type Events = References<usize, Arc<Event>>;
 
+type Other = Arc<dyn Any + Send + Sync>;
+
+/// A value that a node of a capture refers to.
+#[derive(Clone)]
+pub(crate) enum Captured {
+    Event(Arc<Event>),
+    /// The owner of another handle: an imported semaphore.
+    Other(Other),
+}
+
 impl Kept {
     pub(crate) fn new() -> Arc<Self> {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Arc::new(Self { graph: LAST.fetch_add(1, Ordering::Relaxed), events: Mutex::default() })
+        Arc::new(Self { graph: LAST.fetch_add(1, Ordering::Relaxed), values: Mutex::default() })
     }
 
     /// The number of the graph.
@@ -30,21 +48,28 @@ impl Kept {
         self.graph
     }
 
-    /// Locks the events. Under the lock, no driver call is made and no event dropped.
-    fn events(&self) -> MutexGuard<'_, Events> {
+    /// Locks the values. Under the lock, no driver call is made and no value dropped.
+    fn values(&self) -> MutexGuard<'_, Values> {
         // A panic under the lock leaves no list that is half changed.
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an event of a node that is not known: a node of a capture, or one whose call failed.
-    pub(crate) fn keep(&self, event: &Arc<Event>) {
-        self.events().keep(event.as_raw().addr(), event);
+    /// Keeps a value of a node of a capture, which is not known.
+    pub(crate) fn keep(&self, value: &Captured) {
+        let mut values = self.values();
+        match value {
+            Captured::Event(event) => values.events.keep(event.as_raw().addr(), event),
+            Captured::Other(other) => values.others.keep(address(other), other),
+        }
     }
 
-    /// Undoes one `keep` of the event.
-    pub(crate) fn forget(&self, event: &Arc<Event>) {
-        let forgotten = self.events().forget(event.as_raw().addr());
-        drop(forgotten);
+    /// Undoes one `keep` of the value. The caller has a share of it, so it is not dropped here.
+    pub(crate) fn forget(&self, value: &Captured) {
+        let mut values = self.values();
+        match value {
+            Captured::Event(event) => drop(values.events.forget(event.as_raw().addr())),
+            Captured::Other(other) => drop(values.others.forget(address(other))),
+        }
     }
 
     /// Notes the result of the call that made a node refer to the event: on success, the event
@@ -55,17 +80,17 @@ impl Kept {
         event: &Arc<Event>,
         answer: Result<()>,
     ) -> Result<()> {
-        let replaced = settle(&mut self.events(), node, event, &answer);
+        let replaced = settle(&mut self.values().events, node, event, &answer);
         drop(replaced);
         answer
     }
 
-    pub(super) fn all(&self) -> Events {
-        self.events().clone()
+    pub(super) fn all(&self) -> Values {
+        self.values().clone()
     }
 
     pub(super) fn by_handle(&self, raw: CUevent) -> Option<Arc<Event>> {
-        self.events().get(raw.addr()).cloned()
+        self.values().events.get(raw.addr()).cloned()
     }
 
     /// The handles of the nodes, which must all belong to this graph.
@@ -85,6 +110,10 @@ impl Kept {
     pub(crate) fn node(&self, raw: CUgraphNode) -> GraphNode {
         GraphNode { raw, graph: self.graph }
     }
+}
+
+fn address(other: &Other) -> usize {
+    Arc::as_ptr(other).addr()
 }
 
 /// Notes the result of the call that made a node refer to the event. Returns the event that no node

@@ -64,6 +64,9 @@ impl StreamRef {
     /// recorded through the result during the capture, until the capture has ended: do not await
     /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
+    ///
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
+    /// capture: it must outlive the graph and the executable graphs made of it.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -184,6 +187,9 @@ impl<O> ForeignStream<O> {
     /// recorded through the result during the capture, until the capture has ended: do not await
     /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
+    ///
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
+    /// capture: it must outlive the graph and the executable graphs made of it.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

@@ -160,6 +160,9 @@ impl Stream {
     /// no lock there, and crashes. So do not await such an event, and do not return it to a pool.
     /// Other code that has the handle must not capture the stream in one thread while another
     /// thread uses the result. See [`Capture::begin`](crate::capture::Capture::begin).
+    ///
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
+    /// capture: it must outlive the graph and the executable graphs made of it.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }
@@ -239,6 +242,9 @@ impl StreamRef {
     /// recorded through the result during the capture, until the capture has ended: do not await
     /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
+    ///
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
+    /// capture: it must outlive the graph and the executable graphs made of it.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }

@@ -389,6 +389,11 @@ fn external_semaphores(run: &Run) -> Result<()> {
         timeline.close()?;
     }
     stream.synchronize()?;
+    // A graph keeps the semaphore of its node, whatever goes wrong.
+    let capture = run.capture(&stream, CaptureMode::ThreadLocal)?;
+    stream.signal_external_binary(&binary)?;
+    stream.wait_external_binary(&binary)?;
+    drop(capture.end()?.instantiate()?);
     assert_eq!((binary.context(), binary.as_raw()), (&context, binary.as_raw()));
     // SAFETY: as above.
     let binary = unsafe { BinarySemaphore::from_raw(&context, binary.into_raw()) };

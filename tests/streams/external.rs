@@ -16,12 +16,13 @@ use common::counting::{Watched, calls, counting, fail_next};
 use common::{Door, Gpu, Latch, Other, not_run, own_process};
 use cuda_events::capture::CaptureMode;
 use cuda_events::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
+use cuda_events::graph::Graph;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Driver, Error, EventFlags, LoadOptions, Progress, Stream, StreamOptions,
     StreamRef, Uuid, Version,
 };
-use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind, SoftDriver};
+use cuda_soft_driver::{ExternalSemaphore, Fault, SemaphoreKind, SoftDriver};
 use rustix::fs::SealFlags;
 
 const SIGNAL: Function = Function::cuSignalExternalSemaphoresAsync;
@@ -184,6 +185,8 @@ fn several_at_once() {
 
 #[test]
 fn each_is_one_call() {
+    // A capture of another test would cost one more.
+    own_process!();
     let Some(gpu) = gpu() else { return };
     let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
         .expect("the context");
@@ -220,15 +223,8 @@ fn each_is_one_call() {
     finish(&default);
     assert_eq!(theirs.value(), 3);
     // It is destroyed with its context current.
-    let destroyed = [
-        Function::cuCtxGetCurrent,
-        Function::cuCtxPushCurrent_v2,
-        Function::cuDestroyExternalSemaphore,
-        Function::cuCtxPopCurrent_v2,
-    ];
-    let (result, made) = calls(|| timeline.close());
-    assert_eq!((result, made), (Ok(()), destroyed.to_vec()));
-    assert_eq!(calls(|| drop(binary)).1, destroyed);
+    assert_eq!(calls(|| timeline.close()), (Ok(()), DESTROYED.to_vec()));
+    assert_eq!(calls(|| drop(binary)).1, DESTROYED);
 }
 
 /// How many descriptors of this process are of a semaphore.
@@ -309,7 +305,6 @@ fn a_refusal_gives_the_descriptor_back() {
     drop(unsafe { TimelineSemaphore::import_fd(&context, fd, device) }.expect("the import"));
 }
 
-/// What is taken over is not given back, whatever comes after it.
 /// The driver's codes for a handle that is not such a semaphore are one error, and its other codes
 /// are themselves. The descriptor comes back with each.
 #[test]
@@ -358,6 +353,7 @@ fn a_green_context_counts_as_the_primary_one() {
     assert_eq!(theirs.value(), 5);
 }
 
+/// What is taken over is not given back, whatever comes after it.
 #[test]
 fn a_pop_that_fails_gives_nothing_back() {
     let Some(gpu) = gpu() else { return };
@@ -767,4 +763,169 @@ fn a_capture_has_them_as_nodes() {
         finish(&stream);
     }
     drop((exec, graph));
+}
+
+/// What destroys a semaphore, with its context current.
+const DESTROYED: [Function; 4] = [
+    Function::cuCtxGetCurrent,
+    Function::cuCtxPushCurrent_v2,
+    Function::cuDestroyExternalSemaphore,
+    Function::cuCtxPopCurrent_v2,
+];
+
+/// How often the calls of `work` destroy a semaphore.
+fn destroyed<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let (result, made) = calls(work);
+    (result, made.into_iter().filter(|call| *call == DESTROYED[2]).count())
+}
+
+/// The last of the semaphore, the graphs and the executable graphs destroys the import.
+#[test]
+fn a_graph_keeps_its_semaphores() {
+    let Some(gpu) = gpu() else { return };
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
+        .expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (theirs, their_binary) = (made(SemaphoreKind::Timeline), made(SemaphoreKind::Binary));
+    let imported = || (timeline_of(&context, &theirs), binary_of(&context, &their_binary));
+    let begin = || common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+
+    // The value that a call is given may go at once, whichever call it is.
+    let (timeline, binary) = imported();
+    let ((graph, ends), gone) = destroyed(|| {
+        let capture = begin();
+        stream.wait_external_semaphore(&timeline, 1).expect("a wait");
+        stream.signal_externals(&[binary.once(), timeline.at(2)]).expect("signals");
+        drop(binary);
+        let closed = timeline.close();
+        (capture.end().expect("a graph"), closed)
+    });
+    assert_eq!((ends, gone), (Ok(()), 0), "the graph needs them");
+    let exec = graph.instantiate().expect("an executable graph");
+    assert_eq!(destroyed(|| drop(graph)).1, 0, "the executable graph needs them");
+    exec.launch(&stream).expect("a launch");
+    theirs.signal(1);
+    finish(&stream);
+    assert_eq!((theirs.value(), their_binary.value()), (2, 1));
+    assert_eq!(destroyed(|| drop(exec)).1, 2, "nothing needs them any more");
+    assert_eq!((open_descriptors(&theirs), open_descriptors(&their_binary)), (1, 1));
+
+    // Or the graph goes first.
+    let (timeline, binary) = imported();
+    let capture = begin();
+    stream.wait_external_binary(&binary).expect("a wait");
+    assert_eq!(destroyed(|| drop(capture)).1, 0);
+    assert_eq!(calls(|| binary.close()), (Ok(()), DESTROYED.to_vec()));
+    // A graph that a capture adds to keeps what it had, and what it gets. An executable graph keeps
+    // what the graph had when it was made.
+    if common::needs(gpu.driver, Function::cuStreamBeginCaptureToGraph) {
+        let capture = begin();
+        stream.signal_external(&timeline, 3).expect("a signal");
+        let graph = capture.end().expect("a graph");
+        let exec = graph.instantiate().expect("an executable graph");
+        let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal)
+            .expect("a capture");
+        let (_, second) = imported();
+        stream.signal_external_binary(&second).expect("a signal");
+        assert_eq!(destroyed(|| drop((second, timeline))).1, 0);
+        assert_eq!(destroyed(|| drop(capture.end().expect("a graph"))).1, 1, "the second one");
+        assert_eq!(destroyed(|| drop(exec)).1, 1, "the first one");
+    }
+
+    // Whoever takes the handle out destroys it, and nobody else.
+    let (timeline, _binary) = imported();
+    let capture = begin();
+    stream.signal_external(&timeline, 4).expect("a signal");
+    let (raw, gone) = destroyed(|| timeline.into_raw());
+    let (graph, gone_too) = destroyed(|| drop(capture));
+    assert_eq!((gone, gone_too, graph), (0, 0, ()));
+    // SAFETY: it was given up just now, and is of this context.
+    let again = unsafe { TimelineSemaphore::from_raw(&context, raw) };
+    assert_eq!(calls(|| again.close()), (Ok(()), DESTROYED.to_vec()));
+}
+
+/// The driver may have made the node although it returned an error.
+#[test]
+fn a_semaphore_is_kept_despite_an_error() {
+    let (soft, context, stream) = driver();
+    let theirs = made(SemaphoreKind::Timeline);
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    for (function, work) in [
+        (SIGNAL, StreamRef::signal_external as fn(&StreamRef, &TimelineSemaphore, u64) -> _),
+        (WAIT, StreamRef::wait_external_semaphore),
+    ] {
+        for made_all_the_same in [true, false] {
+            let ours = timeline_of(&context, &theirs);
+            let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal);
+            let capture = capture.expect("a capture");
+            let fault = Fault::on(function.name()).once().answer(code);
+            soft.inject(if made_all_the_same { fault.after_the_work() } else { fault });
+            assert_eq!(work(&stream, &ours, 1), Err(Error::Driver { function, code }));
+            drop(ours);
+            assert_eq!(open_descriptors(&theirs), 2, "{function}: a node may refer to it");
+            let graph = capture.end().expect("a graph");
+            assert_eq!(open_descriptors(&theirs), 2);
+            drop(graph);
+            assert_eq!(open_descriptors(&theirs), 1);
+        }
+    }
+    // What the driver was not asked for, it did not do.
+    let ours = timeline_of(&context, &theirs);
+    let own = StreamRef::per_thread_default(&context);
+    let capture = common::begin_capture(&own, CaptureMode::ThreadLocal).expect("a capture");
+    // The first push is for the question whether the stream captures.
+    soft.inject(Fault::on("cuCtxPushCurrent_v2").nth(2).answer(code));
+    let function = Function::cuCtxPushCurrent_v2;
+    assert_eq!(own.signal_external(&ours, 2), Err(Error::Driver { function, code }));
+    soft.clear_faults();
+    drop(ours);
+    assert_eq!(open_descriptors(&theirs), 1, "no node refers to it");
+    drop(capture);
+}
+
+/// Only while there is a capture, a call asks whether the stream takes part in it.
+#[test]
+fn a_capture_costs_one_more_call() {
+    let Some(gpu) = gpu() else { return };
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
+        .expect("the context");
+    let [stream, other] =
+        [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let theirs = made(SemaphoreKind::Timeline);
+    let ours = timeline_of(&context, &theirs);
+    let capture = common::begin_capture(&other, CaptureMode::ThreadLocal).expect("a capture");
+    let (result, made) = calls(|| stream.signal_external(&ours, 1));
+    assert_eq!((result, made.len(), made.last()), (Ok(()), 2, Some(&SIGNAL)));
+    assert!(made[0].name().starts_with("cuStreamGetCaptureInfo"), "{made:?}");
+    let (result, made) = calls(|| other.signal_external(&ours, 2));
+    assert_eq!((result, made.len(), made.last()), (Ok(()), 2, Some(&SIGNAL)));
+    let (results, made) = calls(|| (other.signal_externals(&[]), other.wait_externals(&[])));
+    assert_eq!((results, made), ((Ok(()), Ok(())), vec![]));
+    // Only the one that captures keeps it.
+    assert_eq!(theirs.value(), 1);
+    drop(capture.end().expect("a graph"));
+    assert_eq!(destroyed(|| drop(ours)).1, 1);
+    finish(&stream);
+}
+
+/// A stream that joins the capture is one of it.
+#[test]
+fn a_stream_that_joined_keeps_them_too() {
+    let Some(gpu) = gpu() else { return };
+    let (stream, joined) = (gpu.stream(), gpu.stream());
+    let theirs = made(SemaphoreKind::Timeline);
+    let ours = timeline_of(&gpu.context, &theirs);
+    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
+    joined.wait_stream(&stream).expect("it joins");
+    joined.signal_external(&ours, 1).expect("a signal");
+    stream.wait_stream(&joined).expect("it is joined");
+    let graph: Graph = capture.end().expect("a graph");
+    drop(ours);
+    assert_eq!(open_descriptors(&theirs), 2);
+    let exec = graph.instantiate().expect("an executable graph");
+    exec.launch(&stream).expect("a launch");
+    finish(&stream);
+    assert_eq!(theirs.value(), 1);
+    drop((graph, exec));
+    assert_eq!(open_descriptors(&theirs), 1);
 }
