@@ -89,6 +89,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::mem;
 use core::ptr::null_mut;
+use std::collections::HashSet;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 #[cfg(windows)]
@@ -167,7 +168,8 @@ unsafe impl Sync for Imported {}
 #[derive(Clone, Copy)]
 pub struct SemaphorePoint<'a> {
     semaphore: &'a Arc<Imported>,
-    value: u64,
+    /// `None` for a binary semaphore.
+    value: Option<u64>,
 }
 
 /// The error of a failed import. It returns the descriptor to the caller: the driver takes
@@ -365,7 +367,7 @@ impl BinarySemaphore {
     /// This semaphore, for [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
     #[inline]
     pub fn once(&self) -> SemaphorePoint<'_> {
-        SemaphorePoint { semaphore: &self.0, value: 0 }
+        SemaphorePoint { semaphore: &self.0, value: None }
     }
 
     shared_methods!("a binary semaphore", "without a");
@@ -471,7 +473,7 @@ impl TimelineSemaphore {
     /// [`StreamRef::wait_externals`].
     #[inline]
     pub fn at(&self, value: u64) -> SemaphorePoint<'_> {
-        SemaphorePoint { semaphore: &self.0, value }
+        SemaphorePoint { semaphore: &self.0, value: Some(value) }
     }
 
     shared_methods!("a timeline semaphore or a fence", "with a");
@@ -632,7 +634,7 @@ const FEW: usize = 8;
 #[inline]
 fn with_points<P: Copy + Default>(
     points: &[SemaphorePoint<'_>],
-    params: impl Fn(u64) -> P,
+    params: impl Fn(Option<u64>) -> P,
     give: impl FnOnce(*const CUexternalSemaphore, *const P, c_uint) -> Result<Answer>,
 ) -> Result<()> {
     let answer = match points {
@@ -656,15 +658,33 @@ fn with_points<P: Copy + Default>(
     answer?.check()
 }
 
-fn signal_params(value: u64) -> CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS {
+/// Whether one binary semaphore is there twice.
+fn is_binary_twice(points: &[SemaphorePoint<'_>]) -> bool {
+    let binary = || points.iter().filter(|point| point.value.is_none());
+    let mut raws = binary().map(|point| point.semaphore.raw);
+    if points.len() > FEW {
+        let mut known = HashSet::with_capacity(points.len());
+        return raws.any(|raw| !known.insert(raw));
+    }
+    while let Some(raw) = raws.next() {
+        if raws.clone().any(|other| other == raw) {
+            return true;
+        }
+    }
+    false
+}
+
+fn signal_params(value: Option<u64>) -> CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS {
     let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
-    params.params.fence.value = value;
+    // The driver ignores the value of a binary semaphore.
+    params.params.fence.value = value.unwrap_or(0);
     params
 }
 
-fn wait_params(value: u64) -> CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
+fn wait_params(value: Option<u64>) -> CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
     let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
-    params.params.fence.value = value;
+    // The driver ignores the value of a binary semaphore.
+    params.params.fence.value = value.unwrap_or(0);
     params
 }
 
@@ -744,7 +764,10 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_external`](Self::signal_external). Nothing is signalled then.
+    /// Those of [`signal_external`](Self::signal_external), and [`Error::NotASemaphore`] if
+    /// `points` has one [`BinarySemaphore`] twice: no wait would be between its two signals. This
+    /// crate compares the imports only, so it does not detect that two imports are of one
+    /// semaphore. Nothing is signalled then.
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
@@ -790,7 +813,8 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_external`](Self::signal_external). The stream then waits for none of them.
+    /// Those of [`signal_externals`](Self::signal_externals). The stream then waits for none of
+    /// them.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let wait = entry!(self, cuWaitExternalSemaphoresAsync?)?;
@@ -843,7 +867,11 @@ impl StreamRef {
                 return Ok(());
             }
             check_contexts(own, self.context(), function)
-        })
+        })?;
+        if points.len() > 1 && is_binary_twice(points) {
+            return Err(Error::NotASemaphore { function, code: None });
+        }
+        Ok(())
     }
 }
 
@@ -893,10 +921,12 @@ impl fmt::Debug for TimelineSemaphore {
 
 impl fmt::Debug for SemaphorePoint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SemaphorePoint")
-            .field("raw", &self.semaphore.raw)
-            .field("value", &self.value)
-            .finish()
+        let mut shown = f.debug_struct("SemaphorePoint");
+        shown.field("raw", &self.semaphore.raw);
+        if let Some(value) = &self.value {
+            shown.field("value", value);
+        }
+        shown.finish()
     }
 }
 

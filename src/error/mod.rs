@@ -209,11 +209,14 @@ pub enum Error {
         /// The device of the context.
         context: u16,
     },
-    /// The driver cannot import this handle as a [semaphore](crate::external) of that kind.
+    /// The driver cannot import this handle as a [semaphore](crate::external) of that kind. Or a
+    /// batch has one binary semaphore twice, so the second one is no semaphore that the call can
+    /// signal or wait for.
     NotASemaphore {
         /// The call.
         function: Function,
-        /// The driver's code; `None` if no call was made because the handle cannot be valid.
+        /// The driver's code; `None` if no call was made because the handle cannot be valid, or for
+        /// a batch.
         code: Option<CUresult>,
     },
     /// No place is left for an [observer](crate::Driver::observe) of this driver: a process has

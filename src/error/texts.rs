@@ -195,6 +195,17 @@ impl fmt::Display for Error {
                  does not see, and the context to device {context}; create it on the device whose \
                  UUID is Device::uuid, and look at CUDA_VISIBLE_DEVICES"
             ),
+            Self::NotASemaphore {
+                function:
+                    function @ (Function::cuSignalExternalSemaphoresAsync
+                    | Function::cuWaitExternalSemaphoresAsync),
+                ..
+            } => write!(
+                f,
+                "{function} was not called: the batch has one binary semaphore twice, but each \
+                 wait needs its own signal before it, and each signal after the first a wait; give \
+                 each binary semaphore once"
+            ),
             Self::NotASemaphore { function, code } => {
                 function_and_code(f, *function, *code)?;
                 f.write_str(

@@ -183,6 +183,56 @@ fn several_at_once() {
     }
 }
 
+/// Two signals of a binary semaphore need a wait between them, and two waits a signal.
+#[test]
+fn a_batch_has_a_binary_semaphore_once() {
+    let Some((gpu, theirs, timeline)) = with_timeline() else { return };
+    let watched = Watched::new(gpu.driver);
+    let context = watched.context();
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let makers: Vec<_> = (0..10).map(|_| made(SemaphoreKind::Binary)).collect();
+    let binaries: Vec<_> = makers.iter().map(|theirs| binary_of(&context, theirs)).collect();
+    let [first, second] = [&binaries[0], &binaries[1]];
+    // Few of them, and more than have room on the stack; with the first and the last alike.
+    let many = |last| binaries.iter().take(9).chain([last]).map(BinarySemaphore::once).collect();
+    let batches: [Vec<SemaphorePoint<'_>>; 5] = [
+        vec![first.once(), first.once()],
+        vec![first.once(), second.once(), first.once()],
+        vec![second.once(), timeline.at(1), first.once(), first.once()],
+        many(first),
+        many(&binaries[8]),
+    ];
+    watched.made();
+    for points in &batches {
+        for (function, call) in [
+            (SIGNAL, StreamRef::signal_externals as fn(&StreamRef, &[_]) -> _),
+            (WAIT, StreamRef::wait_externals),
+        ] {
+            let error = call(&stream, points).expect_err("one is there twice");
+            assert_eq!(error, Error::NotASemaphore { function, code: None });
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "{function} was not called: the batch has one binary semaphore twice, but each \
+                     wait needs its own signal before it, and each signal after the first a wait; \
+                     give each binary semaphore once"
+                )
+            );
+        }
+    }
+    assert_eq!(watched.made(), [], "the driver is not asked");
+    // Different ones are good, and so is one value of a timeline twice.
+    let different: Vec<_> = many(&binaries[9]);
+    let points = [first.once(), timeline.at(1), second.once(), timeline.at(1), timeline.at(0)];
+    stream.wait_externals(&points[1..2]).expect("a wait");
+    theirs.signal(1);
+    stream.signal_externals(&different).expect("signals");
+    stream.wait_externals(&different).expect("waits");
+    stream.signal_externals(&[first.once(), second.once()]).expect("signals");
+    stream.wait_externals(&points).expect("waits");
+    finish(&stream);
+}
+
 #[test]
 fn each_is_one_call() {
     // A capture of another test would cost one more.
