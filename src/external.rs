@@ -102,6 +102,7 @@ use crate::context::Context;
 use crate::device::{Device, Uuid};
 use crate::driver::call::{Answer, call, entry};
 use crate::error::{Error, Result};
+use crate::event::{Event, EventFlags};
 use crate::graph::kept::Captured;
 use crate::stream::StreamRef;
 use crate::sync::{AtomicBool, Ordering};
@@ -310,7 +311,11 @@ impl BinarySemaphore {
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
+    ///   One of the driver's codes for this, `CUDA_ERROR_UNKNOWN`, is also that of a failed context.
+    ///   After it, this method creates an event (`cuEventCreate`, `cuEventDestroy`): in a failed
+    ///   context that fails too, and the error is [`Error::Driver`].
     /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier.
     ///
     /// # Safety
     ///
@@ -390,8 +395,9 @@ impl TimelineSemaphore {
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a timeline
-    ///   semaphore.
+    ///   semaphore. [`BinarySemaphore::import_fd`] describes `CUDA_ERROR_UNKNOWN`.
     /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier.
     ///
     /// # Safety
     ///
@@ -503,9 +509,17 @@ fn other_device(device: Device, given: Uuid, function: Function) -> Error {
 
 /// Translates the driver's several refusals of a handle that is not such a semaphore.
 #[cold]
-fn import_error(answer: Answer) -> Error {
+fn import_error(context: &Context, answer: Answer) -> Error {
     let Answer { function, code } = answer;
     match code {
+        // Also the error of a context that failed with this code. In such a context nothing can be
+        // created, so another creation tells. It does not wait, and disturbs no capture.
+        CUresult::CUDA_ERROR_UNKNOWN
+            if Event::new(context, EventFlags::empty())
+                .is_err_and(|error| error.code() == Some(code)) =>
+        {
+            answer.error()
+        }
         CUresult::CUDA_ERROR_INVALID_VALUE
         | CUresult::CUDA_ERROR_INVALID_HANDLE
         | CUresult::CUDA_ERROR_OPERATING_SYSTEM
@@ -554,7 +568,11 @@ impl Imported {
         // current, and the caller vouches for the handle.
         let answer =
             import.ask(context.driver(), |import| unsafe { import(&mut raw, &description) })?;
-        if answer.is_success() { Ok(Self::new(context, raw)) } else { Err(import_error(answer)) }
+        if answer.is_success() {
+            Ok(Self::new(context, raw))
+        } else {
+            Err(import_error(context, answer))
+        }
     }
 
     /// # Safety

@@ -384,6 +384,48 @@ fn each_refusal_has_its_error() {
     }
 }
 
+/// `CUDA_ERROR_UNKNOWN` is the driver's word for a file that is no semaphore, and also that of a
+/// context that has failed with it.
+#[test]
+fn a_failed_context_is_not_blamed_on_the_handle() {
+    let (soft, context, _stream) = driver();
+    let counted = Context::primary(Device::new(counting(soft.driver()), 0).expect("the device"));
+    let counted = counted.expect("the context");
+    let theirs = made(SemaphoreKind::Timeline);
+    let code = CUresult::CUDA_ERROR_UNKNOWN;
+    let device = uuid(&context);
+    let import = |fd| {
+        // SAFETY: a timeline's, or none; the software driver sees that.
+        let (imported, made) =
+            calls(|| unsafe { TimelineSemaphore::import_fd(&counted, fd, device) });
+        let asked = made.iter().filter(|call| **call == Function::cuEventCreate).count();
+        (imported.map_err(Error::from), asked)
+    };
+    let no_semaphore = || OwnedFd::from(File::open("/dev/null").expect("it is there"));
+    let (refused, asked) = import(no_semaphore());
+    let refused = refused.expect_err("it is none");
+    assert_eq!((refused, asked), (Error::NotASemaphore { function: IMPORT, code: Some(code) }, 1));
+    assert_eq!(import(descriptor(&theirs)).1, 0, "a success asks nothing");
+    // Another refusal, and a context without room, say nothing of the handle.
+    soft.inject(Fault::on("cuEventCreate").once().answer(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    let refused = import(no_semaphore()).0.expect_err("it is none");
+    assert!(matches!(refused, Error::NotASemaphore { .. }), "{refused}");
+
+    soft.fail_contexts(code);
+    let (refused, asked) = import(descriptor(&theirs));
+    let refused = refused.expect_err("the context has failed");
+    assert_eq!((refused, asked), (Error::Driver { function: IMPORT, code }, 1));
+    // Other codes need no question.
+    let soft = SoftDriver::new();
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    soft.fail_contexts(code);
+    // SAFETY: a timeline's, for this import.
+    let refused = unsafe { TimelineSemaphore::import_fd(&context, descriptor(&theirs), device) };
+    let (error, _fd) = refused.expect_err("the context has failed").into_parts();
+    assert_eq!(error, Error::Driver { function: IMPORT, code });
+}
+
 /// A green context and the primary one of its device count as one.
 #[test]
 fn a_green_context_counts_as_the_primary_one() {
