@@ -147,8 +147,7 @@ impl ExporterProcess {
     /// Returns the current state; [`Ended`](ExporterState::Ended) only if the process certainly no
     /// longer runs.
     ///
-    /// It makes one system call, which opens no file and takes some microseconds, and no driver
-    /// call.
+    /// It makes one system call, which opens no file, and no driver call.
     pub fn state(&self) -> ExporterState {
         self.watch.as_ref().map_or(ExporterState::Unknown, watch::Watch::state)
     }

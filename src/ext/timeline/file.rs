@@ -45,7 +45,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | | access of importers | streams of an importer |
 /// | --- | --- | --- |
 /// | [`new`](Self::new) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
-/// | [`protected`](Self::protected) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. This takes some tens of microseconds more. |
+/// | [`protected`](Self::protected) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
 ///
 /// A malicious process with the file of `new` can write any bytes. It can make points look reached
 /// or poisoned in all processes that have the file. In the process of the maker the error is
