@@ -1,8 +1,8 @@
 //! Adopts the context and a stream of cudarc: its work gets an event of this crate, which lives on
 //! when everything of cudarc is gone.
 //!
-//! cudarc opens the driver by itself. Without a GPU, put the software driver in its place:
-//! examples/README.md has the commands.
+//! cudarc opens the driver by itself. Without a GPU, `examples/cudarc/run` puts the software driver
+//! in its place.
 
 use std::error::Error;
 use std::sync::Arc;
