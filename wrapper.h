@@ -697,6 +697,8 @@ typedef CUresult (*PFN_cuDeviceGetCount_v2000)(int *count);
 typedef CUresult (*PFN_cuDeviceGetName_v2000)(unsigned char *name, int length, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetUuid_v9020)(CUuuid *uuid, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetUuid_v11040)(CUuuid *uuid, CUdevice device);
+typedef CUresult (*PFN_cuDeviceGetLuid_v10000)(unsigned char *luid, unsigned int *node_mask,
+    CUdevice device);
 typedef CUresult (*PFN_cuDeviceTotalMem_v3020)(size_t *bytes, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetAttribute_v2000)(int *value, CUdevice_attribute attribute,
     CUdevice device);

@@ -312,8 +312,8 @@ impl BinarySemaphore {
     ///   context's.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
     ///   One of the driver's codes for this, `CUDA_ERROR_UNKNOWN`, is also that of a failed context.
-    ///   After it, this method creates an event (`cuEventCreate`, `cuEventDestroy`): in a failed
-    ///   context that fails too, and the error is [`Error::Driver`].
+    ///   After it, this method creates an event (`cuEventCreate`, `cuEventDestroy`). If that fails
+    ///   too, as in a failed context, it returns the error of that call.
     /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier.
     ///
@@ -366,7 +366,7 @@ impl BinarySemaphore {
     ) -> Result<Self> {
         let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32;
         // SAFETY: as the caller says.
-        unsafe { Imported::import_win32(context, handle, Some(device_uuid), kind) }.map(Self)
+        unsafe { Imported::import_win32(context, handle, has_uuid(device_uuid), kind) }.map(Self)
     }
 
     /// This semaphore, for [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
@@ -447,21 +447,27 @@ impl TimelineSemaphore {
     ) -> Result<Self> {
         let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32;
         // SAFETY: as the caller says.
-        unsafe { Imported::import_win32(context, handle, Some(device_uuid), kind) }.map(Self)
+        unsafe { Imported::import_win32(context, handle, has_uuid(device_uuid), kind) }.map(Self)
     }
 
     /// Imports a Direct3D 12 fence: a shared NT handle from `ID3D12Device::CreateSharedHandle`.
     ///
-    /// It works as [`import_win32`](Self::import_win32), but compares no UUID: Direct3D names a
-    /// device by its LUID. CUDA 10.0.
+    /// It works as [`import_win32`](Self::import_win32), but Direct3D names a device by its LUID.
+    /// `device_luid` is the `LUID` that `ID3D12Device::GetAdapterLuid` returns: `LowPart` and then
+    /// `HighPart`, each in little-endian order. CUDA 10.0.
     ///
-    /// Driver calls: `cuImportExternalSemaphore` with the calls of [`Context::make_current`] around
-    /// it. The drop calls `cuDestroyExternalSemaphore` in the same way. Errors are those of
-    /// [`import_fd`](Self::import_fd).
+    /// Driver calls: one for the device's LUID (`cuDeviceGetLuid`), and
+    /// `cuImportExternalSemaphore` with the calls of [`Context::make_current`] around it. The drop
+    /// calls `cuDestroyExternalSemaphore` in the same way.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`import_fd`](Self::import_fd). The driver returns an error for a device without a
+    /// LUID, which Direct3D cannot use either.
     ///
     /// # Safety
     ///
-    /// The handle must be that of a fence on the context's device. The rules of
+    /// The handle must be that of a fence on the device that `device_luid` names. The rules of
     /// [`import_fd`](Self::import_fd) about its end and its values hold.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE")]
     #[cfg(windows)]
@@ -469,10 +475,12 @@ impl TimelineSemaphore {
     pub unsafe fn import_d3d12_fence(
         context: &Context,
         handle: BorrowedHandle<'_>,
+        device_luid: [u8; 8],
     ) -> Result<Self> {
         let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE;
+        let is_its = |device| Ok(luid(device)? == device_luid);
         // SAFETY: as the caller says.
-        unsafe { Imported::import_win32(context, handle, None, kind) }.map(Self)
+        unsafe { Imported::import_win32(context, handle, is_its, kind) }.map(Self)
     }
 
     /// One value of this semaphore, for [`StreamRef::signal_externals`] and
@@ -485,21 +493,41 @@ impl TimelineSemaphore {
     shared_methods!("a timeline semaphore or a fence", "with a");
 }
 
+/// Whether a device is the one that the semaphore belongs to.
+fn has_uuid(uuid: Uuid) -> impl Fn(Device) -> Result<bool> {
+    move |device| Ok(device.uuid()? == uuid)
+}
+
+/// The name of a device in Windows.
+#[cfg(windows)]
+#[allow(unsafe_code)]
+fn luid(device: Device) -> Result<[u8; 8]> {
+    let (driver, raw) = (device.driver(), device.as_raw());
+    let (mut luid, mut nodes) = ([0; 8], 0);
+    // SAFETY: places for the eight bytes and for the mask of nodes.
+    unsafe { call!(driver, cuDeviceGetLuid?(luid.as_mut_ptr(), &mut nodes, raw)) }?;
+    Ok(luid)
+}
+
 /// Checks that a semaphore belongs to the context's device.
-fn check_device(context: &Context, device_uuid: Uuid, function: Function) -> Result<()> {
+fn check_device(
+    context: &Context,
+    is_its: impl Fn(Device) -> Result<bool>,
+    function: Function,
+) -> Result<()> {
     let device = context.device();
-    if device.uuid()? == device_uuid {
-        Ok(())
-    } else {
-        Err(other_device(device, device_uuid, function))
-    }
+    if is_its(device)? { Ok(()) } else { Err(other_device(device, is_its, function)) }
 }
 
 #[cold]
-fn other_device(device: Device, given: Uuid, function: Function) -> Error {
+fn other_device(
+    device: Device,
+    is_its: impl Fn(Device) -> Result<bool>,
+    function: Function,
+) -> Error {
     let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
     let visible = Device::all(device.driver()).ok();
-    let semaphore = visible.and_then(|mut all| all.find(|device| device.uuid() == Ok(given)));
+    let semaphore = visible.and_then(|mut all| all.find(|device| is_its(*device) == Ok(true)));
     Error::SemaphoreOfOtherDevice {
         function,
         semaphore: semaphore.map(ordinal),
@@ -511,15 +539,14 @@ fn other_device(device: Device, given: Uuid, function: Function) -> Error {
 #[cold]
 fn import_error(context: &Context, answer: Answer) -> Error {
     let Answer { function, code } = answer;
+    // Also the error of a context that failed with this code. In such a context nothing can be
+    // created, so another creation tells. It does not wait, and disturbs no capture.
+    if code == CUresult::CUDA_ERROR_UNKNOWN
+        && let Err(error) = Event::new(context, EventFlags::empty())
+    {
+        return error;
+    }
     match code {
-        // Also the error of a context that failed with this code. In such a context nothing can be
-        // created, so another creation tells. It does not wait, and disturbs no capture.
-        CUresult::CUDA_ERROR_UNKNOWN
-            if Event::new(context, EventFlags::empty())
-                .is_err_and(|error| error.code() == Some(code)) =>
-        {
-            answer.error()
-        }
         CUresult::CUDA_ERROR_INVALID_VALUE
         | CUresult::CUDA_ERROR_INVALID_HANDLE
         | CUresult::CUDA_ERROR_OPERATING_SYSTEM
@@ -541,7 +568,7 @@ impl Imported {
         context: &Context,
         kind: HandleType,
         handle: Option<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u>,
-        device_uuid: Option<Uuid>,
+        is_its_device: impl Fn(Device) -> Result<bool>,
     ) -> Result<Arc<Self>> {
         let driver = context.driver();
         let import = entry!(driver, cuImportExternalSemaphore?)?;
@@ -554,9 +581,7 @@ impl Imported {
         let Some(handle) = handle else {
             return Err(Error::NotASemaphore { function, code: None });
         };
-        if let Some(device_uuid) = device_uuid {
-            check_device(context, device_uuid, function)?;
-        }
+        check_device(context, is_its_device, function)?;
         // The reserved words are zero.
         let description =
             CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_: kind, handle, ..Default::default() };
@@ -587,7 +612,7 @@ impl Imported {
     ) -> Result<Arc<Self>, ImportError<OwnedFd>> {
         let handle = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd: fd.as_raw_fd() };
         // SAFETY: as the caller says.
-        match unsafe { Self::import(context, kind, Some(handle), Some(device_uuid)) } {
+        match unsafe { Self::import(context, kind, Some(handle), has_uuid(device_uuid)) } {
             Ok(imported) => {
                 // It is the driver's now.
                 let _ = fd.into_raw_fd();
@@ -604,7 +629,7 @@ impl Imported {
     unsafe fn import_win32(
         context: &Context,
         handle: BorrowedHandle<'_>,
-        device_uuid: Option<Uuid>,
+        is_its_device: impl Fn(Device) -> Result<bool>,
         kind: HandleType,
     ) -> Result<Arc<Self>> {
         let handle = handle.as_raw_handle();
@@ -613,7 +638,7 @@ impl Imported {
         let win32 = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u { handle, name: null_mut() };
         let handle = is_one.then_some(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { win32 });
         // SAFETY: as the caller says.
-        unsafe { Self::import(context, kind, handle, device_uuid) }
+        unsafe { Self::import(context, kind, handle, is_its_device) }
     }
 
     fn destroy(&self) -> Result<()> {

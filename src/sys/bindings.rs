@@ -2017,6 +2017,13 @@ pub type PFN_cuDeviceGetUuid_v9020 = ::core::option::Option<
 pub type PFN_cuDeviceGetUuid_v11040 = ::core::option::Option<
     unsafe extern "C" fn(uuid: *mut CUuuid, device: CUdevice) -> CUresult,
 >;
+pub type PFN_cuDeviceGetLuid_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        luid: *mut ::core::ffi::c_uchar,
+        node_mask: *mut ::core::ffi::c_uint,
+        device: CUdevice,
+    ) -> CUresult,
+>;
 pub type PFN_cuDeviceTotalMem_v3020 = ::core::option::Option<
     unsafe extern "C" fn(bytes: *mut usize, device: CUdevice) -> CUresult,
 >;

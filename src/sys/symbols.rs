@@ -259,6 +259,7 @@ macro_rules! for_each_entry_point {
             required cuDeviceTotalMem_v2 PFN_cuDeviceTotalMem_v3020;
             required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
             optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
+            optional cuDeviceGetLuid PFN_cuDeviceGetLuid_v10000;
             required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
             required cuDevicePrimaryCtxRelease_v2 PFN_cuDevicePrimaryCtxRelease_v11000;
             required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;

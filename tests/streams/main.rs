@@ -6,6 +6,8 @@ use cuda_events_test_support as common;
 mod attributes;
 #[cfg(target_os = "linux")]
 mod external;
+#[cfg(windows)]
+mod external_windows;
 mod foreign_streams;
 mod host_functions;
 mod stream_flags;

@@ -52,6 +52,26 @@ pub(crate) fn device_get_uuid(call: &CallFrame, uuid: Ptr<CUuuid>, device: CUdev
     uuid.put(CUuuid { bytes: visible::uuid(state.devices[device].physical) })
 }
 
+/// What Windows knows the device by. A system without such names has none.
+pub(crate) fn device_get_luid(
+    call: &CallFrame,
+    luid: Ptr<c_uchar>,
+    node_mask: Ptr<c_uint>,
+    device: CUdevice,
+) -> Answer {
+    let state = call.ready()?;
+    let device = check(&state, device)?;
+    if !cfg!(windows) {
+        return Err(NOT_SUPPORTED);
+    }
+    luid.required()?;
+    let uuid = visible::uuid(state.devices[device].physical);
+    for (index, byte) in uuid.into_iter().take(8).enumerate() {
+        luid.put_at(index, byte);
+    }
+    node_mask.put(1)
+}
+
 pub(crate) fn device_total_mem(call: &CallFrame, bytes: Ptr<usize>, device: CUdevice) -> Answer {
     let state = call.ready()?;
     check(&state, device)?;

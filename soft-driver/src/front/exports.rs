@@ -51,6 +51,8 @@ macro_rules! for_each_export {
         cuDeviceTotalMem_v2 3020 => device_total_mem(bytes: *mut usize, device: CUdevice);
         cuDeviceGetUuid 9020 => device_get_uuid(uuid: *mut CUuuid, device: CUdevice);
         cuDeviceGetUuid_v2 11040 => device_get_uuid(uuid: *mut CUuuid, device: CUdevice);
+        cuDeviceGetLuid 10000
+            => device_get_luid(luid: *mut c_uchar, node_mask: *mut c_uint, device: CUdevice);
         cuDevicePrimaryCtxRetain 7000
             => device_primary_ctx_retain(context: *mut CUcontext, device: CUdevice);
         cuDevicePrimaryCtxRelease_v2 11000 => device_primary_ctx_release(device: CUdevice);

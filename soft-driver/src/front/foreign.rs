@@ -29,7 +29,7 @@ macro_rules! for_each_foreign {
         cuDeviceGetCliqueCount 13040; cuDeviceGetCliqueInfo 13040;
         cuDeviceGetExecAffinitySupport 11040; cuDeviceGetFabricClusterUuid 13040;
         cuDeviceGetGraphMemAttribute 11040; cuDeviceGetHostAtomicCapabilities 13000;
-        cuDeviceGetLuid 10000; cuDeviceGetNvSciSyncAttributes 10020;
+        cuDeviceGetNvSciSyncAttributes 10020;
         cuDeviceGetP2PAtomicCapabilities 13000; cuDeviceGetProperties 2000;
         cuDeviceGetTexture1DLinearMaxWidth 11010; cuDeviceGraphMemTrim 11040;
         cuDeviceRegisterAsyncNotification 12040; cuDeviceSetGraphMemAttribute 11040;
