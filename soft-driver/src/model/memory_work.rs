@@ -1,5 +1,6 @@
 //! What is done with memory in streams: it is set, or copied.
 
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
 use crate::model::blocks::{Block, Extent};
@@ -101,6 +102,17 @@ impl MemoryWork {
                 // submission checked.
                 unsafe { core::slice::from_raw_parts_mut(to.pointer().cast::<u32>(), *count) }
                     .fill(*value);
+            }
+            // Programs read such a word while it changes, as the value of a timeline. A card writes
+            // it in one piece.
+            Self::Copy { to, from, bytes: 8 } if (to.address | from.address) % 8 == 0 => {
+                let [to, from] = [to, from].map(|place| place.pointer().cast());
+                // SAFETY: as for the next copy, and both are aligned. `from` may be read-only: a
+                // relaxed load of a word may read such memory.
+                let (to, from) = unsafe { (AtomicU64::from_ptr(to), AtomicU64::from_ptr(from)) };
+                let value = from.load(Ordering::Relaxed);
+                fence(Ordering::Acquire);
+                to.store(value, Ordering::Release);
             }
             Self::Copy { to, from, bytes } => {
                 // SAFETY: device ranges were checked and are kept; host ranges are the program's
