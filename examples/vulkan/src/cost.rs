@@ -33,10 +33,19 @@ unsafe extern "C" {
     fn vulkan_round_trips(with: *const Loop, value: u64, count: usize, times: *mut u64) -> c_int;
 }
 
+/// The most that a round trip may take, in medians of the loop in C.
+pub const MOST: f64 = 1.02;
+
+/// A ratio that is no number is too high.
+pub fn is_too_high(ratio: f64) -> bool {
+    ratio.is_nan() || ratio > MOST
+}
+
 /// So many of one, and then of the other, so that both meet what the machine does meanwhile.
 const BLOCK: usize = 100;
 
-pub fn measure(pair: &Pair, count: u64) -> Result<()> {
+/// Measures so many round trips, and returns the ratio of the medians.
+pub fn measure(pair: &Pair, count: u64) -> Result<f64> {
     let symbols = pair.stream.context().driver().symbols();
     let signal = symbols.cuSignalExternalSemaphoresAsync.ok_or("no external semaphores")?;
     let wait = symbols.cuWaitExternalSemaphoresAsync.ok_or("no external semaphores")?;
@@ -121,5 +130,20 @@ pub fn measure(pair: &Pair, count: u64) -> Result<()> {
         us(&mut theirs, 99)?,
         p50 / of_c
     );
-    Ok(())
+    Ok(p50 / of_c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_itself_is_good() {
+        for (ratio, too_high) in
+            [(0.9, false), (1.0, false), (1.02, false), (1.020_1, true), (1.5, true)]
+        {
+            assert_eq!(is_too_high(ratio), too_high, "{ratio}");
+        }
+        assert!(is_too_high(f64::NAN) && is_too_high(f64::INFINITY));
+    }
 }

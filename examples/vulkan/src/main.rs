@@ -10,8 +10,10 @@
 
 mod cost;
 mod cuda;
+mod options;
 mod vulkan;
 
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -20,20 +22,8 @@ use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
 
 use crate::cuda::SharedMemory;
+use crate::options::{Options, Without};
 use crate::vulkan::{Result, Vulkan};
-
-const USAGE: &str = "\
-usage: vulkan [--rounds N] [--without cuda|vulkan] [--cost N]
-
-In N rounds (default: 10000) a Vulkan queue and a CUDA stream pass a buffer back and forth with a
-timeline semaphore. --without omits the wait of one side and expects wrong data.
-
---cost N measures N round trips of the semaphore alone, and compares them with the same loop in C.
-
-It needs Vulkan 1.2 (libvulkan.so.1) with VK_KHR_external_semaphore_fd on CUDA's device 0.
-
-exit code: 0 the data is as expected, 1 it is not, or a call failed, 2 a bad option
-";
 
 /// 4 MiB.
 const WORDS: usize = 1 << 20;
@@ -43,43 +33,14 @@ const HELD: u64 = 8;
 const WATCHED: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_secs(10);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Without {
-    Nothing,
-    Cuda,
-    Vulkan,
-}
-
-struct Options {
-    rounds: u64,
-    without: Without,
-    cost: Option<u64>,
-}
-
-impl Options {
-    fn parse(
-        mut arguments: impl Iterator<Item = String>,
-    ) -> std::result::Result<Self, &'static str> {
-        let mut options = Self { rounds: 10_000, without: Without::Nothing, cost: None };
-        while let Some(argument) = arguments.next() {
-            let value = arguments.next();
-            let number = || value.as_ref().and_then(|text| text.parse().ok());
-            match (&*argument, value.as_deref()) {
-                ("--rounds", _) => options.rounds = number().ok_or("--rounds needs a number")?,
-                ("--cost", _) => options.cost = Some(number().ok_or("--cost needs a number")?),
-                ("--without", Some("cuda")) => options.without = Without::Cuda,
-                ("--without", Some("vulkan")) => options.without = Without::Vulkan,
-                ("--without", _) => return Err("--without needs cuda or vulkan"),
-                _ => return Err("unknown option"),
-            }
-        }
-        Ok(options)
-    }
-}
-
-/// Both sides, and all that crosses between them.
+/// Both sides, and all that crosses between them. The fields are dropped in this order: CUDA lets go
+/// of what Vulkan has exported before Vulkan destroys it.
 struct Pair {
-    vulkan: Vulkan,
+    stream: Stream,
+    changed: Event,
+    shared: TimelineSemaphore,
+    memory: SharedMemory,
+
     semaphore: ash::vk::Semaphore,
     /// Of Vulkan alone: the copies that are done.
     copied: ash::vk::Semaphore,
@@ -88,38 +49,39 @@ struct Pair {
     words: *const u32,
     fill: ash::vk::CommandBuffer,
     copy: ash::vk::CommandBuffer,
-
-    stream: Stream,
-    changed: Event,
-    shared: TimelineSemaphore,
-    memory: SharedMemory,
+    vulkan: Vulkan,
 }
 
 impl Pair {
     fn new(context: &Context) -> Result<Self> {
         let uuid = context.device().uuid()?;
+        // If anything below fails, the variables are dropped in the reverse order, this one last.
         let vulkan = Vulkan::new(*uuid.as_bytes())?;
         println!("{}, CUDA {}", vulkan.name, context.driver().version());
         let bytes = 4 * WORDS as u64;
         let (semaphore, fd) = vulkan.timeline()?;
+        let (copied, _) = vulkan.timeline()?;
+        let (buffer, memory_fd, size) = vulkan.shared_buffer(bytes)?;
+        let (staging, words) = vulkan.host_buffer(bytes)?;
+        let (fill, copy) = (vulkan.command_buffer()?, vulkan.command_buffer()?);
+        let memory = SharedMemory::import(context, memory_fd, size, bytes)?;
         // SAFETY: it is the descriptor of a timeline semaphore, and lives as long as this struct.
         let shared = unsafe { TimelineSemaphore::import_fd(context, fd, uuid) }?;
-        let (buffer, fd, size) = vulkan.shared_buffer(bytes)?;
-        let memory = SharedMemory::import(context, fd, size, bytes)?;
-        let (staging, words) = vulkan.host_buffer(bytes)?;
+        let changed = Event::new(context, EventFlags::empty())?;
+        let stream = Stream::new(context, StreamOptions::new())?;
         Ok(Self {
+            stream,
+            changed,
+            shared,
+            memory,
             semaphore,
-            copied: vulkan.timeline()?.0,
+            copied,
             buffer,
             staging,
             words,
-            fill: vulkan.command_buffer()?,
-            copy: vulkan.command_buffer()?,
+            fill,
+            copy,
             vulkan,
-            stream: Stream::new(context, StreamOptions::new())?,
-            changed: Event::new(context, EventFlags::empty())?,
-            shared,
-            memory,
         })
     }
 
@@ -187,74 +149,87 @@ impl Pair {
         };
         let done = self.vulkan.timeline()?.0;
         let (semaphore, imported) = import()?;
-        self.stream.signal_external_binary(&imported)?;
-        self.vulkan.submit(None, Some((semaphore, 0)), Some((done, 1)))?;
-        if !self.vulkan.reached(done, 1, LONG)? {
-            return Err("the queue did not see the signal of CUDA's binary semaphore".into());
+        let there = || -> Result<()> {
+            self.stream.signal_external_binary(&imported)?;
+            self.vulkan.submit(None, Some((semaphore, 0)), Some((done, 1)))?;
+            if !self.vulkan.reached(done, 1, LONG)? {
+                return Err("the queue did not see the signal of CUDA's binary semaphore".into());
+            }
+            Ok(())
+        };
+        let there = there();
+        let closed = self.close(imported);
+        there.and(closed)?;
+        let (semaphore, imported) = import()?;
+        let back = || -> Result<()> {
+            self.vulkan.submit(None, None, Some((semaphore, 0)))?;
+            Ok(self.stream.wait_external_binary(&imported)?)
+        };
+        let back = back();
+        let closed = self.close(imported);
+        back.and(closed)
+    }
+
+    /// Destroys an import once the stream is done with it. If the stream does not end, or fails,
+    /// the import is left to the end of the process.
+    fn close(&self, imported: BinarySemaphore) -> Result<()> {
+        let imported = ManuallyDrop::new(imported);
+        if self.stream.synchronize_timeout(LONG)?.is_done() {
+            Ok(ManuallyDrop::into_inner(imported).close()?)
+        } else {
+            Err("the stream is not done with a binary semaphore".into())
         }
-        let (semaphore, imported_back) = import()?;
-        self.vulkan.submit(None, None, Some((semaphore, 0)))?;
-        self.stream.wait_external_binary(&imported_back)?;
-        self.stream.synchronize()?;
-        imported.close()?;
-        Ok(imported_back.close()?)
     }
 }
 
-/// In how many rounds the data was wrong.
-fn rounds(pair: &Pair, options: &Options) -> Result<u64> {
+/// What is wrong, if anything.
+fn judge(pair: &Pair, options: &Options) -> Result<Option<String>> {
     if let Some(count) = options.cost {
-        cost::measure(pair, count)?;
-        return Ok(0);
+        let ratio = cost::measure(pair, count)?;
+        return Ok(cost::is_too_high(ratio).then(|| {
+            format!("a round trip takes {ratio:.3} x as long as in C, more than {} x", cost::MOST)
+        }));
     }
     pair.binary()?;
-    let mut wrong = 0;
-    for round in 0..options.rounds {
+    let (rounds, mut wrong) = (options.rounds, 0);
+    for round in 0..rounds {
         wrong += u64::from(!pair.round(round, options.without)?);
     }
-    println!("{} rounds, {wrong} with wrong data", options.rounds);
-    Ok(wrong)
+    println!("{rounds} rounds, {wrong} with wrong data");
+    let expected = if options.without == Without::Nothing { 0 } else { rounds };
+    Ok((wrong != expected).then(|| format!("{wrong} rounds had wrong data, not {expected}")))
 }
 
-fn run(options: &Options) -> Result<bool> {
+fn run(options: &Options) -> Result<Option<String>> {
     let context = Context::primary(Device::new(Driver::load()?, 0)?)?;
     let pair = Pair::new(&context)?;
-    let wrong = match rounds(&pair, options) {
-        Ok(wrong) => wrong,
-        Err(error) => {
-            // The streams may wait for a signal that never comes, and so would the end of `pair`.
-            eprintln!("vulkan: {error}");
-            std::process::exit(1);
-        }
-    };
-    Ok(match options.without {
-        Without::Nothing => wrong == 0,
-        Without::Cuda | Without::Vulkan => wrong == options.rounds,
-    })
+    let judged = judge(&pair, options);
+    if let Err(error) = &judged {
+        // The streams may wait for a signal that never comes, and so would the end of `pair`.
+        eprintln!("vulkan: {error}");
+        std::process::exit(1);
+    }
+    judged
 }
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
     if arguments.peek().is_some_and(|first| first == "--help" || first == "-h") {
-        print!("{USAGE}");
+        print!("{}", options::usage());
         return ExitCode::SUCCESS;
     }
     let options = match Options::parse(arguments) {
         Ok(options) => options,
         Err(what) => {
-            eprint!("vulkan: {what}\n{USAGE}");
+            eprint!("vulkan: {what}\n{}", options::usage());
             return ExitCode::from(2);
         }
     };
-    match run(&options) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            eprintln!("vulkan: the data was not as expected");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("vulkan: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let wrong = match run(&options) {
+        Ok(None) => return ExitCode::SUCCESS,
+        Ok(Some(wrong)) => wrong,
+        Err(error) => error.to_string(),
+    };
+    eprintln!("vulkan: {wrong}");
+    ExitCode::FAILURE
 }

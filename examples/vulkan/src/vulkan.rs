@@ -1,5 +1,7 @@
 //! The Vulkan side: a device, a queue, a timeline semaphore and a buffer that others can import.
 
+use std::cell::RefCell;
+use std::error::Error as _;
 use std::ffi::c_void;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -24,13 +26,25 @@ pub struct Vulkan {
     memory_fd: ash::khr::external_memory_fd::Device,
     pool: vk::CommandPool,
     pub name: String,
+    created: RefCell<Vec<Child>>,
+}
+
+/// What was created on the device, and must be destroyed before it.
+enum Child {
+    Semaphore(vk::Semaphore),
+    Buffer(vk::Buffer),
+    Memory(vk::DeviceMemory),
 }
 
 impl Vulkan {
     /// The device that has this UUID, which is how a GPU is found on both sides.
     pub fn new(uuid: [u8; 16]) -> Result<Self> {
         // SAFETY: the loader's initialisers have no demands.
-        let library = unsafe { libloading::Library::new(LOADER) }?;
+        let library = unsafe { libloading::Library::new(LOADER) };
+        let library = library.map_err(|error| {
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            format!("{LOADER} cannot be opened: {why}")
+        })?;
         // SAFETY: this is the type of the loader's one entry point, and the library stays.
         let get = *unsafe { library.get(b"vkGetInstanceProcAddr\0") }?;
         std::mem::forget(library);
@@ -80,7 +94,13 @@ impl Vulkan {
             memory_types,
             pool,
             name,
+            created: RefCell::default(),
         })
+    }
+
+    /// Notes what the drop destroys. Memory comes after its buffer, which is destroyed first.
+    fn created(&self, child: Child) {
+        self.created.borrow_mut().push(child);
     }
 
     /// A timeline semaphore, and its descriptor, which its importer takes over.
@@ -92,6 +112,7 @@ impl Vulkan {
         let create = vk::SemaphoreCreateInfo::default().push_next(&mut export).push_next(&mut kind);
         // SAFETY: the structs live for the call.
         let semaphore = unsafe { self.device.create_semaphore(&create, None) }?;
+        self.created(Child::Semaphore(semaphore));
         Ok((semaphore, self.exported(semaphore)?))
     }
 
@@ -102,6 +123,7 @@ impl Vulkan {
         let create = vk::SemaphoreCreateInfo::default().push_next(&mut export);
         // SAFETY: the structs live for the call.
         let semaphore = unsafe { self.device.create_semaphore(&create, None) }?;
+        self.created(Child::Semaphore(semaphore));
         Ok((semaphore, self.exported(semaphore)?))
     }
 
@@ -137,6 +159,7 @@ impl Vulkan {
         }
         // SAFETY: the structs live for the call.
         let memory = unsafe { self.device.allocate_memory(&allocate, None) }?;
+        self.created(Child::Memory(memory));
         // SAFETY: the memory is for this buffer, which has none.
         unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }?;
         Ok((memory, needs.size))
@@ -151,6 +174,7 @@ impl Vulkan {
             .push_next(&mut external);
         // SAFETY: the structs live for the call.
         let buffer = unsafe { self.device.create_buffer(&create, None) }?;
+        self.created(Child::Buffer(buffer));
         let (memory, size) = self.allocate(buffer, vk::MemoryPropertyFlags::DEVICE_LOCAL, true)?;
         let get = vk::MemoryGetFdInfoKHR::default().memory(memory).handle_type(FD);
         // SAFETY: memory that was allocated for this.
@@ -165,6 +189,7 @@ impl Vulkan {
             vk::BufferCreateInfo::default().size(bytes).usage(vk::BufferUsageFlags::TRANSFER_DST);
         // SAFETY: the struct lives for the call.
         let buffer = unsafe { self.device.create_buffer(&create, None) }?;
+        self.created(Child::Buffer(buffer));
         let properties =
             vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
         let (memory, _) = self.allocate(buffer, properties, false)?;
@@ -295,11 +320,19 @@ impl Vulkan {
 }
 
 impl Drop for Vulkan {
-    /// All that was created goes with the device, which is idle when the program has gone well.
+    /// Vulkan demands that all that was created on a device is destroyed before it
+    /// (VUID-vkDestroyDevice-device-05137). The pool destroys its command buffers.
     fn drop(&mut self) {
-        // SAFETY: nothing is used any more.
+        // SAFETY: nothing is used any more, and each is destroyed once.
         unsafe {
             let _ = self.device.device_wait_idle();
+            for child in self.created.take() {
+                match child {
+                    Child::Semaphore(semaphore) => self.device.destroy_semaphore(semaphore, None),
+                    Child::Buffer(buffer) => self.device.destroy_buffer(buffer, None),
+                    Child::Memory(memory) => self.device.free_memory(memory, None),
+                }
+            }
             self.device.destroy_command_pool(self.pool, None);
             self.device.destroy_device(None);
             self.instance.destroy_instance(None);
