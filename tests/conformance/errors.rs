@@ -207,6 +207,21 @@ rules! {
         ]);
     }
 
+    /// An import of a semaphore in a failed context answers the error, whatever the handle is.
+    #[cfg(target_os = "linux")]
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
+    fn importing_a_semaphore(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
+        use std::os::fd::AsRawFd as _;
+        let file = std::fs::File::open("/dev/null").expect("it is there");
+        break_context(rig, |_| {});
+        let description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
+            type_: CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD,
+            handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd: file.as_raw_fd() },
+            ..Default::default()
+        };
+        saw.text(said(rig.cuImportExternalSemaphore(&mut null_mut(), &description)));
+    }
+
     /// The id of a stream in a failed context is not told.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(12, 0)]
     fn ids(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {

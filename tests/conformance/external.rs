@@ -1,15 +1,16 @@
-//! External semaphores: what is refused. What works takes a semaphore of another API, which
-//! examples/vulkan has on a card and tests/streams/external.rs on the software driver.
+//! External semaphores: what is refused, and what one does. A real driver gets those of Vulkan.
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::ptr::{null, null_mut};
 
 use cuda_events::sys::*;
+use cuda_soft_driver::SemaphoreKind;
 
 use crate::common::memory;
 use crate::raw::{NON_BLOCKING, Rig, said};
 use crate::rules;
+use crate::semaphores::{available, exported};
 
 type Type = CUexternalSemaphoreHandleType;
 
@@ -28,6 +29,30 @@ fn described(kind: Type, fd: i32, flags: u32) -> CUDA_EXTERNAL_SEMAPHORE_HANDLE_
 fn import(rig: &Rig, kind: Type, fd: i32, flags: u32) -> CUresult {
     let mut semaphore = null_mut();
     rig.cuImportExternalSemaphore(&mut semaphore, &described(kind, fd, flags))
+}
+
+/// A new semaphore of another API.
+fn imported(rig: &Rig, kind: SemaphoreKind) -> CUexternalSemaphore {
+    let as_kind = if matches!(kind, SemaphoreKind::Timeline) { TIMELINE } else { OPAQUE };
+    let description = described(as_kind, exported(rig, kind).into_raw_fd(), 0);
+    let mut semaphore = null_mut();
+    let code = rig.cuImportExternalSemaphore(&mut semaphore, &description);
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "the import");
+    semaphore
+}
+
+fn signal(rig: &Rig, stream: CUstream, all: &[CUexternalSemaphore], value: u64) -> CUresult {
+    let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
+    params.params.fence.value = value;
+    let params = vec![params; all.len()];
+    rig.cuSignalExternalSemaphoresAsync(all.as_ptr(), params.as_ptr(), all.len() as u32, stream)
+}
+
+fn wait(rig: &Rig, stream: CUstream, all: &[CUexternalSemaphore], value: u64) -> CUresult {
+    let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
+    params.params.fence.value = value;
+    let params = vec![params; all.len()];
+    rig.cuWaitExternalSemaphoresAsync(all.as_ptr(), params.as_ptr(), all.len() as u32, stream)
 }
 
 fn nothing() -> OwnedFd {
@@ -136,5 +161,99 @@ rules! {
         let stream = rig.stream(NON_BLOCKING);
         let wait = Default::default();
         saw.text(said(rig.cuWaitExternalSemaphoresAsync(&null_mut(), &wait, 1, stream)));
+    }
+
+    /// A stream that waits for several timelines in one call goes on after the last of them.
+    [alone, since(11, 2), needs(available)]
+    fn several_in_one_call(rig, saw) =
+        "wait success; at first CUDA_ERROR_NOT_READY (600); signals success; after two of three \
+         CUDA_ERROR_NOT_READY (600); after the third success"
+    {
+        let all = [(); 3].map(|()| imported(rig, SemaphoreKind::Timeline));
+        let (waits, signals) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        saw.code("wait", wait(rig, waits, &all, 1));
+        saw.code("at first", rig.cuStreamQuery(waits));
+        saw.code("signals", signal(rig, signals, &all[..2], 1));
+        rig.cuStreamSynchronize(signals);
+        saw.code("after two of three", rig.cuStreamQuery(waits));
+        signal(rig, signals, &all[2..], 1);
+        rig.cuStreamSynchronize(signals);
+        saw.code("after the third", rig.cuStreamSynchronize(waits));
+    }
+
+    /// A call with a semaphore and with NULL is refused, and the stream waits for neither.
+    [alone, since(11, 2), needs(available)]
+    fn a_wait_for_one_and_null(rig, saw) =
+        "wait CUDA_ERROR_INVALID_VALUE (1); the stream success"
+    {
+        let all = [imported(rig, SemaphoreKind::Timeline), null_mut()];
+        let stream = rig.stream(NON_BLOCKING);
+        saw.code("wait", wait(rig, stream, &all, 1));
+        saw.code("the stream", rig.cuStreamQuery(stream));
+        signal(rig, rig.stream(NON_BLOCKING), &all[..1], 1);
+    }
+
+    /// A signal and a wait can be captured. Each launch does them.
+    [alone, since(11, 4), needs(available)]
+    fn in_a_capture(rig, saw) =
+        "wait success; signal success; end success; instantiate success; launch success; pending \
+         CUDA_ERROR_NOT_READY (600); then success"
+    {
+        let [there, back] = [(); 2].map(|()| imported(rig, SemaphoreKind::Timeline));
+        let (stream, other) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        rig.cuStreamBeginCapture_v2(
+            stream,
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+        );
+        saw.code("wait", wait(rig, stream, &[there], 1));
+        saw.code("signal", signal(rig, stream, &[back], 1));
+        let (mut graph, mut exec) = (null_mut(), null_mut());
+        saw.code("end", rig.cuStreamEndCapture(stream, &mut graph));
+        saw.code("instantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+        saw.code("launch", rig.cuGraphLaunch(exec, stream));
+        saw.code("pending", rig.cuStreamQuery(stream));
+        signal(rig, other, &[there], 1);
+        wait(rig, other, &[back], 1);
+        rig.cuStreamSynchronize(other);
+        saw.code("then", rig.cuStreamSynchronize(stream));
+    }
+
+    /// A binary semaphore is not imported as a timeline, nor a timeline as a binary one.
+    [alone, since(11, 2), needs(available)]
+    fn an_import_as_the_other_kind(rig, saw) =
+        "binary as timeline CUDA_ERROR_UNKNOWN (999); timeline as binary CUDA_ERROR_UNKNOWN (999)"
+    {
+        for (what, kind, other) in [
+            ("binary as timeline", SemaphoreKind::Binary, TIMELINE),
+            ("timeline as binary", SemaphoreKind::Timeline, OPAQUE),
+        ] {
+            let fd = exported(rig, kind);
+            let code = import(rig, other, fd.as_raw_fd(), 0);
+            saw.code(what, code);
+            if code == CUresult::CUDA_SUCCESS {
+                // The driver has taken it.
+                let _ = fd.into_raw_fd();
+            }
+        }
+    }
+
+    /// A stream can wait for a binary semaphore before its signal is given to another stream.
+    [alone, needs(available)]
+    fn a_binary_wait_before_its_signal(rig, saw) =
+        "wait success; before CUDA_ERROR_NOT_READY (600); signal success; then success"
+    {
+        let all = [imported(rig, SemaphoreKind::Binary)];
+        let (waits, signals) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+        saw.code("wait", wait(rig, waits, &all, 0));
+        saw.code("before", rig.cuStreamQuery(waits));
+        saw.code("signal", signal(rig, signals, &all, 0));
+        saw.code("then", rig.cuStreamSynchronize(waits));
+    }
+
+    /// Only Windows names a device by a LUID.
+    [alone]
+    fn a_name_of_windows(rig, saw) = "CUDA_ERROR_NOT_SUPPORTED (801)" {
+        let (mut luid, mut nodes) = ([0; 8], 0);
+        saw.text(said(rig.cuDeviceGetLuid(luid.as_mut_ptr(), &mut nodes, 0)));
     }
 }

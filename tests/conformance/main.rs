@@ -22,6 +22,8 @@ use cuda_events_test_support as common;
 mod exported;
 mod raw;
 mod rules;
+#[cfg(target_os = "linux")]
+mod semaphores;
 
 mod capture;
 mod contexts;

@@ -70,6 +70,7 @@ calls! {
     cuDeviceGetCount(count: *mut i32);
     cuDeviceGetName(name: *mut u8, length: i32, device: CUdevice);
     cuDeviceGetAttribute(value: *mut i32, attribute: CUdevice_attribute, device: CUdevice);
+    cuDeviceGetLuid(luid: *mut u8, node_mask: *mut u32, device: CUdevice) [expect];
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut u32, active: *mut i32);
