@@ -311,9 +311,9 @@ impl BinarySemaphore {
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
-    ///   One of the driver's codes for this, `CUDA_ERROR_UNKNOWN`, is also that of a failed context.
-    ///   After it, this method creates an event (`cuEventCreate`, `cuEventDestroy`). If that fails
-    ///   too, as in a failed context, it returns the error of that call.
+    ///   `CUDA_ERROR_UNKNOWN`, one of the driver's codes for this, is also the code of a context that
+    ///   failed with it. After this code, the method creates an event (`cuEventCreate`,
+    ///   `cuEventDestroy`). If that fails too, it returns the error of that call.
     /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier.
     ///

@@ -33,8 +33,8 @@ const HELD: u64 = 8;
 const WATCHED: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_secs(10);
 
-/// Both sides, and all that crosses between them. The fields are dropped in this order: CUDA lets go
-/// of what Vulkan has exported before Vulkan destroys it.
+/// Both sides, and all that crosses between them. The fields are dropped in this order: CUDA lets
+/// go of what Vulkan has exported before Vulkan destroys it.
 struct Pair {
     stream: Stream,
     changed: Event,
