@@ -244,3 +244,40 @@ uint64_t c_wait_value(value_call wait, handle stream, uint64_t address, uint64_t
     }
     return n;
 }
+
+/* Spans: work between two timing records. */
+
+typedef int (*record_call)(handle event, handle stream);
+typedef int (*elapsed_call)(float *milliseconds, handle start, handle end);
+typedef int (*set_call)(uint64_t address, unsigned value, size_t words, handle stream);
+
+/* The work alone; none without an address. */
+uint64_t c_work(set_call set, uint64_t address, handle stream, uint64_t n) {
+    for (; n != 0; n--) {
+        if (address != 0 && set(address, 0, 1, stream) != 0)
+            break;
+    }
+    return n;
+}
+
+/* With a stride of 2 each span has its own two events, with 0 all have the same. */
+uint64_t c_spans(record_call record, set_call set, uint64_t address, handle stream,
+    const handle *events, uint64_t stride, uint64_t n) {
+    for (; n != 0; n--) {
+        if (record(events[0], stream) != 0 ||
+            (address != 0 && set(address, 0, 1, stream) != 0) || record(events[1], stream) != 0)
+            break;
+        events += stride;
+    }
+    return n;
+}
+
+uint64_t c_read_spans(elapsed_call elapsed, const handle *events, uint64_t n) {
+    for (; n != 0; n--) {
+        float milliseconds;
+        if (elapsed(&milliseconds, events[0], events[1]) != 0 || !(milliseconds >= 0))
+            break;
+        events += 2;
+    }
+    return n;
+}

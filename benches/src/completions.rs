@@ -141,7 +141,7 @@ impl Wake for Signal {
 }
 
 /// When the event's future was woken; none if it was done before it was waited for.
-fn wait(base: Instant, event: Event) -> Option<u64> {
+pub fn wait(base: Instant, event: Event) -> Option<u64> {
     let signal =
         Arc::new(Signal { base, woken: AtomicU64::new(0), waiter: std::thread::current() });
     let waker = Waker::from(Arc::clone(&signal));

@@ -2,7 +2,7 @@
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
 //!                          [--only operations,threads,scale,loading,completions,timelines,
-//!                           sharing]
+//!                           sharing,spans,host]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
@@ -13,6 +13,7 @@
 //! the measurements. The libraries of the null and the software driver are in the program's folder.
 
 mod completions;
+mod host;
 mod loops;
 mod plot;
 mod processes;
@@ -23,6 +24,7 @@ mod rounds;
 mod scale;
 #[cfg(target_os = "linux")]
 mod sharing;
+mod spans;
 mod threads;
 mod timelines;
 
@@ -228,8 +230,17 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 7] =
-    ["operations", "threads", "scale", "loading", "completions", "timelines", "sharing"];
+const PARTS: [&str; 9] = [
+    "operations",
+    "threads",
+    "scale",
+    "loading",
+    "completions",
+    "timelines",
+    "sharing",
+    "spans",
+    "host",
+];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.has("--quick");
@@ -305,6 +316,13 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     #[cfg(target_os = "linux")]
     if name != "null" && wanted("sharing") {
         sharing::measure(&context, if quick { 50 } else { 2000 }, &mut report);
+    }
+    // A tracer needs times that grow, which the null driver's do not.
+    if name != "null" && wanted("spans") {
+        spans::measure(&context, if quick { 11 } else { 51 }, &mut report);
+    }
+    if name != "null" && wanted("host") {
+        host::measure(&context, if quick { 50 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

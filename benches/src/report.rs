@@ -161,6 +161,23 @@ impl<'a> Run<'a> {
                         of another process's stream, beside C.";
             tables.push(("Between processes", note.to_owned(), self.sharing()));
         }
+        if self.of_kind("span").next().is_some() {
+            let note = "Nanoseconds for one span: the median with the 10th and 90th percentile over \
+                        the rounds, and the least. `x C` is over two records in C of the same two \
+                        events around the same work, in the same round. Reading the times is a \
+                        call for each span in C and with PyTorch's events, a drain of the tracer, \
+                        and the end of the profiler with its list of events.";
+            tables.push(("Spans", note.to_owned(), self.spans()));
+        }
+        if self.of_kind("host submit").next().is_some() {
+            let note = "Host code between two stages of a stream. The host opens a gate: a word \
+                        that the stream waits for. `to host` is from then to the start of the \
+                        host's part, `back` from its end until the host sees the next work, which \
+                        writes a word. The row `nothing` has no host's part: its `back` is from \
+                        the gate to that sight. Submitting is timed without the gate and the next \
+                        work.";
+            tables.push(("Host functions", note.to_owned(), self.host()));
+        }
         let others = self.others();
         if !others.rows.is_empty() {
             tables.push(("Other figures", String::new(), others));
@@ -445,6 +462,86 @@ impl<'a> Run<'a> {
         table
     }
 
+    fn spans(&self) -> Table {
+        let mut table = Table::new(&[
+            "what",
+            "around",
+            "record",
+            "least",
+            "x C",
+            "read",
+            "record + read, x C",
+            "target",
+        ]);
+        for row in self.of_kind("span") {
+            let (what, work) = (text(&row["implementation"]), text(&row["work"]));
+            let c = self
+                .of_kind("span")
+                .find(|row| row["implementation"] == "c" && text(&row["work"]) == work);
+            let median = |row: &Value, name: &str| row[name]["median"].as_f64();
+            let c = c.and_then(|row| median(row, "ns"));
+            // Peers from other processes have only their own times.
+            let ratio = median(row, "ratio").or_else(|| Some(median(row, "ns")? / c?));
+            let whole = median(row, "whole_ratio")
+                .or_else(|| Some((median(row, "ns")? + median(row, "read_ns")?) / c?));
+            let plain = |value: Option<f64>, digits| {
+                value.map_or_else(String::new, |value| number(value, digits))
+            };
+            let judged = |value: Option<f64>, what: &str| match value {
+                Some(value) if value <= SPAN => format!("{what} <= {SPAN} x C"),
+                Some(_) => format!("{what} <= {SPAN} x C: MISSED"),
+                None => String::new(),
+            };
+            let target = if what == "safe" {
+                [judged(ratio, "record"), judged(whole, "record + read")].join("; ")
+            } else {
+                String::new()
+            };
+            let read = &row["read_ns"];
+            table.rows.push(vec![
+                what,
+                work,
+                spread(&row["ns"], 1),
+                plain(row["min_ns"].as_f64(), 1),
+                plain(ratio, 3),
+                if read.is_object() { spread(read, 1) } else { String::new() },
+                if read.is_object() { plain(whole, 3) } else { String::new() },
+                target,
+            ]);
+        }
+        table
+    }
+
+    fn host(&self) -> Table {
+        let mut table = Table::new(&["what", "submit, ns", "to host, us", "back, us", "samples"]);
+        for row in self.of_kind("host submit") {
+            let cells = [
+                text(&row["way"]),
+                spread(&row["ns"], 0),
+                String::new(),
+                String::new(),
+                row["rounds"].to_string(),
+            ];
+            table.rows.push(cells.to_vec());
+        }
+        for row in self.of_kind("host stage") {
+            let three = |times: &Value| {
+                let at = |name: &str| times[name].as_f64().map(|time| number(time, 1));
+                let all: Option<Vec<String>> = ["p50", "p90", "p99"].into_iter().map(at).collect();
+                all.map_or_else(String::new, |all| all.join(" / "))
+            };
+            let cells = [
+                format!("{}, p50 / p90 / p99", text(&row["way"])),
+                String::new(),
+                three(&row["to_host_us"]),
+                three(&row["back_us"]),
+                row["samples"].to_string(),
+            ];
+            table.rows.push(cells.to_vec());
+        }
+        table
+    }
+
     fn timelines(&self) -> Table {
         let mut table = Table::new(&["what", "point", "event", "C", "target"]);
         let mut add = |what: String, cells: [String; 3], target: &str, met: bool| {
@@ -674,6 +771,9 @@ const FLAT: f64 = 1.5;
 const CURVE: f64 = 1.10;
 /// A call with the most events alive over one with the fewest, on the null driver.
 const GROWTH: f64 = 1.25;
+
+/// A span over two bare records in C.
+const SPAN: f64 = 1.1;
 
 /// What the project wants of an operation.
 struct Targets {
