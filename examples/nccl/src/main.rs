@@ -10,6 +10,7 @@
 
 mod nccl;
 mod rank;
+mod transports;
 
 use std::ffi::OsString;
 use std::process::{Child, Command, ExitCode};
@@ -19,17 +20,20 @@ use cuda_events::Driver;
 
 use crate::nccl::{Comm, NAME, Nccl, UniqueId};
 use crate::rank::{Rank, Result, Without};
+use crate::transports::Logs;
 
 const USAGE: &str = "\
 usage: nccl [--processes] [--ranks N] [--rounds N] [--mib N]
-            [--without before|after] [--library PATH]
+            [--without before|after] [--transports] [--library PATH]
 
 Runs all-reduces of 32 MiB, or --mib, between N GPUs (default: 2), in one process, or with
 --processes in one process for each GPU. NCCL is loaded from --library, or as libnccl.so.2 from the
 linker's search path. NCCL reads its own variables: NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 sends all
-bytes through sockets, as between machines.
+bytes through sockets, as between machines. NVLink multicast is off: the program sets
+NCCL_NVLS_ENABLE=0.
 
---without omits one wait and expects wrong sums.
+--without omits one wait and expects wrong sums. --transports prints the transport of each
+connection, from NCCL's log.
 
 exit code: 0 the sums are as expected, 1 they are not, or a call failed, 2 a bad option
 ";
@@ -44,6 +48,7 @@ struct Options {
     /// Of each buffer.
     words: usize,
     without: Without,
+    transports: bool,
     library: OsString,
     /// In a process that is one rank.
     rank: Option<(usize, UniqueId)>,
@@ -57,6 +62,7 @@ impl Options {
             rounds: 20,
             words: 32 << 18,
             without: Without::Nothing,
+            transports: false,
             library: NAME.into(),
             rank: None,
         };
@@ -73,6 +79,7 @@ impl Options {
                 "--ranks" => options.ranks = number(value()?)?.max(1).into(),
                 "--rounds" => options.rounds = number(value()?)?.max(1).into(),
                 "--mib" => options.words = usize::from(number(value()?)?.max(1)) << 18,
+                "--transports" => options.transports = true,
                 "--library" => options.library = value()?,
                 "--without" => {
                     options.without = match value()?.to_str() {
@@ -221,6 +228,21 @@ fn run_processes(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
+/// Sets NCCL's variables, which it reads when it starts.
+///
+/// # Safety
+///
+/// As for [`std::env::set_var`]: no other thread runs.
+unsafe fn prepare(options: &Options) -> std::io::Result<Option<Logs>> {
+    // SAFETY: the caller's promise.
+    unsafe { std::env::set_var("NCCL_NVLS_ENABLE", "0") };
+    if options.rank.is_none() {
+        println!("NVLink multicast is off (NCCL_NVLS_ENABLE=0)");
+    }
+    // SAFETY: the same.
+    options.transports.then(|| unsafe { Logs::new() }).transpose()
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
     if arguments.peek().is_some_and(|first| first == "--help" || first == "-h") {
@@ -234,10 +256,31 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // SAFETY: no other thread runs yet.
+    let logs = match unsafe { prepare(&options) } {
+        Ok(logs) => logs,
+        Err(error) => {
+            eprintln!("nccl: no folder for NCCL's logs: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let run = match options.processes {
         true => run_processes(&options),
         false => run_here(&options),
     };
+    if let (Some(logs), Ok(_)) = (logs, &run) {
+        match logs.print() {
+            Ok(true) => {}
+            Ok(false) => {
+                eprintln!("nccl: NCCL's log in {} names no transport", logs.folder().display());
+                return ExitCode::FAILURE;
+            }
+            Err(error) => {
+                eprintln!("nccl: {}: {error}", logs.folder().display());
+                return ExitCode::FAILURE;
+            }
+        }
+    }
     match (run, options.without) {
         // The parent says it for all.
         (Ok(true), _) if options.rank.is_some() => {}

@@ -91,7 +91,32 @@ pub unsafe extern "C" fn ncclCommInitAll(
         // SAFETY: the caller has so many places.
         unsafe { comms.add(rank).write(Box::into_raw(Box::new(Comm { ranks }))) };
     }
+    log(ranks);
     SUCCESS
+}
+
+/// Writes the lines of NCCL's log that name the transport of each connection, if they are wanted.
+fn log(ranks: usize) {
+    let (Ok(level), Ok(file)) = (std::env::var("NCCL_DEBUG"), std::env::var("NCCL_DEBUG_FILE"))
+    else {
+        return;
+    };
+    if level != "INFO" {
+        return;
+    }
+    let process = std::process::id();
+    let multicast = std::env::var("NCCL_NVLS_ENABLE").unwrap_or_default();
+    let mut text = format!(
+        "host:{process}:1 [0] NCCL INFO NCCL_NVLS_ENABLE set by environment to {multicast}.\n"
+    );
+    for rank in 0..ranks {
+        let next = (rank + 1) % ranks;
+        text += &format!(
+            "host:{process}:1 [{rank}] NCCL INFO Channel 00/1 : {rank}[{rank}] -> {next}[{next}] \
+             via host functions\n"
+        );
+    }
+    let _ = std::fs::write(file.replace("%p", &process.to_string()), text);
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,72 @@
+//! What NCCL's log says about the way of the bytes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A folder for NCCL's logs, one file for each process. It is removed in the end.
+pub struct Logs(PathBuf);
+
+impl Logs {
+    /// Has NCCL write its log there, in this process and those that it starts.
+    ///
+    /// # Safety
+    ///
+    /// As for [`std::env::set_var`]: no other thread runs.
+    pub unsafe fn new() -> std::io::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("cuda-events-nccl-{}", std::process::id()));
+        std::fs::create_dir(&folder)?;
+        let logs = Self(folder);
+        // NCCL replaces %p by the process id.
+        let file = logs.0.join("%p");
+        for (name, value) in [
+            ("NCCL_DEBUG", "INFO".as_ref()),
+            ("NCCL_DEBUG_SUBSYS", "INIT,ENV,P2P,SHM,NET".as_ref()),
+            ("NCCL_DEBUG_FILE", file.as_os_str()),
+        ] {
+            // SAFETY: the caller's promise.
+            unsafe { std::env::set_var(name, value) };
+        }
+        Ok(logs)
+    }
+
+    /// Prints each connection with its transport, and all lines about NVLink multicast. Whether
+    /// there was a connection.
+    pub fn print(&self) -> std::io::Result<bool> {
+        let mut text = String::new();
+        for file in std::fs::read_dir(&self.0)? {
+            text += &String::from_utf8_lossy(&std::fs::read(file?.path())?);
+        }
+        let mut channels: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut multicast: BTreeMap<&str, u32> = BTreeMap::new();
+        // A line begins with the host's name and the ids of the process and the thread.
+        for line in text.lines().filter_map(|line| line.split_once("NCCL INFO ")) {
+            let line = line.1.trim();
+            match line.split_once(" : ") {
+                Some((channel, way))
+                    if channel.starts_with("Channel ") && way.contains(" via ") =>
+                {
+                    *channels.entry(way).or_default() += 1;
+                }
+                _ if line.contains("NVLS") => *multicast.entry(line).or_default() += 1,
+                _ => {}
+            }
+        }
+        for (way, count) in &channels {
+            println!("{way}: {count} channels");
+        }
+        for (line, count) in &multicast {
+            println!("{line} ({count} x)");
+        }
+        Ok(!channels.is_empty())
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
