@@ -1,4 +1,4 @@
-//! What NCCL's log says about the way of the bytes.
+//! The transports of the connections, from NCCL's log.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
