@@ -25,10 +25,10 @@
     "usage: churn-control [--generations N] [--threads N] [--repeat N] [--driver LIBRARY]\n" \
     "                     [--seconds N] [--part NAME] [--each]\n" \
     "\n" \
-    "Retains and releases the primary context N times (60), with N threads (16) that do each kind\n" \
-    "of work N times (100) in a generation, and prints the growth of resident memory. Each of the\n" \
-    "nine parts ends after N seconds (20) with fewer generations. LIBRARY is libcuda.so.1 or that\n" \
-    "of CUDA_EVENTS_DRIVER. --part runs one part, --each prints each generation.\n"
+    "Retains and releases the primary context N times (60), with N threads (16) that do each\n" \
+    "kind of work N times (100) in a generation, and prints the growth of resident memory. Each\n" \
+    "of the nine parts ends after N seconds (20) with fewer generations. LIBRARY is libcuda.so.1\n" \
+    "or that of CUDA_EVENTS_DRIVER. --part runs one part, --each prints each generation.\n"
 
 typedef void *handle;
 
@@ -457,7 +457,8 @@ static void head(void) {
     TRY(cuDriverGetVersion, &version);
     TRY(cuDeviceGet, &device, 0);
     TRY(cuDeviceGetName, name, sizeof name - 1, device);
-    printf("%s, CUDA %d.%d; at most %d generations, %d threads, each kind of work %d times a thread\n\n",
+    printf("%s, CUDA %d.%d; at most %d generations, %d threads, each kind of work %d times a "
+           "thread\n\n",
         name, version / 1000, version % 1000 / 10, generations, threads, repeat);
     printf("| in each generation | generations | growth of each, KiB | of that in malloc, KiB "
            "| MiB from | MiB to | seconds |\n");
