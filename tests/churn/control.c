@@ -27,8 +27,9 @@
     "\n" \
     "Retains and releases the primary context N times (60), with N threads (16) that do each\n" \
     "kind of work N times (100) in a generation, and prints the growth of resident memory. Each\n" \
-    "of the nine parts ends after N seconds (20) with fewer generations. LIBRARY is libcuda.so.1\n" \
-    "or that of CUDA_EVENTS_DRIVER. --part runs one part, --each prints each generation.\n"
+    "of the nine parts ends after N seconds (20) with fewer generations. LIBRARY is\n" \
+    "libcuda.so.1 or that of CUDA_EVENTS_DRIVER. --part runs one part, --each prints each\n" \
+    "generation.\n"
 
 typedef void *handle;
 
