@@ -19,6 +19,9 @@ use crate::error::Result;
 use crate::share::{Share, WeakShare};
 use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A CUDA context, shared by reference count; a clone is cheap.
 ///
 /// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime,
@@ -46,7 +49,7 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 /// made in it. Dropping a share is cheap and never waits, with one exception: the last share of a
 /// context that [`primary`](Self::primary) retained or [`green`](Self::green) created. (The last
 /// share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may do the
-/// same.) That drop calls `cuDevicePrimaryCtxRelease` or `cuGreenCtxDestroy`. The driver then
+/// same.) That drop calls [`cuDevicePrimaryCtxRelease`] or [`cuGreenCtxDestroy`]. The driver then
 /// destroys a green context; it destroys a primary context if no other code in the process retains
 /// it. Before it destroys a primary context, it waits until all work in the context's streams is
 /// done. **It blocks forever if that work never ends**, for example if
@@ -71,8 +74,8 @@ use crate::sys::{CUcontext, CUevent, CUgreenCtx};
 ///
 /// A context need not be current on the calling thread. A method that needs it makes it current for
 /// the one call and restores the thread's context stack, even if the call fails. "With the context
-/// current" on the page of a method means: `cuCtxGetCurrent` before the call and, if the context is
-/// not current, `cuCtxPushCurrent` before and `cuCtxPopCurrent` after it.
+/// current" on the page of a method means: [`cuCtxGetCurrent`] before the call and, if the context
+/// is not current, [`cuCtxPushCurrent`] before and [`cuCtxPopCurrent`] after it.
 ///
 /// Contexts compare by handle and driver library.
 #[derive(Clone)]
@@ -143,8 +146,8 @@ impl Context {
     ///
     /// Creating it is slow, and takes device memory (`docs/performance.md`).
     ///
-    /// Driver calls: `cuDevicePrimaryCtxRetain`, and `cuInit` the first time;
-    /// `cuDevicePrimaryCtxRelease` when the last share is dropped, which [can
+    /// Driver calls: [`cuDevicePrimaryCtxRetain`], and [`cuInit`] the first time;
+    /// [`cuDevicePrimaryCtxRelease`] when the last share is dropped, which [can
     /// block](Self#dropping-the-last-share). The thread's current context does not change.
     ///
     /// # Errors
@@ -246,8 +249,8 @@ impl Context {
     /// [`from_raw_with_owner`](Self::from_raw_with_owner). For a device's primary context use
     /// [`primary`](Self::primary), which retains the same one.
     ///
-    /// One driver call, for the device: `cuCtxGetDevice_v2` (CUDA 13.0). On older drivers
-    /// `cuCtxGetDevice` with the context current.
+    /// One driver call, for the device: [`cuCtxGetDevice_v2`] (CUDA 13.0). On older drivers
+    /// [`cuCtxGetDevice`] with the context current.
     ///
     /// # Errors
     ///
@@ -338,7 +341,7 @@ impl Context {
 
     /// Returns the calling thread's current context, if any; the result does not own it.
     ///
-    /// Driver calls: `cuCtxGetCurrent`, that of [`from_raw`](Self::from_raw), and `cuInit` the
+    /// Driver calls: [`cuCtxGetCurrent`], that of [`from_raw`](Self::from_raw), and [`cuInit`] the
     /// first time.
     ///
     /// # Errors
@@ -367,8 +370,8 @@ impl Context {
     /// other code that works in the current context. Drop guards in the reverse order of their
     /// creation.
     ///
-    /// Driver calls: `cuCtxGetCurrent` and `cuCtxPushCurrent`; `cuCtxPopCurrent` when the guard is
-    /// dropped.
+    /// Driver calls: [`cuCtxGetCurrent`] and [`cuCtxPushCurrent`]; [`cuCtxPopCurrent`] when the
+    /// guard is dropped.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -402,7 +405,7 @@ impl Context {
 
     /// Blocks the calling thread until all work of the context is done.
     ///
-    /// Driver calls: `cuCtxSynchronize` with the context current.
+    /// Driver calls: [`cuCtxSynchronize`] with the context current.
     ///
     /// # Errors
     ///

@@ -8,6 +8,9 @@ use crate::driver::call::{call, entry};
 use crate::error::{Error, Result};
 use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A GPU, by its ordinal in this process.
 ///
 /// The ordinal depends on `CUDA_VISIBLE_DEVICES`; the [`uuid`](Self::uuid) does not. The methods
@@ -34,11 +37,11 @@ pub struct Device {
 impl Device {
     /// Returns the device with this ordinal; ordinals start at 0.
     ///
-    /// The first use of a device in a process initialises the driver (`cuInit`), which is slow
+    /// The first use of a device in a process initialises the driver ([`cuInit`]), which is slow
     /// (`docs/performance.md`).
     ///
-    /// Driver calls: `cuDeviceGet`, and `cuInit` the first time; `cuDeviceGetCount` for the error
-    /// message if there is no such device.
+    /// Driver calls: [`cuDeviceGet`], and `cuInit` the first time; [`cuDeviceGetCount`] for the
+    /// error message if there is no such device.
     ///
     /// # Errors
     ///
@@ -68,7 +71,7 @@ impl Device {
 
     /// Returns the number of devices that this process sees.
     ///
-    /// Driver calls: `cuDeviceGetCount`, and `cuInit` the first time.
+    /// Driver calls: [`cuDeviceGetCount`], and [`cuInit`] the first time.
     ///
     /// # Errors
     ///
@@ -86,7 +89,7 @@ impl Device {
 
     /// Returns all devices that this process sees, by ordinal.
     ///
-    /// Driver calls: `cuDeviceGetCount`, and `cuInit` the first time.
+    /// Driver calls: [`cuDeviceGetCount`], and [`cuInit`] the first time.
     ///
     /// # Errors
     ///
@@ -96,7 +99,7 @@ impl Device {
         Ok((0..count).map(move |raw| Self { driver, raw }).collect::<Vec<_>>().into_iter())
     }
 
-    /// A device from the driver's own value, returned by `cuDeviceGet` or another binding.
+    /// A device from the driver's own value, returned by [`cuDeviceGet`] or another binding.
     pub(crate) fn from_raw(driver: Driver, raw: CUdevice) -> Self {
         Self { driver, raw }
     }
@@ -119,7 +122,7 @@ impl Device {
 
     /// Returns the device's product name, such as `NVIDIA H200`.
     ///
-    /// One driver call: `cuDeviceGetName`.
+    /// One driver call: [`cuDeviceGetName`].
     ///
     /// # Errors
     ///
@@ -136,7 +139,7 @@ impl Device {
     /// Returns the device's UUID: the same 16 bytes in every process, at any ordinal. A MIG
     /// instance has its own.
     ///
-    /// One driver call: `cuDeviceGetUuid_v2` (CUDA 11.4), on older drivers `cuDeviceGetUuid`.
+    /// One driver call: [`cuDeviceGetUuid_v2`] (CUDA 11.4), on older drivers [`cuDeviceGetUuid`].
     ///
     /// # Errors
     ///
@@ -152,7 +155,7 @@ impl Device {
 
     /// Returns one of the driver's integer attributes of the device.
     ///
-    /// One driver call: `cuDeviceGetAttribute`.
+    /// One driver call: [`cuDeviceGetAttribute`].
     ///
     /// # Errors
     ///
@@ -168,7 +171,7 @@ impl Device {
 
     /// Returns the size of the device's memory in bytes.
     ///
-    /// One driver call: `cuDeviceTotalMem`.
+    /// One driver call: [`cuDeviceTotalMem`].
     ///
     /// # Errors
     ///

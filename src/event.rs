@@ -22,6 +22,9 @@ use crate::progress::Progress;
 use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
 use crate::timeout;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 bitflags! {
     /// Flags for creating an event. Empty by default, which is the cheapest: no timing, waits spin,
     /// and only this process can use the event.
@@ -147,10 +150,10 @@ unsafe impl Sync for EventRef {}
 impl Event {
     /// Creates an event in the context, which need not be current.
     ///
-    /// One driver call with the context current: `cuEventCreate`. Dropping the event calls
-    /// `cuEventDestroy`. Both take one lock of the driver: many threads that create events at once
-    /// slow each other down (`docs/performance.md`). An [`EventPool`](crate::ext::EventPool) has no
-    /// such lock.
+    /// One driver call with the context current: [`cuEventCreate`]. Dropping the event calls
+    /// [`cuEventDestroy`]. Both take one lock of the driver: many threads that create events at
+    /// once slow each other down (`docs/performance.md`). An [`EventPool`](crate::ext::EventPool)
+    /// has no such lock.
     ///
     /// # Errors
     ///
@@ -184,13 +187,13 @@ impl Event {
         Self(EventRef::new(context, raw, flags, false))
     }
 
-    /// Wraps an event from `cuIpcOpenEventHandle`.
+    /// Wraps an event from [`cuIpcOpenEventHandle`].
     pub(crate) fn imported(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self(EventRef::new(context, raw, flags, true))
     }
 
     /// Gives up ownership and returns the handle. The caller must destroy the event
-    /// (`cuEventDestroy`) and keep its context alive until then.
+    /// ([`cuEventDestroy`]) and keep its context alive until then.
     pub fn into_raw(self) -> CUevent {
         let raw = self.0.raw;
         drop(self.disarm());
@@ -199,7 +202,7 @@ impl Event {
 
     /// Destroys the event and returns the driver's error, if any. A pending event still completes.
     ///
-    /// One driver call: `cuEventDestroy`. It does not wait, unless the event holds
+    /// One driver call: [`cuEventDestroy`]. It does not wait, unless the event holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
@@ -315,8 +318,8 @@ impl EventRef {
     ///
     /// It does not wait. [`Progress::Pending`] is not an error.
     ///
-    /// One driver call: `cuEventQuery`. It takes one lock of the driver, so many threads that query
-    /// at once slow each other down. Instead, let one thread query for all of them: see
+    /// One driver call: [`cuEventQuery`]. It takes one lock of the driver, so many threads that
+    /// query at once slow each other down. Instead, let one thread query for all of them: see
     /// [`Completion`](crate::ext::Completion). A point of a [timeline](crate::ext::Timeline) needs
     /// no lock.
     ///
@@ -340,7 +343,7 @@ impl EventRef {
     /// Blocks the calling thread until all work before the last record is done. The thread spins
     /// unless the event was created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
     ///
-    /// One driver call: `cuEventSynchronize`.
+    /// One driver call: [`cuEventSynchronize`].
     ///
     /// # Errors
     ///
@@ -379,7 +382,7 @@ impl EventRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// Driver calls: `cuEventQuery`, repeatedly.
+    /// Driver calls: [`cuEventQuery`], repeatedly.
     ///
     /// # Errors
     ///
@@ -429,8 +432,8 @@ impl EventRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// It does not wait. One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers
-    /// `cuEventElapsedTime`.
+    /// It does not wait. One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
+    /// [`cuEventElapsedTime`].
     ///
     /// # Errors
     ///
@@ -538,7 +541,7 @@ impl EventRef {
     ///
     /// No stream of the context may be capturing: the call would invalidate that capture.
     ///
-    /// One driver call: `cuCtxRecordEvent`.
+    /// One driver call: [`cuCtxRecordEvent`].
     ///
     /// ```
     /// use cuda_events::{Event, EventFlags};
@@ -707,7 +710,7 @@ impl Context {
     ///
     /// No stream of the context may be capturing: the call would invalidate that capture.
     ///
-    /// One driver call: `cuCtxWaitEvent`.
+    /// One driver call: [`cuCtxWaitEvent`].
     ///
     /// # Errors
     ///

@@ -80,8 +80,8 @@
 //!
 //! # Memory
 //!
-//! Memory of other APIs is available in the raw layer only: `cuImportExternalMemory`,
-//! `cuExternalMemoryGetMappedBuffer` and `cuDestroyExternalMemory` of
+//! Memory of other APIs is available in the raw layer only: [`cuImportExternalMemory`],
+//! [`cuExternalMemoryGetMappedBuffer`] and [`cuDestroyExternalMemory`] of
 //! [`Symbols`](crate::sys::Symbols).
 
 use core::ffi::c_uint;
@@ -113,6 +113,9 @@ use crate::sys::{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUexternalSemaphoreHandleType, CUresult, Function,
 };
+
+#[cfg(doc)]
+use crate::sys::calls::*;
 
 /// The first release with handles of this type. An older driver would return a misleading error.
 fn since(kind: HandleType) -> Version {
@@ -267,7 +270,7 @@ macro_rules! shared_methods {
 
         /// Gives up ownership of the handle.
         ///
-        /// The caller must destroy it with `cuDestroyExternalSemaphore`, and must keep its
+        /// The caller must destroy it with [`cuDestroyExternalSemaphore`], and must keep its
         /// context alive until then. If a graph has [captured](self#captures) it, the handle must
         /// outlive the graph and the executable graphs made of it.
         pub fn into_raw(self) -> CUexternalSemaphore {
@@ -280,7 +283,7 @@ macro_rules! shared_methods {
         /// If a graph has [captured](self#captures) it, this call only gives up the program's
         /// share, and succeeds.
         ///
-        /// Driver calls: `cuDestroyExternalSemaphore` with the calls of [`Context::make_current`]
+        /// Driver calls: [`cuDestroyExternalSemaphore`] with the calls of [`Context::make_current`]
         /// around it.
         ///
         /// # Errors
@@ -302,9 +305,9 @@ impl BinarySemaphore {
     /// import needs its own descriptor. `device_uuid` is
     /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
     ///
-    /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` with the calls of
-    /// [`Context::make_current`] around it. The drop calls `cuDestroyExternalSemaphore` in the same
-    /// way. CUDA 10.0.
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way. CUDA 10.0.
     ///
     /// # Errors
     ///
@@ -386,9 +389,9 @@ impl TimelineSemaphore {
     /// import needs its own descriptor. `device_uuid` is
     /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
     ///
-    /// Driver calls: one for the device's UUID, and `cuImportExternalSemaphore` with the calls of
-    /// [`Context::make_current`] around it. The drop calls `cuDestroyExternalSemaphore` in the same
-    /// way. CUDA 11.2.
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way. CUDA 11.2.
     ///
     /// # Errors
     ///
@@ -456,9 +459,9 @@ impl TimelineSemaphore {
     /// `device_luid` is the `LUID` that `ID3D12Device::GetAdapterLuid` returns: `LowPart` and then
     /// `HighPart`, each in little-endian order. CUDA 10.0.
     ///
-    /// Driver calls: one for the device's LUID (`cuDeviceGetLuid`), and
-    /// `cuImportExternalSemaphore` with the calls of [`Context::make_current`] around it. The drop
-    /// calls `cuDestroyExternalSemaphore` in the same way.
+    /// Driver calls: one for the device's LUID ([`cuDeviceGetLuid`]), and
+    /// [`cuImportExternalSemaphore`] with the calls of [`Context::make_current`] around it. The drop
+    /// calls [`cuDestroyExternalSemaphore`] in the same way.
     ///
     /// # Errors
     ///
@@ -740,7 +743,7 @@ impl StreamRef {
     ///
     /// A waiter for the value, in either API, sees the writes of that work.
     ///
-    /// One driver call: `cuSignalExternalSemaphoresAsync`. One more while a
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
     /// [capture](crate::external#captures) is in progress.
     ///
     /// # Errors
@@ -759,7 +762,7 @@ impl StreamRef {
     ///
     /// The calling thread does not wait. The signal may be submitted later.
     ///
-    /// One driver call: `cuWaitExternalSemaphoresAsync`.
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`].
     ///
     /// # Errors
     ///
@@ -772,7 +775,7 @@ impl StreamRef {
 
     /// Signals the semaphore for one wait, after all work that is in the stream now.
     ///
-    /// One driver call: `cuSignalExternalSemaphoresAsync`.
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`].
     ///
     /// # Errors
     ///
@@ -789,7 +792,7 @@ impl StreamRef {
     /// The calling thread does not wait. Vulkan requires the signal of a binary semaphore to be
     /// submitted before the wait.
     ///
-    /// One driver call: `cuWaitExternalSemaphoresAsync`.
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`].
     ///
     /// # Errors
     ///
@@ -802,7 +805,7 @@ impl StreamRef {
 
     /// Signals several semaphores after all work that is in the stream now.
     ///
-    /// Up to eight points need no allocation. One driver call, `cuSignalExternalSemaphoresAsync`;
+    /// Up to eight points need no allocation. One driver call, [`cuSignalExternalSemaphoresAsync`];
     /// none if `points` is empty.
     ///
     /// # Errors
@@ -852,7 +855,7 @@ impl StreamRef {
     /// Makes all later work in this stream wait for several semaphores.
     ///
     /// Up to eight points need no allocation. [`signal_externals`](Self::signal_externals) has an
-    /// example. One driver call, `cuWaitExternalSemaphoresAsync`; none if `points` is empty.
+    /// example. One driver call, [`cuWaitExternalSemaphoresAsync`]; none if `points` is empty.
     ///
     /// # Errors
     ///

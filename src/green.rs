@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::stream::StreamRef;
 use crate::sys::{CU_GREEN_CTX_DEFAULT_STREAM, CUdevResource, CUdevResourceType, CUdevSmResource};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 
 /// Streaming multiprocessors of a device: all of them, those of a context, or a part from a
@@ -121,7 +124,7 @@ impl SmResource {
     /// drop the result. A part cannot be split again directly: create a green context with it, and
     /// split the resource of that context ([`Context::sm_resource`]).
     ///
-    /// One driver call: `cuDevSmResourceSplitByCount`. [`Context::green`] has an example.
+    /// One driver call: [`cuDevSmResourceSplitByCount`]. [`Context::green`] has an example.
     ///
     /// # Errors
     ///
@@ -182,7 +185,7 @@ impl Device {
     /// Returns all multiprocessors of the device, for a [split](SmResource::split_by_count). CUDA
     /// 12.4.
     ///
-    /// It needs no context. One driver call: `cuDeviceGetDevResource`.
+    /// It needs no context. One driver call: [`cuDeviceGetDevResource`].
     ///
     /// # Errors
     ///
@@ -221,8 +224,8 @@ impl Context {
     /// Keep a [primary](Self::primary) context of the device while you create and drop green ones;
     /// otherwise the driver creates the primary context anew for the first green one each time.
     ///
-    /// Driver calls: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate` and `cuCtxFromGreenCtx`;
-    /// `cuGreenCtxDestroy` when the last user is dropped; `cuInit` the first time. The thread's
+    /// Driver calls: [`cuDevResourceGenerateDesc`], [`cuGreenCtxCreate`] and [`cuCtxFromGreenCtx`];
+    /// [`cuGreenCtxDestroy`] when the last user is dropped; [`cuInit`] the first time. The thread's
     /// current context does not change.
     ///
     /// ```
@@ -313,8 +316,8 @@ impl Context {
     ///
     /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
     /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
-    /// current, about the default stream: `cuStreamGetGreenCtx` (CUDA 12.4). Older drivers have no
-    /// green contexts, and no call is made.
+    /// current, about the default stream: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have
+    /// no green contexts, and no call is made.
     ///
     /// # Errors
     ///
@@ -340,7 +343,7 @@ impl Context {
     /// The result, and all parts [split](SmResource::split_by_count) from it, keep the context
     /// alive. [`Context::green`] has an example.
     ///
-    /// One driver call: `cuCtxGetDevResource`.
+    /// One driver call: [`cuCtxGetDevResource`].
     ///
     /// # Errors
     ///

@@ -92,26 +92,13 @@
 //!
 //! The page of each method names its driver calls, or another method that makes the same calls. A
 //! method whose page names no call makes none. "With the context current" means: one more call
-//! (`cuCtxGetCurrent`) if the context is already current, and three more (also `cuCtxPushCurrent`
-//! and `cuCtxPopCurrent`) otherwise. On a default stream, every call is made with the context
-//! current, even if the page of the method does not repeat it.
+//! ([`cuCtxGetCurrent`]) if the context is already current, and three more (also
+//! [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`]) otherwise. On a default stream, every call is made
+//! with the context current, even if the page of the method does not repeat it.
 //!
-//! NVIDIA describes the calls on one page for each subject: [events], [streams], [contexts],
-//! [primary contexts], [devices], [host functions], [values in memory], [interprocess handles],
-//! [graphs], [green contexts], [external semaphores] and [entry points].
-//!
-//! [events]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EVENT.html
-//! [streams]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html
-//! [contexts]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html
-//! [primary contexts]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PRIMARY__CTX.html
-//! [devices]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html
-//! [host functions]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html
-//! [values in memory]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEMOP.html
-//! [interprocess handles]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html
-//! [graphs]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html
-//! [green contexts]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GREEN__CONTEXTS.html
-//! [external semaphores]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXTRES__INTEROP.html
-//! [entry points]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DRIVER__ENTRY__POINT.html
+//! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
+//! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,
+//! unless its page names a newer version.
 //!
 //! # Process-wide state
 //!
@@ -186,6 +173,9 @@ pub use progress::Progress;
 pub use stream::{ForeignStream, PriorityRange, Stream, StreamOptions, StreamRef};
 pub use stream::{attributes, host_functions, mem_ops};
 pub use sys::Version;
+
+#[cfg(doc)]
+use sys::calls::*;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -16,6 +16,9 @@ use crate::sys::{
     Symbols,
 };
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 bitflags! {
     /// Flags for [`EventRef::record_with`], which has an example; usually empty.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -65,7 +68,7 @@ impl StreamRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// One driver call: `cuStreamWaitEvent`.
+    /// One driver call: [`cuStreamWaitEvent`].
     ///
     /// # Errors
     ///
@@ -99,7 +102,7 @@ impl StreamRef {
     /// [`wait_external`](Self::wait_external) is the safe form: it sets the flag and keeps the
     /// event alive. Flags need CUDA 11.1.
     ///
-    /// One driver call: `cuStreamWaitEvent`.
+    /// One driver call: [`cuStreamWaitEvent`].
     ///
     /// # Errors
     ///
@@ -146,9 +149,9 @@ impl StreamRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// Two driver calls: it records an event in `other` (`cuEventRecord`) and waits for it
-    /// (`cuStreamWaitEvent`). The first wait for a stream also creates this event, by
-    /// `cuEventCreate` with the context current; the event is kept for later waits. If several
+    /// Two driver calls: it records an event in `other` ([`cuEventRecord`]) and waits for it
+    /// ([`cuStreamWaitEvent`]). The first wait for a stream also creates this event, by
+    /// [`cuEventCreate`] with the context current; the event is kept for later waits. If several
     /// threads wait for one `other` at once, a wait may include work that another thread has put
     /// into `other` in the meantime.
     ///
@@ -158,7 +161,7 @@ impl StreamRef {
     /// | the [current stream](crate::ext::current_stream) of a scope | the stream of the scope | two, from the second wait on |
     /// | the legacy default stream, also if its handle is NULL | its [`Context`](crate::Context) | two, from the second wait on; the record with the context current |
     /// | a [`StreamRef`] of another library's handle | `other` | two, from the second wait on; dropping `other` destroys the event |
-    /// | a per-thread default stream | not kept: it is another stream in each thread | `cuEventCreate` and `cuEventDestroy` each time |
+    /// | a per-thread default stream | not kept: it is another stream in each thread | `cuEventCreate` and [`cuEventDestroy`] each time |
     ///
     /// A new [`from_foreign`](Self::from_foreign) or [`from_raw`](Self::from_raw) for each wait
     /// makes it four calls: create (with the context current), record, wait, destroy. The same
@@ -210,7 +213,7 @@ impl StreamRef {
 
     /// Creates an event in the stream's context and records it here.
     ///
-    /// Driver calls: `cuEventCreate` with the context current, and `cuEventRecord`.
+    /// Driver calls: [`cuEventCreate`] with the context current, and [`cuEventRecord`].
     ///
     /// # Errors
     ///
@@ -231,8 +234,9 @@ impl StreamRef {
     /// waits for it as [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout)
     /// does. Work that is put into the stream meanwhile does not prolong the wait.
     ///
-    /// Driver calls: `cuStreamQuery`. If the stream is not idle, also those of
-    /// [`record_event`](Self::record_event), then `cuEventQuery` repeatedly, and `cuEventDestroy`.
+    /// Driver calls: [`cuStreamQuery`]. If the stream is not idle, also those of
+    /// [`record_event`](Self::record_event), then [`cuEventQuery`] repeatedly, and
+    /// [`cuEventDestroy`].
     ///
     /// # Errors
     ///
@@ -257,7 +261,7 @@ impl EventRef {
     /// The call does not wait for the work. It takes one lock of the driver, even if each thread
     /// has its own stream.
     ///
-    /// One driver call: `cuEventRecord`.
+    /// One driver call: [`cuEventRecord`].
     ///
     /// ```
     /// use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
@@ -300,7 +304,7 @@ impl EventRef {
     /// [`StreamRef::record_external`] is the safe form: it sets the flag and keeps the event alive.
     /// Flags need CUDA 11.1.
     ///
-    /// One driver call: `cuEventRecordWithFlags`, or without flags `cuEventRecord`.
+    /// One driver call: [`cuEventRecordWithFlags`], or without flags [`cuEventRecord`].
     ///
     /// # Errors
     ///

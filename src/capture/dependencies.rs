@@ -14,6 +14,9 @@ use crate::sys::{
     CUgraphNode, CUresult, CUstreamCaptureStatus, Function, Symbols,
 };
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A node on which the next work in a capturing stream will depend, and the kind of the edge.
 ///
 /// ```
@@ -69,8 +72,8 @@ impl Capture<'_> {
     /// Returns the nodes on which the next work in a stream of this capture will depend. CUDA 11.3.
     ///
     /// Driver calls: that of [`capture_info`](StreamRef::capture_info), to check that the stream
-    /// takes part in this capture, and `cuStreamGetCaptureInfo_v3` (CUDA 12.3), on older drivers
-    /// `cuStreamGetCaptureInfo_v2` (11.3).
+    /// takes part in this capture, and [`cuStreamGetCaptureInfo_v3`] (CUDA 12.3), on older drivers
+    /// [`cuStreamGetCaptureInfo_v2`] (11.3).
     ///
     /// # Errors
     ///
@@ -115,9 +118,9 @@ impl Capture<'_> {
     /// Changes the dependencies of the next work in a stream of this capture. CUDA 11.3.
     ///
     /// Driver calls: that of [`capture_info`](StreamRef::capture_info), and
-    /// `cuStreamUpdateCaptureDependencies_v2` (CUDA 12.3), on older drivers
-    /// `cuStreamUpdateCaptureDependencies`, which takes only plain edges. [`CaptureDependency`] has
-    /// an example.
+    /// [`cuStreamUpdateCaptureDependencies_v2`] (CUDA 12.3), on older drivers
+    /// [`cuStreamUpdateCaptureDependencies`], which takes only plain edges. [`CaptureDependency`]
+    /// has an example.
     ///
     /// # Errors
     ///

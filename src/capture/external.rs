@@ -12,6 +12,9 @@ use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::Function;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Records an event for use outside of the graph; in a capture, each launch of the graph
@@ -28,7 +31,7 @@ impl StreamRef {
     /// destroyed.
     ///
     /// Two driver calls: that of [`capture_info`](Self::capture_info), then
-    /// `cuEventRecordWithFlags` (CUDA 11.1) in a capture, otherwise `cuEventRecord`.
+    /// [`cuEventRecordWithFlags`] (CUDA 11.1) in a capture, otherwise [`cuEventRecord`].
     ///
     /// # Errors
     ///
@@ -79,8 +82,8 @@ impl StreamRef {
     /// stream.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
-    /// Two driver calls: that of [`capture_info`](Self::capture_info), then `cuStreamWaitEvent`. In
-    /// a capture it needs CUDA 11.1.
+    /// Two driver calls: that of [`capture_info`](Self::capture_info), then [`cuStreamWaitEvent`].
+    /// In a capture it needs CUDA 11.1.
     ///
     /// # Errors
     ///

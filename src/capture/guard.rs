@@ -18,6 +18,9 @@ use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::CUresult;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A capture in progress: work that is put into the stream becomes a graph instead of being
 /// executed.
 ///
@@ -97,8 +100,9 @@ pub(crate) fn under_way() -> bool {
 impl<'a> Capture<'a> {
     /// Begins a capture in the stream.
     ///
-    /// Driver calls: `cuStreamBeginCapture`, and that of [`capture_info`](StreamRef::capture_info),
-    /// for the capture's id. The [type](Self) has an example.
+    /// Driver calls: [`cuStreamBeginCapture`], and that of
+    /// [`capture_info`](StreamRef::capture_info), for the capture's id. The [type](Self) has an
+    /// example.
     ///
     /// # Errors
     ///
@@ -139,7 +143,7 @@ impl<'a> Capture<'a> {
     /// [`end`](Self::end) returns it. If this call or the capture fails, or the capture is dropped,
     /// the graph is destroyed.
     ///
-    /// Driver calls: `cuStreamBeginCaptureToGraph`, and that of
+    /// Driver calls: [`cuStreamBeginCaptureToGraph`], and that of
     /// [`capture_info`](StreamRef::capture_info), for the capture's id.
     ///
     /// ```
@@ -259,7 +263,7 @@ impl<'a> Capture<'a> {
 
     /// Ends the capture and returns the graph.
     ///
-    /// One driver call: `cuStreamEndCapture`.
+    /// One driver call: [`cuStreamEndCapture`].
     ///
     /// # Errors
     ///

@@ -10,6 +10,9 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::sys::CUstreamCaptureMode;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The mode of a capture: which threads may make unsafe calls while it is in progress.
 ///
 /// Unsafe calls are those that might depend on the captured work, such as queries and
@@ -77,7 +80,7 @@ pub struct ThreadCaptureMode {
 impl ThreadCaptureMode {
     /// Changes the calling thread's capture mode until the returned guard is dropped.
     ///
-    /// One driver call: `cuThreadExchangeStreamCaptureMode`; the same call when the guard is
+    /// One driver call: [`cuThreadExchangeStreamCaptureMode`]; the same call when the guard is
     /// dropped.
     ///
     /// # Errors

@@ -6,12 +6,15 @@ use crate::error::{Error, Result};
 use crate::sync::Ordering;
 use crate::sys::CUresult;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 impl Driver {
     /// Initialises the driver, once.
     ///
     /// Why no thread uses the driver before the fork handler is there:
     ///
-    /// 1. A thread that has called `cuInit` registers the handler, and then stores `initialised`,
+    /// 1. A thread that has called [`cuInit`] registers the handler, and then stores `initialised`,
     ///    with release.
     /// 2. A thread that loads `true`, with acquire, reads that store: the handler is registered
     ///    before its next call.

@@ -24,6 +24,9 @@ use crate::sync::{AtomicBool, global};
 use crate::sys::Symbols;
 use crate::sys::Version;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A loaded CUDA driver.
 ///
 /// It is a reference to a table of entry points. The table is never freed and its library never
@@ -81,8 +84,8 @@ impl Driver {
     /// lock while the library is opened: two threads may open it at once, and both get the same
     /// `Driver`.
     ///
-    /// Driver calls: `cuDriverGetVersion`, and `cuGetProcAddress` (CUDA 11.3) for each entry point
-    /// if the driver has it. Neither initialises the driver.
+    /// Driver calls: [`cuDriverGetVersion`], and [`cuGetProcAddress`] (CUDA 11.3) for each entry
+    /// point if the driver has it. Neither initialises the driver.
     ///
     /// # Errors
     ///
@@ -138,11 +141,11 @@ impl Driver {
     /// The functions may be linked into the program, such as a software driver, or replace some
     /// functions of a loaded driver (see [`Symbols::address`]).
     ///
-    /// `resolve` works like `dlsym`: it takes an exported name (`cuEventDestroy_v2`,
+    /// `resolve` works like `dlsym`: it takes an exported name ([`cuEventDestroy_v2`],
     /// `cuEventRecord_ptsz`) and returns its address, or NULL. If it returns an address for
-    /// `cuGetProcAddress_v2` or `cuGetProcAddress`, all other entry points are looked up through
-    /// that function. `options` selects the default stream; its path is not used. Each call makes a
-    /// new table of about 1 kB that is never freed.
+    /// [`cuGetProcAddress_v2`] or [`cuGetProcAddress`], all other entry points are looked up
+    /// through that function. `options` selects the default stream; its path is not used. Each call
+    /// makes a new table of about 1 kB that is never freed.
     ///
     /// ```
     /// use cuda_events::{Device, Driver, LoadOptions};
@@ -192,7 +195,7 @@ impl Driver {
         Self::leak(Loaded { symbols, ..self.0.loaded.clone() })
     }
 
-    /// Returns the newest CUDA version that the driver supports, read with `cuDriverGetVersion`
+    /// Returns the newest CUDA version that the driver supports, read with [`cuDriverGetVersion`]
     /// when it was loaded.
     #[doc(alias = "cuDriverGetVersion")]
     pub fn version(self) -> Version {

@@ -11,6 +11,9 @@ use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
 use crate::error::{Error, Result};
 use crate::sys::{CUresult, Function};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// One driver call that has returned, as passed to an observer; see [`Driver::observe`].
 ///
 /// ```
@@ -40,8 +43,8 @@ pub struct Call<'a> {
     /// The handle of the object that the call created; `None` for other calls and for calls that
     /// failed.
     ///
-    /// Calls that create are, for example, `cuEventCreate`, `cuIpcOpenEventHandle`,
-    /// `cuDevicePrimaryCtxRetain` and `cuStreamEndCapture`
+    /// Calls that create are, for example, [`cuEventCreate`], [`cuIpcOpenEventHandle`],
+    /// [`cuDevicePrimaryCtxRetain`] and [`cuStreamEndCapture`]
     /// ([`EntryPoint::creates`](crate::sys::EntryPoint)). The [`arguments`](Self::arguments) only
     /// contain the address of the place for the handle.
     pub created: Option<u64>,

@@ -14,6 +14,9 @@ use crate::sys::{CUresult, Function};
 pub use descriptor::DescriptorError;
 pub use shared_timeline::SharedTimelineError;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
@@ -49,7 +52,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 pub enum Error {
     /// No driver library could be loaded.
     Load(LoadError),
-    /// The driver could not be initialised: `cuInit` failed.
+    /// The driver could not be initialised: [`cuInit`] failed.
     Init {
         /// The driver's code.
         code: CUresult,

@@ -12,6 +12,9 @@ use crate::ext::needs::{capture_under_way, forked, form_of, has_failed, note_fai
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The number of shelves of a pool. Threads spread over them, so they seldom share one.
 const SHELVES: usize = few(16, 1);
 /// The number of free events on a shelf: one cache line of slots.
@@ -165,7 +168,7 @@ impl EventPool {
     /// Takes an event and records it in the stream, which must be of the pool's context.
     ///
     /// It does the same as [`StreamRef::record_event`], but reuses an event. One driver call:
-    /// `cuEventRecord`.
+    /// [`cuEventRecord`].
     ///
     /// # Errors
     ///
@@ -197,7 +200,7 @@ impl EventPool {
         Ok(Box::new(Entry { event, store: Arc::clone(store) }))
     }
 
-    /// Destroys the events that are free now. One driver call for each event: `cuEventDestroy`.
+    /// Destroys the events that are free now. One driver call for each event: [`cuEventDestroy`].
     pub fn clear(&self) {
         self.0.0.empty(null_mut());
     }
@@ -372,7 +375,7 @@ impl PooledEvent {
         Self { entry: ManuallyDrop::new(entry) }
     }
 
-    /// Destroys the event instead of giving it back. One driver call: `cuEventDestroy`.
+    /// Destroys the event instead of giving it back. One driver call: [`cuEventDestroy`].
     pub fn discard(self) {
         note_failure(&self);
     }

@@ -12,6 +12,9 @@ use crate::{
     Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, StreamRef,
 };
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// An event that needs no context and no driver until it is first recorded or exported.
 ///
 /// It works like `torch.cuda.Event`. [`new`](Self::new) creates no driver object. The first
@@ -181,8 +184,8 @@ impl LazyEvent {
     /// A record in a capturing stream only orders the streams of the capture. It does not change
     /// the [state](Self::state) to recorded.
     ///
-    /// One driver call: `cuEventRecord`. Until the first record has succeeded,
-    /// `cuStreamIsCapturing` comes before it, and before that those of [`create`](Self::create).
+    /// One driver call: [`cuEventRecord`]. Until the first record has succeeded,
+    /// [`cuStreamIsCapturing`] comes before it, and before that those of [`create`](Self::create).
     ///
     /// # Errors
     ///
@@ -198,7 +201,7 @@ impl LazyEvent {
     /// It creates the event in the stream's context if necessary.
     ///
     /// Driver calls: those of [`StreamRef::record_external`]. Until the first record outside a
-    /// capture has succeeded, `cuStreamIsCapturing` comes before them, and before that those of
+    /// capture has succeeded, [`cuStreamIsCapturing`] comes before them, and before that those of
     /// [`create`](Self::create).
     ///
     /// # Errors
@@ -246,7 +249,7 @@ impl LazyEvent {
     /// Makes all later work in the stream wait for the last record.
     ///
     /// The calling thread does not wait. Without a driver object the stream waits for nothing, and
-    /// no driver call is made. Otherwise one driver call: `cuStreamWaitEvent`.
+    /// no driver call is made. Otherwise one driver call: [`cuStreamWaitEvent`].
     ///
     /// # Errors
     ///
@@ -258,7 +261,7 @@ impl LazyEvent {
 
     /// Like [`wait`](Self::wait), but returns an error if there is no record to wait for.
     ///
-    /// One driver call, `cuStreamWaitEvent`, or none.
+    /// One driver call, [`cuStreamWaitEvent`], or none.
     ///
     /// # Errors
     ///
@@ -280,7 +283,7 @@ impl LazyEvent {
     /// there is no driver object.
     ///
     /// Driver calls: those of [`StreamRef::wait_external`]. Without a driver object
-    /// `cuStreamIsCapturing`; in a capture those of [`create`](Self::create) and of
+    /// [`cuStreamIsCapturing`]; in a capture those of [`create`](Self::create) and of
     /// [`StreamRef::wait_external`] follow.
     ///
     /// # Errors
@@ -297,7 +300,7 @@ impl LazyEvent {
     /// Returns whether the work before the last record is done. It does not wait.
     ///
     /// Without a driver object the result is done, and no driver call is made. Otherwise one driver
-    /// call: `cuEventQuery`.
+    /// call: [`cuEventQuery`].
     ///
     /// # Errors
     ///
@@ -310,7 +313,7 @@ impl LazyEvent {
     /// Blocks the calling thread until the work before the last record is done.
     ///
     /// Without a driver object it returns at once, and no driver call is made. Otherwise one driver
-    /// call: `cuEventSynchronize`.
+    /// call: [`cuEventSynchronize`].
     ///
     /// # Errors
     ///
@@ -323,7 +326,7 @@ impl LazyEvent {
     /// Like [`synchronize`](Self::synchronize), but waits for at most `timeout`. It returns whether
     /// the work is done.
     ///
-    /// Driver calls: one `cuEventQuery` for each check; none without a driver object.
+    /// Driver calls: one [`cuEventQuery`] for each check; none without a driver object.
     ///
     /// # Errors
     ///
@@ -334,8 +337,8 @@ impl LazyEvent {
 
     /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
     ///
-    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
-    /// None if either event has no driver object.
+    /// One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
+    /// [`cuEventElapsedTime`]. None if either event has no driver object.
     ///
     /// # Errors
     ///

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::{Event, EventFlags, EventRef, Progress, Result, StreamRef};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A running timer: it has recorded the start, and [`stop`](Self::stop) records the end.
 ///
 /// Neither record waits. [`stop`](Self::stop) returns a [`Timing`], which has the time when the
@@ -42,7 +45,7 @@ pub struct Timer<'a> {
 impl<'a> Timer<'a> {
     /// Records the start in the stream.
     ///
-    /// Driver calls: `cuEventCreate` twice, with the stream's context current, and those of
+    /// Driver calls: [`cuEventCreate`] twice, with the stream's context current, and those of
     /// [`record_external`](StreamRef::record_external).
     ///
     /// # Errors
@@ -105,7 +108,7 @@ pub struct Timing {
 impl Timing {
     /// Returns whether the work is done. It does not wait.
     ///
-    /// One driver call: `cuEventQuery`.
+    /// One driver call: [`cuEventQuery`].
     ///
     /// # Errors
     ///
@@ -117,7 +120,7 @@ impl Timing {
 
     /// Blocks the calling thread until the work is done, and returns the time it took.
     ///
-    /// Driver calls: `cuEventSynchronize`, and that of [`elapsed`](Self::elapsed).
+    /// Driver calls: [`cuEventSynchronize`], and that of [`elapsed`](Self::elapsed).
     ///
     /// # Errors
     ///
@@ -130,7 +133,8 @@ impl Timing {
 
     /// The time that the work took. It does not wait.
     ///
-    /// One driver call: `cuEventElapsedTime_v2` (CUDA 12.8), on older drivers `cuEventElapsedTime`.
+    /// One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
+    /// [`cuEventElapsedTime`].
     ///
     /// # Errors
     ///

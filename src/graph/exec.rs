@@ -17,6 +17,9 @@ use crate::event::{Event, EventFlags};
 use crate::stream::StreamRef;
 use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// An executable graph, made by [`Graph::instantiate`]; dropping it destroys it.
 ///
 /// A launch in progress runs to its end. The executable graph keeps the events and the captured
@@ -73,8 +76,8 @@ impl Graph {
     /// Makes an executable graph in the graph's context; the graph itself can be changed and used
     /// again.
     ///
-    /// One driver call with the context current: `cuGraphInstantiateWithFlags` (CUDA 11.4), on
-    /// older drivers `cuGraphInstantiate`.
+    /// One driver call with the context current: [`cuGraphInstantiateWithFlags`] (CUDA 11.4), on
+    /// older drivers [`cuGraphInstantiate`].
     ///
     /// # Errors
     ///
@@ -137,7 +140,7 @@ impl GraphExec {
     ///
     /// Launches of one executable graph run one after another, even in different streams.
     ///
-    /// One driver call: `cuGraphLaunch`.
+    /// One driver call: [`cuGraphLaunch`].
     ///
     /// # Errors
     ///
@@ -170,7 +173,7 @@ impl GraphExec {
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
     /// The [type](Self) has an example.
     ///
-    /// One driver call: `cuGraphExecEventRecordNodeSetEvent`.
+    /// One driver call: [`cuGraphExecEventRecordNodeSetEvent`].
     ///
     /// # Errors
     ///
@@ -200,7 +203,7 @@ impl GraphExec {
     ///
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
     ///
-    /// One driver call: `cuGraphExecEventWaitNodeSetEvent`.
+    /// One driver call: [`cuGraphExecEventWaitNodeSetEvent`].
     ///
     /// # Errors
     ///
@@ -251,7 +254,7 @@ impl GraphExec {
     /// Destroys the executable graph and returns the driver's error, if any. A launch in progress
     /// runs to its end.
     ///
-    /// One driver call: `cuGraphExecDestroy`. It does not wait, unless the executable graph holds
+    /// One driver call: [`cuGraphExecDestroy`]. It does not wait, unless the executable graph holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors

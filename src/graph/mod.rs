@@ -25,6 +25,9 @@ use kept::Kept;
 pub use exec::GraphExec;
 pub use node::GraphNode;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A graph, made by a [capture](crate::capture::Capture) or node by node; dropping it destroys it.
 ///
 /// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
@@ -80,7 +83,7 @@ unsafe impl Send for Graph {}
 impl Graph {
     /// Creates an empty graph; its executable graphs will be made in the context.
     ///
-    /// One driver call: `cuGraphCreate`.
+    /// One driver call: [`cuGraphCreate`].
     ///
     /// # Errors
     ///
@@ -115,7 +118,7 @@ impl Graph {
 
     /// Destroys the graph and returns the driver's error, if any. Its executable graphs stay valid.
     ///
-    /// One driver call: `cuGraphDestroy`. It does not wait, unless the graph holds
+    /// One driver call: [`cuGraphDestroy`]. It does not wait, unless the graph holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
@@ -136,7 +139,7 @@ impl Graph {
     /// Adds a node that records the event at each launch, after the work of the nodes in `after`.
     /// CUDA 11.1.
     ///
-    /// One driver call: `cuGraphAddEventRecordNode`. The [type](Self) has an example.
+    /// One driver call: [`cuGraphAddEventRecordNode`]. The [type](Self) has an example.
     ///
     /// # Errors
     ///
@@ -157,7 +160,7 @@ impl Graph {
     ///
     /// It runs after the work of the nodes in `after`.
     ///
-    /// One driver call: `cuGraphAddEventWaitNode`.
+    /// One driver call: [`cuGraphAddEventWaitNode`].
     ///
     /// # Errors
     ///
@@ -195,7 +198,7 @@ impl Graph {
     /// Returns the event that a record node records; `None` if other code put the event into the
     /// graph. CUDA 11.1.
     ///
-    /// One driver call: `cuGraphEventRecordNodeGetEvent`.
+    /// One driver call: [`cuGraphEventRecordNodeGetEvent`].
     ///
     /// # Errors
     ///
@@ -209,7 +212,7 @@ impl Graph {
     /// Returns the event that a wait node waits for; `None` if other code put the event into the
     /// graph. CUDA 11.1.
     ///
-    /// One driver call: `cuGraphEventWaitNodeGetEvent`.
+    /// One driver call: [`cuGraphEventWaitNodeGetEvent`].
     ///
     /// # Errors
     ///
@@ -234,7 +237,7 @@ impl Graph {
     ///
     /// Existing executable graphs do not change; use [`GraphExec::set_record_node_event`].
     ///
-    /// One driver call: `cuGraphEventRecordNodeSetEvent`.
+    /// One driver call: [`cuGraphEventRecordNodeSetEvent`].
     ///
     /// # Errors
     ///
@@ -249,7 +252,7 @@ impl Graph {
     ///
     /// Existing executable graphs do not change; use [`GraphExec::set_wait_node_event`].
     ///
-    /// One driver call: `cuGraphEventWaitNodeSetEvent`.
+    /// One driver call: [`cuGraphEventWaitNodeSetEvent`].
     ///
     /// # Errors
     ///

@@ -10,6 +10,9 @@ use crate::ipc::IpcEventDescriptor;
 use crate::progress::Progress;
 use crate::timeout;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The state of the process that exported an event, as far as it is known.
 ///
 /// `Running` may be outdated at once, because the process may end at any time. `Ended` is final.
@@ -160,7 +163,7 @@ impl ExporterProcess {
     /// times a second. If the exporter completed the record before it ended, the result is
     /// [`Progress::Done`]. The [type](Self) has an example.
     ///
-    /// Driver calls: `cuEventQuery`, as often as in
+    /// Driver calls: [`cuEventQuery`], as often as in
     /// [`synchronize_timeout`](EventRef::synchronize_timeout).
     ///
     /// # Errors

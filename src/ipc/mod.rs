@@ -19,6 +19,9 @@ use envelope::{Damage, Envelope};
 pub use crate::error::{DescriptorError, SharedTimelineError};
 pub use exporter::{ExporterProcess, ExporterState};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 const ENVELOPE: Envelope = Envelope { magic: *b"CUEV", version: 2 };
 
 const FLAG_BLOCKING_SYNC: u16 = 1;
@@ -315,8 +318,8 @@ impl EventRef {
     /// importer, using a destroyed event is undefined behaviour, and the driver gives the event's
     /// place to the next one that is created. [`IpcEventDescriptor`] has an example.
     ///
-    /// Driver calls: `cuIpcGetEventHandle` with the event's context current, and once for each
-    /// context `cuDeviceGetUuid`. On Linux it also reads some files of `/proc` once for each
+    /// Driver calls: [`cuIpcGetEventHandle`] with the event's context current, and once for each
+    /// context [`cuDeviceGetUuid`]. On Linux it also reads some files of `/proc` once for each
     /// context.
     ///
     /// # Errors
@@ -365,8 +368,8 @@ impl Event {
     /// never continues, and the [last drop](Context#dropping-the-last-share) of the context blocks
     /// forever unless the context is [abandoned](Context::abandon).
     ///
-    /// Driver calls: `cuIpcOpenEventHandle` with the context current, and once for each context
-    /// `cuDeviceGetUuid`.
+    /// Driver calls: [`cuIpcOpenEventHandle`] with the context current, and once for each context
+    /// [`cuDeviceGetUuid`].
     ///
     /// # Errors
     ///

@@ -8,6 +8,9 @@ use super::platform;
 use crate::Version;
 use crate::sys::{CUresult, Function};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The oldest CUDA version whose drivers have every required entry point.
 const OLDEST: Version = Version::new(11, 0);
 
@@ -112,7 +115,7 @@ pub enum LoadFailure {
     /// absolute path; a program may also give a file name without a folder, for the system's
     /// search.
     RelativePath,
-    /// The file is a library, but does not export `cuDriverGetVersion`.
+    /// The file is a library, but does not export [`cuDriverGetVersion`].
     NotADriver,
     /// The library exports data under this name of a driver function. This is detected only on
     /// Linux.
@@ -120,7 +123,7 @@ pub enum LoadFailure {
     /// The library is the CUDA toolkit's stub, which is for linking only: every call returns
     /// `CUDA_ERROR_STUB_LIBRARY` (34).
     Stub,
-    /// `cuDriverGetVersion` failed with this code.
+    /// [`cuDriverGetVersion`] failed with this code.
     Version(CUresult),
     /// The driver lacks entry points that this crate requires.
     MissingSymbols {

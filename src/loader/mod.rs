@@ -1,7 +1,7 @@
 //! Options for loading a driver, and the errors of loading.
 //!
 //! Loading finds the driver library, opens it and resolves the symbol table. It does not initialise
-//! the driver: its only driver calls are `cuDriverGetVersion` and `cuGetProcAddress`.
+//! the driver: its only driver calls are [`cuDriverGetVersion`] and [`cuGetProcAddress`].
 
 mod error;
 pub(crate) mod platform;
@@ -17,6 +17,9 @@ use crate::Version;
 use crate::sys::{Function, Symbols};
 
 pub use error::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure};
+
+#[cfg(doc)]
+use crate::sys::calls::*;
 
 /// Options for [`Driver::load_with`](crate::Driver::load_with): the library and the default stream.
 ///

@@ -13,11 +13,14 @@ use crate::sys::{
     PFN_cuGetProcAddress_v11030, PFN_cuGetProcAddress_v12000, Symbols,
 };
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The way to look up an entry point of a version in this driver.
 enum Lookup {
-    /// `cuGetProcAddress_v2`, from 12.0.
+    /// [`cuGetProcAddress_v2`], from 12.0.
     WithStatus(PFN_cuGetProcAddress_v12000),
-    /// `cuGetProcAddress` of four arguments, from 11.3.
+    /// [`cuGetProcAddress`] of four arguments, from 11.3.
     WithoutStatus(PFN_cuGetProcAddress_v11030),
     /// The exported, suffixed name.
     Export,

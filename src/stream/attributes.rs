@@ -10,6 +10,9 @@ use crate::sys::{
     CUsynchronizationPolicy,
 };
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// How a thread waits in [`StreamRef::synchronize`].
 ///
 /// A driver may return a value that has no constant here. A stream whose policy was never set may
@@ -136,7 +139,7 @@ pub struct MemorySyncDomainMap {
 impl StreamRef {
     /// Returns how [`synchronize`](Self::synchronize) waits.
     ///
-    /// One driver call: `cuStreamGetAttribute`.
+    /// One driver call: [`cuStreamGetAttribute`].
     ///
     /// # Errors
     ///
@@ -150,7 +153,7 @@ impl StreamRef {
 
     /// Sets how [`synchronize`](Self::synchronize) waits.
     ///
-    /// One driver call: `cuStreamSetAttribute`.
+    /// One driver call: [`cuStreamSetAttribute`].
     ///
     /// # Errors
     ///
@@ -171,8 +174,8 @@ impl StreamRef {
     ///
     /// [`Context::stream_priority_range`]: crate::Context::stream_priority_range
     ///
-    /// Driver calls: `cuCtxGetStreamPriorityRange` with the stream's context current, then
-    /// `cuStreamSetAttribute`.
+    /// Driver calls: [`cuCtxGetStreamPriorityRange`] with the stream's context current, then
+    /// [`cuStreamSetAttribute`].
     ///
     /// # Errors
     ///
@@ -192,7 +195,7 @@ impl StreamRef {
 
     /// Returns the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
     ///
-    /// One driver call: `cuStreamGetAttribute`.
+    /// One driver call: [`cuStreamGetAttribute`].
     ///
     /// # Errors
     ///
@@ -206,7 +209,7 @@ impl StreamRef {
 
     /// Sets the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
     ///
-    /// One driver call: `cuStreamSetAttribute`.
+    /// One driver call: [`cuStreamSetAttribute`].
     ///
     /// # Errors
     ///
@@ -221,7 +224,7 @@ impl StreamRef {
 
     /// Returns the mapping from the stream's two domains to the device's. CUDA 12.0.
     ///
-    /// One driver call: `cuStreamGetAttribute`.
+    /// One driver call: [`cuStreamGetAttribute`].
     ///
     /// # Errors
     ///
@@ -236,7 +239,7 @@ impl StreamRef {
 
     /// Sets the mapping from the stream's two domains to the device's. CUDA 12.0.
     ///
-    /// One driver call: `cuStreamSetAttribute`.
+    /// One driver call: [`cuStreamSetAttribute`].
     ///
     /// # Errors
     ///
@@ -256,7 +259,7 @@ impl StreamRef {
     /// Returns the value of any attribute, even of one that this crate does not define. Bytes that
     /// the driver does not write are 0.
     ///
-    /// One driver call: `cuStreamGetAttribute`.
+    /// One driver call: [`cuStreamGetAttribute`].
     ///
     /// # Errors
     ///
@@ -273,7 +276,7 @@ impl StreamRef {
 
     /// Sets any attribute, even one that this crate does not define.
     ///
-    /// One driver call: `cuStreamSetAttribute`.
+    /// One driver call: [`cuStreamSetAttribute`].
     ///
     /// # Errors
     ///
@@ -295,7 +298,7 @@ impl StreamRef {
 
     /// Copies all attributes of `source` to this stream; both must belong to one context.
     ///
-    /// One driver call: `cuStreamCopyAttributes`.
+    /// One driver call: [`cuStreamCopyAttributes`].
     ///
     /// ```
     /// use cuda_events::attributes::SynchronizationPolicy;

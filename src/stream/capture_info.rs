@@ -9,6 +9,9 @@ use crate::error::Result;
 use crate::stream::StreamRef;
 use crate::sys::{CUgraph, CUstreamCaptureStatus};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// Whether a stream is capturing, returned by [`StreamRef::capture_status`].
 ///
 /// ```
@@ -93,7 +96,7 @@ pub struct CaptureInfo {
 impl StreamRef {
     /// Returns whether the stream is capturing.
     ///
-    /// One driver call: `cuStreamIsCapturing`, which does not disturb a capture.
+    /// One driver call: [`cuStreamIsCapturing`], which does not disturb a capture.
     ///
     /// # Errors
     ///
@@ -110,8 +113,8 @@ impl StreamRef {
 
     /// Returns the id and the graph of the capture that the stream takes part in.
     ///
-    /// One driver call, which does not disturb a capture: `cuStreamGetCaptureInfo_v3` (CUDA 12.3);
-    /// on older drivers `cuStreamGetCaptureInfo_v2` (11.3) or `cuStreamGetCaptureInfo`.
+    /// One driver call, which does not disturb a capture: [`cuStreamGetCaptureInfo_v3`] (CUDA
+    /// 12.3); on older drivers [`cuStreamGetCaptureInfo_v2`] (11.3) or [`cuStreamGetCaptureInfo`].
     ///
     /// # Errors
     ///

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::forms::form_of;
 use crate::sys::{CUcontext, CUresult, CUstream};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Wraps a stream that other code owns, and gets its context from the driver.
@@ -44,7 +47,7 @@ impl StreamRef {
     /// event.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
-    /// Driver calls: `cuStreamGetCtx`, and that of [`Context::from_raw`].
+    /// Driver calls: [`cuStreamGetCtx`], and that of [`Context::from_raw`].
     ///
     /// # Errors
     ///
@@ -169,7 +172,8 @@ impl<O> ForeignStream<O> {
     /// NULL and the driver's special handles are valid: they stand for a default stream of
     /// `context`.
     ///
-    /// One driver call, to check the context: `cuStreamGetCtx`; none for a default stream's handle.
+    /// One driver call, to check the context: [`cuStreamGetCtx`]; none for a default stream's
+    /// handle.
     ///
     /// # Errors
     ///

@@ -12,6 +12,9 @@ use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::{CUresult, CUstream, Function};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 type Closure = Box<dyn FnOnce(CUresult) + Send>;
 
 /// The closures that were given to the driver and not called yet.
@@ -105,7 +108,7 @@ impl StreamRef {
     /// this one can be called only once. To capture a host function, use
     /// [`launch_host_function_raw`](Self::launch_host_function_raw).
     ///
-    /// Two driver calls: `cuStreamIsCapturing` and `cuLaunchHostFunc`.
+    /// Two driver calls: [`cuStreamIsCapturing`] and [`cuLaunchHostFunc`].
     ///
     /// # Errors
     ///
@@ -145,11 +148,11 @@ impl StreamRef {
     /// result of the work before it.
     ///
     /// It is called even if the stream's context has failed, with the error. That error names the
-    /// function `cuStreamAddCallback`, whichever work failed. The callback may run under a lock of
-    /// the driver, so it should be short. NVIDIA's documentation says that `cuStreamAddCallback`
+    /// function [`cuStreamAddCallback`], whichever work failed. The callback may run under a lock
+    /// of the driver, so it should be short. NVIDIA's documentation says that `cuStreamAddCallback`
     /// may be removed in future.
     ///
-    /// Two driver calls: `cuStreamIsCapturing` and `cuStreamAddCallback`.
+    /// Two driver calls: [`cuStreamIsCapturing`] and `cuStreamAddCallback`.
     ///
     /// # Errors
     ///
@@ -185,7 +188,7 @@ impl StreamRef {
     /// A capturing stream captures the call: the function is then called at every launch of the
     /// graph.
     ///
-    /// One driver call: `cuLaunchHostFunc`.
+    /// One driver call: [`cuLaunchHostFunc`].
     ///
     /// # Errors
     ///

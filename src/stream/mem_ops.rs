@@ -20,6 +20,9 @@ use crate::sys::{
     CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u,
 };
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The condition that ends a wait for a value; [`StreamRef::wait_value32`] and [`MemOp`] have
 /// examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -222,7 +225,7 @@ impl fmt::Debug for MemOp {
 /// Waits for values in memory and writes of values.
 ///
 /// The memory is device memory or mapped pinned host memory, given by its *device* address; managed
-/// memory is not allowed. From CUDA 11.7 on (`cuStreamWaitValue32_v2` and similar calls) these
+/// memory is not allowed. From CUDA 11.7 on ([`cuStreamWaitValue32_v2`] and similar calls) these
 /// methods need no setup. With an older driver they work only if its kernel module was loaded with
 /// `NVreg_EnableStreamMemOPs=1`; otherwise they return `CUDA_ERROR_NOT_SUPPORTED`.
 ///
@@ -234,8 +237,8 @@ impl StreamRef {
     /// Makes all work that is put into this stream from now on wait until the 32 bits at `address`
     /// fulfil the condition.
     ///
-    /// One driver call: `cuStreamWaitValue32_v2` (CUDA 11.7), on older drivers
-    /// `cuStreamWaitValue32`.
+    /// One driver call: [`cuStreamWaitValue32_v2`] (CUDA 11.7), on older drivers
+    /// [`cuStreamWaitValue32`].
     ///
     /// # Errors
     ///
@@ -293,8 +296,8 @@ impl StreamRef {
     /// Waits as [`wait_value32`](Self::wait_value32) does, for 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
-    /// One driver call: `cuStreamWaitValue64_v2` (CUDA 11.7), on older drivers
-    /// `cuStreamWaitValue64`.
+    /// One driver call: [`cuStreamWaitValue64_v2`] (CUDA 11.7), on older drivers
+    /// [`cuStreamWaitValue64`].
     ///
     /// # Errors
     ///
@@ -320,8 +323,8 @@ impl StreamRef {
     /// Writes 32 bits to `address` after all work that is in the stream now. A reader that sees
     /// them also sees all writes of that work.
     ///
-    /// One driver call: `cuStreamWriteValue32_v2` (CUDA 11.7), on older drivers
-    /// `cuStreamWriteValue32`. [`wait_value32`](Self::wait_value32) has an example.
+    /// One driver call: [`cuStreamWriteValue32_v2`] (CUDA 11.7), on older drivers
+    /// [`cuStreamWriteValue32`]. [`wait_value32`](Self::wait_value32) has an example.
     ///
     /// # Errors
     ///
@@ -350,8 +353,8 @@ impl StreamRef {
     /// Writes as [`write_value32`](Self::write_value32) does, with 64 bits. Only for devices with
     /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
-    /// One driver call: `cuStreamWriteValue64_v2` (CUDA 11.7), on older drivers
-    /// `cuStreamWriteValue64`.
+    /// One driver call: [`cuStreamWriteValue64_v2`] (CUDA 11.7), on older drivers
+    /// [`cuStreamWriteValue64`].
     ///
     /// # Errors
     ///
@@ -377,8 +380,8 @@ impl StreamRef {
     /// Performs up to 255 operations in their order, with one driver call. The driver may write
     /// into them.
     ///
-    /// One driver call: `cuStreamBatchMemOp_v2` (CUDA 11.7), on older drivers `cuStreamBatchMemOp`.
-    /// [`MemOp`] has an example.
+    /// One driver call: [`cuStreamBatchMemOp_v2`] (CUDA 11.7), on older drivers
+    /// [`cuStreamBatchMemOp`]. [`MemOp`] has an example.
     ///
     /// # Errors
     ///

@@ -34,6 +34,9 @@ use options::Priority;
 pub use foreign::ForeignStream;
 pub use options::{PriorityRange, StreamOptions};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A stream that this process created and owns: dropping it destroys it.
 ///
 /// Its methods are on [`StreamRef`], to which this type dereferences.
@@ -109,9 +112,9 @@ unsafe impl Sync for StreamRef {}
 impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
-    /// One driver call with the context current: `cuStreamCreate`, or `cuStreamCreateWithPriority`
-    /// for a stream with a priority. A priority that is not clamped takes one more call,
-    /// `cuCtxGetStreamPriorityRange`, to check it.
+    /// One driver call with the context current: [`cuStreamCreate`], or
+    /// [`cuStreamCreateWithPriority`] for a stream with a priority. A priority that is not clamped
+    /// takes one more call, [`cuCtxGetStreamPriorityRange`], to check it.
     ///
     /// # Errors
     ///
@@ -152,7 +155,7 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of `context` from `cuStreamCreate` or a similar call, not a
+    /// `raw` must be a live stream of `context` from [`cuStreamCreate`] or a similar call, not a
     /// default stream, and no other code may destroy it.
     ///
     /// While the stream takes part in a capture that other code began, only the capturing thread
@@ -168,7 +171,7 @@ impl Stream {
     }
 
     /// Gives up ownership and returns the handle. The caller must destroy the stream
-    /// (`cuStreamDestroy`) and keep its context alive until then.
+    /// ([`cuStreamDestroy`]) and keep its context alive until then.
     pub fn into_raw(self) -> CUstream {
         let raw = self.0.raw;
         drop(self.disarm());
@@ -178,7 +181,7 @@ impl Stream {
     /// Destroys the stream and returns the driver's error, if any. Work in the stream still runs to
     /// its end.
     ///
-    /// One driver call: `cuStreamDestroy`. It does not wait, unless the stream holds
+    /// One driver call: [`cuStreamDestroy`]. It does not wait, unless the stream holds
     /// [the last share](Context#dropping-the-last-share) of its context.
     ///
     /// # Errors
@@ -350,7 +353,7 @@ impl StreamRef {
 
     /// Returns whether all work in the stream is done; it does not wait.
     ///
-    /// One driver call: `cuStreamQuery`.
+    /// One driver call: [`cuStreamQuery`].
     ///
     /// # Errors
     ///
@@ -367,7 +370,7 @@ impl StreamRef {
 
     /// Blocks the calling thread until all work in the stream is done.
     ///
-    /// One driver call: `cuStreamSynchronize`.
+    /// One driver call: [`cuStreamSynchronize`].
     ///
     /// # Errors
     ///
@@ -382,7 +385,7 @@ impl StreamRef {
 
     /// Returns the stream's priority; for a default stream the driver returns 0.
     ///
-    /// One driver call: `cuStreamGetPriority`.
+    /// One driver call: [`cuStreamGetPriority`].
     ///
     /// # Errors
     ///
@@ -399,7 +402,7 @@ impl StreamRef {
     /// Returns whether the stream synchronizes with the legacy default stream; see
     /// [`StreamOptions::blocking`].
     ///
-    /// One driver call: `cuStreamGetFlags`.
+    /// One driver call: [`cuStreamGetFlags`].
     ///
     /// # Errors
     ///
@@ -416,7 +419,7 @@ impl StreamRef {
 
     /// Returns the stream's id, which is unique in the process. CUDA 12.0.
     ///
-    /// Unlike a handle, the driver never reuses an id. One driver call: `cuStreamGetId`.
+    /// Unlike a handle, the driver never reuses an id. One driver call: [`cuStreamGetId`].
     ///
     /// # Errors
     ///

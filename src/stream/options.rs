@@ -8,6 +8,9 @@ use crate::driver::call::call;
 use crate::error::Error;
 use crate::error::Result;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// Options for [`Stream::new`](crate::Stream::new): blocking or not, and the priority.
 ///
 /// By default the stream is non-blocking (it does not synchronize with the legacy default stream)
@@ -117,7 +120,7 @@ impl Context {
     /// Returns the range of priorities for streams of this context; both ends are 0 on a device
     /// without priorities.
     ///
-    /// One driver call with the context current: `cuCtxGetStreamPriorityRange`.
+    /// One driver call with the context current: [`cuCtxGetStreamPriorityRange`].
     ///
     /// # Errors
     ///

@@ -36,12 +36,16 @@ mod bindings {
 }
 
 mod abi;
+#[macro_use]
+mod pages;
 mod result;
 #[allow(unsafe_code)]
 mod symbols;
 mod version;
 
 pub use bindings::*;
+#[cfg(doc)]
+pub(crate) use symbols::calls;
 pub(crate) use symbols::for_each_entry_point;
 pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};
 pub use version::Version;

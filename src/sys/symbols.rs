@@ -1,7 +1,7 @@
 //! The symbol table: the one list of the entry points that this crate resolves.
 //!
 //! A line names the exported function, the typedef of `wrapper.h` (which carries the base name and
-//! the version to ask `cuGetProcAddress` for) and, where there is one, the typedef of its
+//! the version to ask [`cuGetProcAddress`] for) and, where there is one, the typedef of its
 //! per-thread-default-stream twin. A line that ends with `creates` belongs to a call that returns a
 //! new handle. The struct of pointers, [`Function`], [`ENTRY_POINTS`] and the resolver are all
 //! generated from that list.
@@ -11,7 +11,11 @@ use core::fmt;
 use core::ptr::null_mut;
 
 use super::bindings::*;
+use super::pages::{is_name, is_version};
 use crate::Version;
+
+#[cfg(doc)]
+use calls::*;
 
 /// The plain function pointer behind a `PFN_*` typedef, which is an `Option` of it.
 pub trait EntryPointType {
@@ -28,9 +32,10 @@ impl<F: Copy> EntryPointType for Option<F> {
 pub struct EntryPoint {
     /// The entry point.
     pub function: Function,
-    /// The exported name, such as `cuEventDestroy_v2`. The per-thread twin has the suffix `_ptsz`.
+    /// The exported name, such as [`cuEventDestroy_v2`]. The per-thread twin has the suffix
+    /// `_ptsz`.
     pub name: &'static CStr,
-    /// The name that `cuGetProcAddress` takes, such as `cuEventDestroy`.
+    /// The name that [`cuGetProcAddress`] takes, such as [`cuEventDestroy`].
     pub base: &'static str,
     /// The version that introduced this ABI, which is the version to ask for.
     pub version: Version,
@@ -43,7 +48,7 @@ pub struct EntryPoint {
     pub creates: bool,
 }
 
-/// Splits `PFN_cuEventRecord_v7000_ptsz` into (`cuEventRecord`, 7000).
+/// Splits `PFN_cuEventRecord_v7000_ptsz` into ([`cuEventRecord`], 7000).
 #[allow(
     clippy::indexing_slicing,
     reason = "called in const blocks only, where a bad index does not compile"
@@ -131,19 +136,26 @@ macro_rules! field_address {
 macro_rules! symbols {
     ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
         /// A driver entry point; prints as its exported name.
+        ///
+        /// Each variant gives the CUDA version that introduced the entry point, and links to its
+        /// description by NVIDIA. A suffix such as `_v2` belongs to the exported name. NVIDIA's
+        /// pages usually leave it out: their [`cuEventDestroy`] is [`cuEventDestroy_v2`].
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         #[non_exhaustive]
         #[allow(non_camel_case_types)]
         pub enum Function {
-            $(#[doc = concat!("`", stringify!($function), "`")] $function,)*
+            $(
+                #[doc = concat!("`", stringify!($function), "`, ", page!($function), ".")]
+                $function,
+            )*
         }
 
         /// All entry points of this crate's table, in the order of [`Function`].
         pub const ENTRY_POINTS: &[EntryPoint] = &[$(Function::$function.entry_point(),)*];
 
         impl Function {
-            /// Returns the exported name, such as `cuEventDestroy_v2`.
+            /// Returns the exported name, such as [`cuEventDestroy_v2`].
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$function => stringify!($function),)*
@@ -178,12 +190,13 @@ macro_rules! symbols {
         /// `None` when the driver is too old for it. The field's name is the exported name with the
         /// legacy default stream; a driver that was loaded with
         /// [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
-        /// `_ptsz` twins in the same fields.
+        /// `_ptsz` twins in the same fields. Each field names its type, the CUDA version that
+        /// introduced it, and NVIDIA's page of the call.
         #[derive(Clone, Copy)]
         #[allow(non_snake_case)]
         pub struct Symbols {
             $(
-                #[doc = concat!("`", stringify!($typedef), "`")]
+                #[doc = concat!("`", stringify!($typedef), "`, ", page!($function), ".")]
                 pub $function: field_type!($need $typedef),
             )*
         }
@@ -232,6 +245,14 @@ macro_rules! symbols {
                 }
             }
         }
+
+        // The page of each entry point is that of its typedef.
+        $(const _: () = {
+            let (since, named) = page_facts!($function);
+            let (base, version) = parse_typedef(stringify!($typedef));
+            assert!(is_version(since, version.as_raw()), "the version in src/sys/pages.rs");
+            assert!(is_name(named, base), "the name in src/sys/pages.rs");
+        };)*
 
         // The twin takes the same arguments, or it could not stand in the same field.
         $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*
@@ -434,6 +455,8 @@ macro_rules! for_each_entry_point {
 pub(crate) use for_each_entry_point;
 
 for_each_entry_point!(symbols);
+
+calls!();
 
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

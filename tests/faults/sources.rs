@@ -139,6 +139,76 @@ fn a_call_is_named_once() {
     }
 }
 
+/// The calls that documentation names without making the first mention a link, each with its line.
+fn without_a_link(text: &str) -> Vec<(usize, &str)> {
+    let known: BTreeSet<&str> =
+        ENTRY_POINTS.iter().flat_map(|entry| [entry.function.name(), entry.base]).collect();
+    let mut without = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut in_example = false;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        let Some(line) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) else {
+            // The next lines are those of another item.
+            seen.clear();
+            in_example = false;
+            continue;
+        };
+        in_example ^= line.trim_start().starts_with("```");
+        if in_example {
+            continue;
+        }
+        let parts: Vec<&str> = line.split('`').collect();
+        for around in parts.windows(3).step_by(2) {
+            let [before, name, after] = around else { continue };
+            let is_link = before.ends_with('[') && after.starts_with(']');
+            if known.contains(name) && seen.insert(*name) && !is_link {
+                without.push((index + 1, *name));
+            }
+        }
+    }
+    without
+}
+
+/// The link leads to `sys::Function`, which has the address of NVIDIA's page. That each name leads
+/// there is seen when the documentation is built.
+#[test]
+fn a_call_in_documentation_is_a_link() {
+    let raw = [
+        ("lib", ROOT),
+        ("sys/mod", include_str!("../../src/sys/mod.rs")),
+        ("sys/symbols", include_str!("../../src/sys/symbols.rs")),
+    ];
+    let mut wrong = Vec::new();
+    let mut links = 0;
+    for (file, text) in all().chain(raw) {
+        links += text.matches("[`cu").count();
+        wrong.extend(without_a_link(text).into_iter().map(|(line, name)| {
+            format!("src/{file}.rs:{line}: write [`{name}`], with `crate::sys::calls::*` imported")
+        }));
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(links > 200, "{links} links were found");
+}
+
+#[test]
+fn a_call_without_a_link_is_found() {
+    for (text, wrong) in [
+        ("/// One driver call: [`cuEventRecord`].", None),
+        ("/// [`cuEventRecord`](Function::cuEventRecord), and `cuEventRecord` again.", None),
+        ("/// ```\n/// // `cuEventRecord`\n/// ```", None),
+        ("// The driver's `cuEventRecord`.", None),
+        ("/// `cuEventNothing` is no entry point.", None),
+        ("/// One driver call: `cuEventRecord`.", Some((1, "cuEventRecord"))),
+        ("/// [`cuEventQuery`] and `cuEventDestroy`.", Some((1, "cuEventDestroy"))),
+        ("//! Text.\n//! `cuEventDestroy_v2`", Some((2, "cuEventDestroy_v2"))),
+        ("/// ```\n/// ```\n/// `cuInit`", Some((3, "cuInit"))),
+        ("/// [`cuInit`]\nfn one() {}\n    /// `cuInit`", Some((3, "cuInit"))),
+    ] {
+        assert_eq!(without_a_link(text), Vec::from_iter(wrong), "{text}");
+    }
+}
+
 /// Sources without methods of the safe layer.
 const REST: &[(&str, &str)] = &[
     ("driver/trampolines", include_str!("../../src/driver/trampolines.rs")),

@@ -19,6 +19,9 @@ use crate::ext::needs::{forked, note_failure};
 use crate::sys::Function;
 use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A future that resolves when the work before an event's last record is done.
 ///
 /// It resolves with an error when the context fails. It resolves at once if the event is done or
@@ -26,8 +29,8 @@ use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 /// for all pending completions of the process. The poller starts when it is first needed, and
 /// sleeps while nothing is pending. It does not disturb stream captures of other threads.
 ///
-/// Driver calls: at the first poll `cuEventQuery`, between two calls of
-/// `cuThreadExchangeStreamCaptureMode`. After that the poller repeats `cuEventQuery`.
+/// Driver calls: at the first poll [`cuEventQuery`], between two calls of
+/// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.
 ///
 /// A task is woken shortly after its work is done (`docs/performance.md`), even beside thousands of
 /// completions that have been pending for more than ten milliseconds. The delay grows with the time

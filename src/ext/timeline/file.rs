@@ -20,6 +20,9 @@ use crate::ipc::SharedTimelineError as Refusal;
 use crate::sys::CUdeviceptr;
 use crate::{Context, Event, EventFlags, Result};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The version of the layout.
 const VERSION: u16 = 1;
 const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
@@ -68,8 +71,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///
 /// A failed context signals nothing more, and other processes cannot query this process's driver.
 /// So while a signal of a [`Timeline::shared`](super::Timeline::shared) stays pending, the crate's
-/// thread queries the driver: one `cuEventQuery` for each file every 5 ms, between two calls of
-/// `cuThreadExchangeStreamCaptureMode`. If the context has failed, importers get
+/// thread queries the driver: one [`cuEventQuery`] for each file every 5 ms, between two calls of
+/// [`cuThreadExchangeStreamCaptureMode`]. If the context has failed, importers get
 /// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms and one pass of the thread. The first
 /// signal of a shared timeline starts the thread. It makes no call while no signal is pending.
 ///
@@ -163,9 +166,9 @@ pub(super) fn sweep() {
 impl TimelineFile {
     /// Creates a file that importers can write, so their streams wait for it directly.
     ///
-    /// Driver calls: `cuEventCreate`, and `cuMemHostRegister` and `cuMemHostGetDevicePointer`
-    /// between two calls of `cuThreadExchangeStreamCaptureMode`, all with the context current. CUDA
-    /// 9.0.
+    /// Driver calls: [`cuEventCreate`], and [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`]
+    /// between two calls of [`cuThreadExchangeStreamCaptureMode`], all with the context current.
+    /// CUDA 9.0.
     ///
     /// # Errors
     ///

@@ -13,6 +13,9 @@ use super::slot::Slot;
 use super::wait;
 use crate::{Event, Progress, Result};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A future that resolves when a [`Point`] is reached, created by `point.await`.
 ///
 /// It resolves with an error in the cases where [the waiting methods](Point#failures) return one.
@@ -30,7 +33,7 @@ use crate::{Event, Progress, Result};
 ///
 /// A waker's `wake` runs on that thread. The rules of [`Completion`](super::super::Completion)
 /// hold: `wake` should hand the task to an executor, and must not block or drop the last share of a
-/// context. Dropping a future waits for at most one `cuEventQuery` that the thread may be making.
+/// context. Dropping a future waits for at most one [`cuEventQuery`] that the thread may be making.
 ///
 /// ```
 /// use cuda_events::ext::Timeline;

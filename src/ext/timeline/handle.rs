@@ -19,6 +19,9 @@ use crate::mem_ops::WriteValueFlags;
 use crate::sys::{CUdeviceptr, CUipcMemHandle};
 use crate::{Context, Result, Stream, StreamOptions, Uuid};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 const ENVELOPE: Envelope = Envelope { magic: *b"CUTH", version: 1 };
 
 /// The first word of a page.
@@ -113,8 +116,8 @@ impl fmt::Debug for TimelineHandle {
 /// [file](super::TimelineFile), which guarantees more: `docs/timelines.md` compares the two.
 ///
 /// **Keep it until no other process uses its timelines.** The last drop of the memory and its
-/// timelines waits for all work of the context (`cuCtxSynchronize`) and frees the memory
-/// (`cuMemFree`). While you keep the memory, dropping its timelines never blocks.
+/// timelines waits for all work of the context ([`cuCtxSynchronize`]) and frees the memory
+/// ([`cuMemFree`]). While you keep the memory, dropping its timelines never blocks.
 ///
 /// It takes 2 MiB. The driver shares device memory in blocks of that size, so a smaller allocation
 /// would expose the rest of its block to the other processes.
@@ -160,9 +163,9 @@ impl TimelineMemory {
     /// Allocates memory on the context's device.
     ///
     /// Driver calls, with the context current where they need it: those of [`Stream::new`],
-    /// `cuMemAlloc`, `cuMemsetD8Async`, `cuIpcGetMemHandle`, `cuStreamWriteValue64` twice,
-    /// `cuStreamSynchronize` and `cuStreamDestroy`; and, once for each context, one more for the
-    /// device's UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
+    /// [`cuMemAlloc`], [`cuMemsetD8Async`], [`cuIpcGetMemHandle`], [`cuStreamWriteValue64`] twice,
+    /// [`cuStreamSynchronize`] and [`cuStreamDestroy`]; and, once for each context, one more for
+    /// the device's UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors
     ///

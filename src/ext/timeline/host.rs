@@ -15,6 +15,9 @@ use crate::{Context, Result, StreamRef};
 
 use super::line::LARGEST;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A timeline that the host advances, for a CPU stage between two GPU stages.
 ///
 /// [`signal`](Self::signal) is one atomic operation: no driver call and no lock. Any thread may
@@ -60,7 +63,7 @@ impl HostTimeline {
     /// Creates a timeline without signals. Streams of all contexts may wait for it.
     ///
     /// No driver call if a memory page of the context has room; a page holds 64 timelines.
-    /// Otherwise `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current.
+    /// Otherwise [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current.
     ///
     /// # Errors
     ///

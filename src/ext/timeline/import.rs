@@ -44,6 +44,9 @@ use crate::ipc::SharedTimelineError as Refusal;
 use crate::sys::{CU_MEMHOSTREGISTER_READ_ONLY, CUdevice_attribute, CUdeviceptr, Function};
 use crate::{Context, Driver, Error, Result, StreamRef};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// For how long the poison of a dead process's line is looked after.
 const AFTERLIFE: Duration = Duration::from_secs(1);
 
@@ -311,11 +314,11 @@ impl ImportedTimeline {
     /// maker's process while anything waits.
     ///
     /// Driver calls if importers [may write](super::TimelineFile#write-access) the file, for the
-    /// first timeline of the file in the context: `cuDeviceGetAttribute`, then `cuMemHostRegister`
-    /// and `cuMemHostGetDevicePointer` with the context current, between two calls of
-    /// `cuThreadExchangeStreamCaptureMode`. Later timelines of the file make none. If importers may
-    /// not write the file, or if the device cannot register read-only memory, the calls are those
-    /// of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
+    /// first timeline of the file in the context: [`cuDeviceGetAttribute`], then
+    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current, between
+    /// two calls of [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none.
+    /// If importers may not write the file, or if the device cannot register read-only memory, the
+    /// calls are those of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
     ///
     /// # Errors
     ///

@@ -60,6 +60,9 @@ pub use import::ImportedTimeline;
 pub use opened::OpenedTimeline;
 pub use point::Point;
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A counter that a stream advances.
 ///
 /// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load, and
@@ -106,7 +109,7 @@ pub use point::Point;
 ///
 /// For a [`Stream`] or an `Arc<Stream>` this check is free: a flag of this crate shows whether any
 /// [`Capture`](crate::capture::Capture) is in progress in the process, and only then is the driver
-/// queried. For any other stream each signal first queries the driver (`cuStreamIsCapturing`),
+/// queried. For any other stream each signal first queries the driver ([`cuStreamIsCapturing`]),
 /// because other code may begin a capture in it.
 ///
 /// **One case is not detected: a capture that other code began** through the raw handle. There are
@@ -191,8 +194,8 @@ impl Timeline {
     /// is not always 1.
     ///
     /// No driver call if a memory page of the context has room; a page holds 64 timelines.
-    /// Otherwise `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
-    /// between two calls of `cuThreadExchangeStreamCaptureMode`. CUDA 9.0; drivers before 11.7
+    /// Otherwise [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current,
+    /// between two calls of [`cuThreadExchangeStreamCaptureMode`]. CUDA 9.0; drivers before 11.7
     /// support it only if a parameter of the kernel module enables it: see
     /// [`StreamRef::write_value64`].
     ///
@@ -231,7 +234,7 @@ impl Timeline {
     /// [handle](Self::handle) only.
     ///
     /// In this process it works like a timeline from [`new`](Self::new). Each
-    /// [`signal`](Self::signal) makes one more driver call, `cuStreamWriteValue64` to the device
+    /// [`signal`](Self::signal) makes one more driver call, [`cuStreamWriteValue64`] to the device
     /// memory. The drop and [`poison`](Self::poison) make that call, too: it releases all waits in
     /// other processes, after the last signal. Neither can release them while the stream captures
     /// or after its context has failed: see `docs/timelines.md`.
@@ -291,8 +294,8 @@ impl Timeline {
 
     /// Signals the next value after all work that is in the stream now.
     ///
-    /// One driver call: `cuStreamWriteValue64`. If [other code may capture in the
-    /// stream](Self#captures), `cuStreamIsCapturing` comes before it.
+    /// One driver call: [`cuStreamWriteValue64`]. If [other code may capture in the
+    /// stream](Self#captures), [`cuStreamIsCapturing`] comes before it.
     ///
     /// # Errors
     ///
@@ -436,8 +439,8 @@ impl Timeline {
     /// Submitted signals still happen if the stream gets there, and a point that is reached is
     /// done. Dropping the timeline is gentler: it releases no wait before the last signal.
     ///
-    /// One driver call, `cuStreamWriteValue64`, for streams that come to their waits later. As for
-    /// [`signal`](Self::signal), `cuStreamIsCapturing` may come before it.
+    /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
+    /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
     ///
     /// # Errors
     ///

@@ -40,6 +40,9 @@ use crate::mem_ops::{WaitCondition, WaitValueFlags};
 use crate::sys::{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CUdeviceptr, CUipcMemHandle, CUresult};
 use crate::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// How long the follower has to come to what the maker has written, before all else is given up.
 const GRACE: Duration = wait::ASK;
 
@@ -278,11 +281,11 @@ impl OpenedTimeline {
     /// is refused, unless the driver reused the memory for another `TimelineMemory` with the same
     /// random number.
     ///
-    /// Driver calls, with the context current where they need it: `cuIpcOpenMemHandle`, those of
-    /// [`Stream::new`] twice, `cuMemcpyDtoHAsync` and `cuStreamSynchronize`; and, once for each
+    /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
+    /// [`Stream::new`] twice, [`cuMemcpyDtoHAsync`] and [`cuStreamSynchronize`]; and, once for each
     /// context, one for the device's UUID. The first of 64 opened timelines also calls
-    /// `cuMemHostRegister` and `cuMemHostGetDevicePointer`, between two calls of
-    /// `cuThreadExchangeStreamCaptureMode`. CUDA 11.0.
+    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`], between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`]. CUDA 11.0.
     ///
     /// # Errors
     ///
@@ -333,8 +336,8 @@ impl OpenedTimeline {
     /// Every value makes a point, as for [imports](super::ImportedTimeline::point).
     ///
     /// No driver call if the value is reached or was asked for before. Otherwise
-    /// `cuStreamWaitValue64`, and `cuMemcpyDtoHAsync` with the context current. It holds a lock of
-    /// this timeline during these calls.
+    /// [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context current. It holds a lock
+    /// of this timeline during these calls.
     ///
     /// # Errors
     ///
@@ -373,7 +376,7 @@ impl OpenedTimeline {
     /// Use it if this process [cannot detect](Self#when-the-maker-ends) the end. **It also releases
     /// other importers of the timeline**, so call it only after the process has ended.
     ///
-    /// Driver calls: `cuStreamQuery` twice, and `cuMemsetD8Async` with the context current, if
+    /// Driver calls: [`cuStreamQuery`] twice, and [`cuMemsetD8Async`] with the context current, if
     /// points are pending. The crate's thread repeats them until no point is pending.
     ///
     /// # Errors

@@ -12,6 +12,9 @@ use crate::ext::needs::forked;
 use crate::sys::Function;
 use crate::{Error, Progress, Result, StreamRef};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// A place in a [timeline](crate::ext::Timeline): all work that was in the stream when
 /// [`signal`](crate::ext::Timeline::signal) was called.
 ///
@@ -110,10 +113,10 @@ impl Point {
 
     /// Returns whether the point is reached, or an error if it never will be. It does not wait.
     ///
-    /// No driver call if the point is reached. Otherwise `cuEventQuery`, between two calls of
-    /// `cuThreadExchangeStreamCaptureMode`, so captures of other threads go on. Unless another
-    /// thread waits for this timeline, it creates an event for this call (`cuEventCreate` with the
-    /// context current, `cuEventDestroy`).
+    /// No driver call if the point is reached. Otherwise [`cuEventQuery`], between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`], so captures of other threads go on. Unless another
+    /// thread waits for this timeline, it creates an event for this call ([`cuEventCreate`] with
+    /// the context current, [`cuEventDestroy`]).
     ///
     /// # Errors
     ///
@@ -204,8 +207,8 @@ impl StreamRef {
     /// The stream may belong to any context and any device of the process. A program that waits for
     /// points only cannot deadlock: `docs/timelines.md` has the proof.
     ///
-    /// No driver call if the point is already reached. Otherwise one, `cuStreamWaitValue64`. For a
-    /// stream of another context than the timeline's also `cuStreamIsCapturing` and those of
+    /// No driver call if the point is already reached. Otherwise one, [`cuStreamWaitValue64`]. For
+    /// a stream of another context than the timeline's also [`cuStreamIsCapturing`] and those of
     /// [`record_event`](Self::record_event). Such a wait holds a share of both contexts while it is
     /// pending. The drop of a timeline, or a later wait between two contexts, gives the shares
     /// back. If one of them is then the last share of its context, a separate thread ends the

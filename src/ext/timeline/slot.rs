@@ -42,6 +42,9 @@ use crate::sys::{
 };
 use crate::{Context, Driver, Error, Event, EventFlags, Progress, Result};
 
+#[cfg(doc)]
+use crate::sys::calls::*;
+
 /// The largest value at which a timeline begins.
 const LARGEST_START: u64 = LARGEST / 2;
 
@@ -537,8 +540,9 @@ impl Page {
 /// Registers a page of lines in the context, for all devices: its address for them. None where
 /// another context has it; `same` says that this context may have it from before.
 ///
-/// Driver calls: `cuMemHostRegister` and `cuMemHostGetDevicePointer` with the context current,
-/// between two of `cuThreadExchangeStreamCaptureMode`, so that a capture of another thread goes on.
+/// Driver calls: [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current,
+/// between two of [`cuThreadExchangeStreamCaptureMode`], so that a capture of another thread goes
+/// on.
 ///
 /// # Safety
 ///
