@@ -284,9 +284,9 @@ impl Context {
     /// Driver calls as [`from_raw`](Self::from_raw).
     ///
     /// ```
-    /// use cuda_events::{Context, Event, EventFlags};
-    /// # use cuda_events::Device;
     /// use std::sync::Arc;
+    ///
+    /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();

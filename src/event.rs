@@ -36,7 +36,7 @@ bitflags! {
     ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let event = Event::new(&context, EventFlags::TIMING | EventFlags::BLOCKING_SYNC)?;
     /// assert!(event.flags().contains(EventFlags::TIMING));
     /// # Ok::<(), cuda_events::Error>(())
@@ -112,11 +112,11 @@ form_of!(EventRef: Event);
 /// share](Context#dropping-the-last-share).
 ///
 /// ```
-/// use cuda_events::{EventRef, Event, EventFlags};
-/// # use cuda_events::{Context, Device};
+/// use cuda_events::{Context, Device, Event, EventFlags, EventRef};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // Stands for the event of another library.
 /// let theirs = Event::new(&context, EventFlags::empty())?;
 ///
@@ -414,11 +414,12 @@ impl EventRef {
     /// each part to it makes the sum exact.
     ///
     /// ```
-    /// # use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let mut last = stream.record_event(EventFlags::TIMING)?;
     /// let mut milliseconds = 0.0_f64;
     /// for _ in 0..3 {
@@ -544,13 +545,13 @@ impl EventRef {
     /// One driver call: [`cuCtxRecordEvent`].
     ///
     /// ```
-    /// use cuda_events::{Event, EventFlags};
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let one = Stream::new(&context, StreamOptions::new())?;
-    /// # let two = Stream::new(&context, StreamOptions::new())?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let one = Stream::new(&context, StreamOptions::new())?;
+    /// let two = Stream::new(&context, StreamOptions::new())?;
     ///
     /// // Work put into any stream from now on runs after the work that is in any stream now.
     /// let event = Event::new(&context, EventFlags::empty())?;

@@ -16,11 +16,13 @@
 //! ```
 //! # #[cfg(target_os = "linux")] {
 //! use cuda_events::external::TimelineSemaphore;
-//! # use cuda_events::{Context, Device, Stream, StreamOptions};
+//! use cuda_events::{Context, Device, Stream, StreamOptions};
+//!
 //! # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
 //! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-//! # let stream = Stream::new(&context, StreamOptions::new())?;
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let stream = Stream::new(&context, StreamOptions::new())?;
 //! # let vulkan = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("a semaphore");
 //! # let descriptor = vulkan.descriptor().expect("a descriptor");
 //! # let device_uuid = context.device().uuid()?;
@@ -184,10 +186,11 @@ pub struct SemaphorePoint<'a> {
 /// ```
 /// # #[cfg(unix)] {
 /// use cuda_events::external::BinarySemaphore;
-/// use cuda_events::Error;
-/// # use cuda_events::{Context, Device};
+/// use cuda_events::{Context, Device, Error};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let file = std::fs::File::open("/dev/null").expect("a file");
 /// let device_uuid = context.device().uuid()?;
 /// // SAFETY: this descriptor is not a semaphore's; the software driver detects that.
@@ -818,11 +821,13 @@ impl StreamRef {
     /// ```
     /// # #[cfg(target_os = "linux")] {
     /// # use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
     /// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
     /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// # let uuid = context.device().uuid()?;
     /// # let made = [SemaphoreKind::Timeline, SemaphoreKind::Binary].map(|kind| {
     /// #     ExternalSemaphore::new(kind).and_then(|made| made.descriptor()).expect("a descriptor")
@@ -833,6 +838,7 @@ impl StreamRef {
     /// #     (TimelineSemaphore::import_fd(&context, one, uuid)?,
     /// #         BinarySemaphore::import_fd(&context, other, uuid)?)
     /// # };
+    /// // `timeline` and `binary` are imported semaphores: see their `import_fd`.
     /// stream.signal_externals(&[timeline.at(3), binary.once()])?;
     /// stream.wait_externals(&[timeline.at(3), binary.once()])?;
     /// stream.synchronize()?;

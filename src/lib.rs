@@ -30,7 +30,8 @@
 //!
 //! # Where to look
 //!
-//! In all examples `driver` is the result of [`Driver::load`].
+//! In all examples `driver` is the result of [`Driver::load`], and the code is the body of a
+//! function that returns [`Result<()>`](Result). Examples show all other setup.
 //!
 //! ```
 //! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};

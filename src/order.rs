@@ -319,13 +319,13 @@ impl EventRef {
     /// crashes if the event of a node is gone.
     ///
     /// ```
-    /// use cuda_events::{Event, EventFlags};
     /// use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
     ///
     /// let begin = Event::new(&context, EventFlags::empty())?;
     /// let end = Event::new(&context, EventFlags::empty())?;

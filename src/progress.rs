@@ -6,13 +6,14 @@
 /// that ignores it and might rely on pending work.
 ///
 /// ```
-/// use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions};
 /// use std::time::Duration;
+///
+/// use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions};
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let event = stream.record_event(EventFlags::empty())?;
 /// while event.query()?.is_pending() {
 ///     // ... other work on the host ...

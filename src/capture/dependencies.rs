@@ -22,14 +22,14 @@ use crate::sys::calls::*;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Event, EventFlags};
 /// use cuda_events::capture::{Capture, CaptureMode, DependencyUpdate};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let event = Arc::new(Event::new(&context, EventFlags::empty())?);
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let event = Arc::new(Event::new(&context, EventFlags::empty())?);
 ///
 /// // SAFETY: no other thread has this stream or this event.
 /// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;

@@ -149,17 +149,17 @@ impl<'a> Capture<'a> {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use cuda_events::{Event, EventFlags};
     /// use cuda_events::capture::{Capture, CaptureMode};
     /// use cuda_events::graph::Graph;
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let stream = Stream::new(&context, StreamOptions::new())?;
-    /// # let before = Event::new(&context, EventFlags::TIMING)?;
-    /// # let after = Event::new(&context, EventFlags::TIMING)?;
-    /// # let (before, after) = (Arc::new(before), Arc::new(after));
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let before = Event::new(&context, EventFlags::TIMING)?;
+    /// let after = Event::new(&context, EventFlags::TIMING)?;
+    /// let (before, after) = (Arc::new(before), Arc::new(after));
     ///
     /// let mut graph = Graph::new(&context)?;
     /// let first = graph.add_event_record_node(&[], &before)?;

@@ -52,21 +52,22 @@ impl CaptureMode {
 /// The guard stays on its thread. Drop guards in the reverse order of their creation.
 ///
 /// ```
+/// use cuda_events::capture::Capture;
 /// use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
-/// # use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
-/// # use cuda_events::capture::Capture;
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let event = Event::new(&context, EventFlags::empty())?;
-/// # // SAFETY: no other thread has this stream.
-/// # let capture = unsafe { Capture::begin(&stream, CaptureMode::Global) }?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let event = Event::new(&context, EventFlags::empty())?;
+/// // SAFETY: no other thread has this stream.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::Global) }?;
 ///
 /// let relaxed = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?;
 /// let _ = event.query()?; // harms no capture
 /// drop(relaxed);
-/// # capture.end()?;
+/// capture.end()?;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[must_use = "the mode is changed only as long as the guard lives"]

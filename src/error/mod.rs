@@ -30,13 +30,13 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// returning it from `main`. The type has at most 16 bytes.
 ///
 /// ```
-/// use cuda_events::{Error, Event, EventFlags};
-/// # use cuda_events::{Context, Device};
+/// use cuda_events::{Context, Device, Error, Event, EventFlags};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let start = Event::new(&context, EventFlags::TIMING)?;
-/// # let end = Event::new(&context, EventFlags::TIMING)?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let start = Event::new(&context, EventFlags::TIMING)?;
+/// let end = Event::new(&context, EventFlags::TIMING)?;
 ///
 /// let error = start.elapsed_ms(&end).unwrap_err();
 /// assert!(matches!(error, Error::NotRecorded { .. }));

@@ -121,9 +121,8 @@ impl fmt::Debug for StreamScope {
 /// This makes no driver call.
 ///
 /// ```
-/// use cuda_events::{Context, EventFlags};
 /// use cuda_events::ext::current_stream;
-/// # use cuda_events::Device;
+/// use cuda_events::{Context, Device, EventFlags};
 ///
 /// /// Works in the caller's current stream, without a parameter for it.
 /// fn library_function(context: &Context) -> cuda_events::Result<()> {
@@ -132,8 +131,9 @@ impl fmt::Debug for StreamScope {
 ///     stream.record_event(EventFlags::empty())?.synchronize()
 /// }
 /// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-/// # library_function(&context)?;
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// library_function(&context)?;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub fn current_stream(context: &Context) -> CurrentStream {
@@ -155,13 +155,15 @@ pub fn current_stream(context: &Context) -> CurrentStream {
 /// It dereferences to the stream and keeps it alive. Later scopes do not change it.
 ///
 /// ```
+/// use std::sync::Arc;
+///
 /// use cuda_events::ext::{StreamScope, current_stream};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
-/// # use std::sync::Arc;
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Arc::new(Stream::new(&context, StreamOptions::new())?);
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Arc::new(Stream::new(&context, StreamOptions::new())?);
 ///
 /// let scope = StreamScope::enter(stream.clone());
 /// let current = current_stream(&context);

@@ -39,13 +39,13 @@ const SLOTS: usize = few(8, 1);
 /// Clones share one pool. Any thread may use it.
 ///
 /// ```
-/// use cuda_events::EventFlags;
 /// use cuda_events::ext::EventPool;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let pool = EventPool::new(&context, EventFlags::empty())?;
 /// let event = pool.record_event(&stream)?;
@@ -350,14 +350,14 @@ fn own_shelf() -> usize {
 /// stream. If such an error is about the event, [`discard`](Self::discard) it.
 ///
 /// ```
-/// use cuda_events::EventFlags;
 /// use cuda_events::ext::EventPool;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let one = Stream::new(&context, StreamOptions::new())?;
-/// # let two = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let one = Stream::new(&context, StreamOptions::new())?;
+/// let two = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let pool = EventPool::new(&context, EventFlags::empty())?;
 /// let event = pool.record_event(&one)?;

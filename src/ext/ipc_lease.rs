@@ -24,12 +24,12 @@ use crate::{Event, IpcEventDescriptor, Result};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Event, EventFlags};
 /// use cuda_events::ext::IpcLease;
-/// # use cuda_events::{Context, Device};
+/// use cuda_events::{Context, Device, Event, EventFlags};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
 ///
 /// let event = Arc::new(Event::new(&context, EventFlags::INTERPROCESS)?);
 /// let lease = IpcLease::new(Arc::clone(&event))?;

@@ -38,13 +38,13 @@ use crate::sys::calls::*;
 ///   to wait for.
 ///
 /// ```
-/// use cuda_events::EventFlags;
 /// use cuda_events::ext::LazyEvent;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let lazy = LazyEvent::new(EventFlags::empty())?;
 /// // nothing was recorded: the wait ends at once
 /// stream.wait_event(lazy.create(stream.context())?)?;
@@ -58,17 +58,16 @@ use crate::sys::calls::*;
 /// # In use
 ///
 /// ```
-/// use cuda_events::EventFlags;
 /// use cuda_events::ext::{LazyEvent, LazyState};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
 /// let event = LazyEvent::new(EventFlags::empty())?; // no driver is loaded yet
 /// assert_eq!(event.state(), LazyState::NotCreated);
 /// assert!(event.query()?.is_done());
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// event.record(&stream)?;
 /// event.synchronize()?;
@@ -84,13 +83,13 @@ pub struct LazyEvent {
 /// The state of a [`LazyEvent`], from [`LazyEvent::state`].
 ///
 /// ```
-/// use cuda_events::EventFlags;
 /// use cuda_events::ext::{LazyEvent, LazyState};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let event = LazyEvent::new(EventFlags::INTERPROCESS)?;
 /// assert_eq!(event.state(), LazyState::NotCreated);

@@ -23,11 +23,12 @@ use crate::sys::calls::*;
 ///
 /// ```
 /// use cuda_events::ext::Timer;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let timer = Timer::start(&stream)?;
 /// // ... put work into the stream ...
@@ -81,14 +82,14 @@ impl fmt::Debug for Timer<'_> {
 /// The time between the two records of a [`Timer`], available when the work is done.
 ///
 /// ```
-/// use cuda_events::Error;
 /// use cuda_events::ext::Timer;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Error, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let other = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let other = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let timing = Timer::start(&stream)?.stop()?;
 /// other.wait_event(timing.end())?;

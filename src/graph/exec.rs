@@ -35,16 +35,16 @@ use crate::sys::calls::*;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Event, EventFlags};
 /// use cuda_events::graph::Graph;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let one = Event::new(&context, EventFlags::empty())?;
-/// # let another = Event::new(&context, EventFlags::empty())?;
-/// # let (one, another) = (Arc::new(one), Arc::new(another));
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let one = Event::new(&context, EventFlags::empty())?;
+/// let another = Event::new(&context, EventFlags::empty())?;
+/// let (one, another) = (Arc::new(one), Arc::new(another));
 ///
 /// let mut graph = Graph::new(&context)?;
 /// let node = graph.add_event_record_node(&[], &one)?;

@@ -7,15 +7,15 @@ use crate::sys::CUgraphNode;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::{Event, EventFlags};
 /// use cuda_events::graph::Graph;
-/// # use cuda_events::{Context, Device};
+/// use cuda_events::{Context, Device, Event, EventFlags};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let event = Event::new(&context, EventFlags::empty())?;
-/// # let other = Event::new(&context, EventFlags::empty())?;
-/// # let (event, other) = (Arc::new(event), Arc::new(other));
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let event = Event::new(&context, EventFlags::empty())?;
+/// let other = Event::new(&context, EventFlags::empty())?;
+/// let (event, other) = (Arc::new(event), Arc::new(other));
 ///
 /// let mut graph = Graph::new(&context)?;
 /// let node = graph.add_event_record_node(&[], &event)?;

@@ -38,8 +38,8 @@ pub enum ExporterState {
 /// ```
 /// use std::time::Duration;
 ///
-/// use cuda_events::{Context, Event, IpcEventDescriptor, Stream};
 /// use cuda_events::ipc::ExporterProcess;
+/// use cuda_events::{Context, Event, IpcEventDescriptor, Stream};
 ///
 /// /// Makes later work in `stream` run after the exporter's work; false if that is impossible.
 /// fn follow(
@@ -61,11 +61,11 @@ pub enum ExporterState {
 ///     stream.wait_event(&event)?;
 ///     Ok(true)
 /// }
-/// # use cuda_events::{Device, EventFlags, StreamOptions};
 /// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+/// # let driver = soft.driver();
+/// # let context = Context::primary(cuda_events::Device::new(driver, 0)?)?;
+/// # let stream = Stream::new(&context, cuda_events::StreamOptions::new())?;
+/// # let event = Event::new(&context, cuda_events::EventFlags::INTERPROCESS)?;
 /// # let descriptor = event.ipc_descriptor()?;
 /// # assert!(follow(&context, &stream, &descriptor).is_err(), "here the two are one process");
 /// # assert!(ExporterProcess::of(&descriptor).wait_for(&event, Duration::MAX)?.is_done());

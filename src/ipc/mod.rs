@@ -44,11 +44,11 @@ const FLAG_ORIGIN: u16 = 2;
 /// a channel to which only they can write.
 ///
 /// ```
-/// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
-/// # use cuda_events::{Context, Device};
+/// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // In the exporter:
 /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
 /// let line = event.ipc_descriptor()?.to_string();
@@ -82,11 +82,11 @@ impl IpcEventDescriptor {
     /// the device and the exporter, so opening it cannot check them.
     ///
     /// ```
-    /// use cuda_events::{Event, EventFlags, IpcEventDescriptor};
-    /// # use cuda_events::{Context, Device};
+    /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
     ///
     /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
     /// // For `torch.cuda.Event.from_ipc_handle(device, handle)` in another process:

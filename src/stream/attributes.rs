@@ -20,11 +20,12 @@ use crate::sys::calls::*;
 ///
 /// ```
 /// use cuda_events::attributes::SynchronizationPolicy;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
 /// assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::BLOCKING_SYNC);
@@ -77,11 +78,12 @@ impl fmt::Debug for SynchronizationPolicy {
 ///
 /// ```
 /// use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// // A stream for communication: its slow writes to other devices do not delay other barriers.
 /// stream.set_memory_sync_domain(MemorySyncDomain::REMOTE)?;
@@ -302,12 +304,13 @@ impl StreamRef {
     ///
     /// ```
     /// use cuda_events::attributes::SynchronizationPolicy;
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let one = Stream::new(&context, StreamOptions::new())?;
-    /// # let two = Stream::new(&context, StreamOptions::new())?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let one = Stream::new(&context, StreamOptions::new())?;
+    /// let two = Stream::new(&context, StreamOptions::new())?;
     ///
     /// one.set_synchronization_policy(SynchronizationPolicy::YIELD)?;
     /// two.copy_attributes_from(&one)?;

@@ -15,13 +15,13 @@ use crate::sys::calls::*;
 /// Whether a stream is capturing, returned by [`StreamRef::capture_status`].
 ///
 /// ```
-/// use cuda_events::StreamRef;
 /// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions, StreamRef};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// /// Waits, unless that would harm a capture.
 /// fn wait(stream: &StreamRef) -> cuda_events::Result<bool> {
@@ -63,12 +63,13 @@ impl CaptureStatus {
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let other = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let other = Stream::new(&context, StreamOptions::new())?;
 ///
 /// // SAFETY: no other thread has these streams.
 /// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;

@@ -32,13 +32,13 @@ impl StreamRef {
     /// see [`Context::is_green`].
     ///
     /// ```
-    /// use cuda_events::{EventFlags, StreamRef};
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions, StreamRef};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let owned = Stream::new(&context, StreamOptions::new())?;
-    /// # let raw = owned.as_raw();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let owned = Stream::new(&context, StreamOptions::new())?;
+    /// let raw = owned.as_raw();
     /// // `raw` is the handle of another library's stream.
     /// // SAFETY: the stream and its context live until the end of the example, and the stream is
     /// // not captured.
@@ -116,12 +116,13 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
 /// context use [`Context::from_raw_with_owner`].
 ///
 /// ```
-/// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
 /// use std::sync::Arc;
+///
+/// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // Stands for the stream of another library.
 /// let theirs = Arc::new(Stream::new(&context, StreamOptions::new())?);
 ///

@@ -69,11 +69,12 @@ fn run(number: usize, status: CUresult) {
 ///
 /// ```
 /// use cuda_events::host_functions::pending_host_functions;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// stream.launch_host_function(|| println!("done"))?;
 /// stream.synchronize()?;
@@ -159,16 +160,17 @@ impl StreamRef {
     /// As [`launch_host_function`](Self::launch_host_function).
     ///
     /// ```
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// stream.add_callback(|result| match result {
     ///     Ok(()) => println!("the work before is done"),
     ///     Err(error) => eprintln!("the work before has failed: {error}"),
     /// })?;
-    /// # stream.synchronize()?;
+    /// stream.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     #[doc(alias = "cuStreamAddCallback")]

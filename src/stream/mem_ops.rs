@@ -82,16 +82,17 @@ pub enum BarrierScope {
 ///
 /// ```
 /// use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let symbols = driver.symbols();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let _current = context.make_current()?;
-/// # let mut counter = 0;
-/// # // SAFETY: a place for the address.
-/// # unsafe { (symbols.cuMemAlloc_v2)(&mut counter, 8) };
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let symbols = driver.symbols();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let _current = context.make_current()?;
+/// let mut counter = 0;
+/// // SAFETY: a place for the address.
+/// unsafe { (symbols.cuMemAlloc_v2)(&mut counter, 8) };
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let mut operations = [
 ///     MemOp::write_value32(counter, 3, WriteValueFlags::empty()),
@@ -101,8 +102,8 @@ pub enum BarrierScope {
 /// // SAFETY: `counter` is the address of device memory, which is freed when the stream is done.
 /// unsafe { stream.batch_mem_op(&mut operations) }?;
 /// stream.synchronize()?;
-/// # // SAFETY: it is no longer in use.
-/// # unsafe { (symbols.cuMemFree_v2)(counter) };
+/// // SAFETY: it is no longer in use.
+/// unsafe { (symbols.cuMemFree_v2)(counter) };
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy)]
@@ -255,17 +256,17 @@ impl StreamRef {
     /// wait is over. Until then the host may change them only with atomic or volatile writes.
     ///
     /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let symbols = driver.symbols();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let _current = context.make_current()?;
-    /// # let mut flag = 0;
-    /// # // SAFETY: a place for the address.
-    /// # unsafe { (symbols.cuMemAlloc_v2)(&mut flag, 4) };
+    /// let symbols = driver.symbols();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let _current = context.make_current()?;
+    /// let mut flag = 0;
+    /// // SAFETY: a place for the address.
+    /// unsafe { (symbols.cuMemAlloc_v2)(&mut flag, 4) };
     /// let producer = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
     /// // SAFETY: `flag` is the address of 4 bytes of device memory, which are freed when both
@@ -275,8 +276,8 @@ impl StreamRef {
     ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
     /// }
     /// consumer.synchronize()?;
-    /// # // SAFETY: it is no longer in use.
-    /// # unsafe { (symbols.cuMemFree_v2)(flag) };
+    /// // SAFETY: it is no longer in use.
+    /// unsafe { (symbols.cuMemFree_v2)(flag) };
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     #[doc(alias = "cuStreamWaitValue32")]

@@ -77,15 +77,15 @@ form_of!(StreamRef: Stream);
 /// share](Context#dropping-the-last-share).
 ///
 /// ```
-/// use cuda_events::{StreamRef, Event, EventFlags};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions, StreamRef};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // The default stream, which every context has, and the stream of another library.
 /// let default = StreamRef::default_stream(&context);
-/// # let owned = Stream::new(&context, StreamOptions::new())?;
-/// # let raw = owned.as_raw();
+/// let owned = Stream::new(&context, StreamOptions::new())?;
+/// let raw = owned.as_raw();
 /// // SAFETY: the stream was created in this context, and lives until the end of the example.
 /// let theirs = unsafe { StreamRef::from_raw(&context, raw) };
 /// theirs.wait_stream(&default)?;
@@ -275,11 +275,11 @@ impl StreamRef {
     /// no such stream: there the driver returns `CUDA_ERROR_INVALID_HANDLE`.
     ///
     /// ```
-    /// use cuda_events::StreamRef;
-    /// # use cuda_events::{Context, Device};
+    /// use cuda_events::{Context, Device, StreamRef};
+    ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
     ///
     /// let own = StreamRef::per_thread_default(&context);
     /// let legacy = StreamRef::legacy_default(&context);

@@ -17,11 +17,11 @@ use crate::sys::calls::*;
 /// and has the least priority.
 ///
 /// ```
-/// use cuda_events::{Stream, StreamOptions};
-/// # use cuda_events::{Context, Device};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new().blocking(true).priority_clamped(-100))?;
 /// assert!(stream.is_blocking()?);
 /// assert_eq!(stream.priority()?, context.stream_priority_range()?.greatest);

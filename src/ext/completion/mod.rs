@@ -72,11 +72,12 @@ use crate::sys::calls::*;
 /// [`PooledEvent`], or an `Arc` of one.
 ///
 /// ```
-/// # use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 /// # fn block_on<F: Future>(future: F) -> F::Output {
 /// #     struct Unpark(std::thread::Thread);
 /// #     impl std::task::Wake for Unpark {
@@ -91,6 +92,7 @@ use crate::sys::calls::*;
 /// #         }
 /// #     }
 /// # }
+/// // `block_on` is that of any executor.
 /// block_on(async {
 ///     // An event you recorded.
 ///     stream.record_event(EventFlags::empty())?.await?;

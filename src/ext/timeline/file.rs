@@ -111,11 +111,13 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// use std::os::fd::AsFd;
 ///
 /// use cuda_events::ext::{ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # let other = Stream::new(&context, StreamOptions::new())?;
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let other = Stream::new(&context, StreamOptions::new())?;
 /// // In the maker:
 /// let file = TimelineFile::new(&context)?;
 /// let timeline = Timeline::shared(stream, &file)?;

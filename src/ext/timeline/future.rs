@@ -37,11 +37,12 @@ use crate::sys::calls::*;
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 /// # fn block_on<F: Future>(future: F) -> F::Output {
 /// #     struct Unpark(std::thread::Thread);
 /// #     impl std::task::Wake for Unpark {
@@ -58,6 +59,7 @@ use crate::sys::calls::*;
 /// # }
 /// let timeline = Timeline::new(stream)?;
 /// let point = timeline.signal()?;
+/// // `block_on` is that of any executor.
 /// block_on(async { point.await })?;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```

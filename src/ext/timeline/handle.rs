@@ -124,11 +124,17 @@ impl fmt::Debug for TimelineHandle {
 ///
 /// ```
 /// use cuda_events::ext::{Timeline, TimelineHandle, TimelineMemory};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
-/// # fn send(bytes: &[u8]) {}
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+///
+/// fn send(bytes: &[u8]) {
+///     // ... over a socket or a pipe ...
+/// }
+///
 /// # if cfg!(target_os = "linux") {
 /// let memory = TimelineMemory::new(&context)?;
 /// let timeline = Timeline::in_memory(stream, &memory)?;

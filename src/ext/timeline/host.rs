@@ -34,12 +34,13 @@ use crate::sys::calls::*;
 ///
 /// ```
 /// use cuda_events::ext::{HostTimeline, Timeline};
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = |context| Stream::new(context, StreamOptions::new());
-/// # let (first, second) = (stream(&context)?, stream(&context)?);
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = |context| Stream::new(context, StreamOptions::new());
+/// let (first, second) = (stream(&context)?, stream(&context)?);
 /// let ready = HostTimeline::new(&context)?;
 /// let computed = Timeline::new(first)?;
 /// // ... submit the first stage to `computed.stream()` ...

@@ -55,11 +55,12 @@ use crate::sys::calls::*;
 ///
 /// ```
 /// use cuda_events::ext::Timeline;
-/// # use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// # let context = Context::primary(Device::new(driver, 0)?)?;
-/// # let stream = Stream::new(&context, StreamOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let timeline = Timeline::new(stream)?;
 /// let first = timeline.signal()?;
 /// let second = timeline.signal()?;
