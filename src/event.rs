@@ -357,8 +357,8 @@ impl EventRef {
         if answer.is_success() { Ok(()) } else { Err(self.refused(answer)) }
     }
 
-    /// Blocks as [`synchronize`](Self::synchronize) does, for at most `timeout`, and returns
-    /// whether the work is done.
+    /// Blocks the calling thread until all work before the last record is done, for at most
+    /// `timeout`, and returns whether it is done.
     ///
     /// The driver has no such call. This method queries in a loop: first without sleeping, then
     /// with sleeps of at most one millisecond. So it may return a millisecond late. Use it for

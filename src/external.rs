@@ -207,17 +207,17 @@ pub struct ImportError<H> {
 }
 
 impl<H> ImportError<H> {
-    /// The reason.
+    /// Returns the reason why the import failed.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// The descriptor that was not imported.
+    /// Returns the descriptor or handle that was not imported.
     pub fn into_handle(self) -> H {
         self.handle
     }
 
-    /// The reason and the descriptor.
+    /// Returns the reason why the import failed, and the descriptor or handle.
     pub fn into_parts(self) -> (Error, H) {
         (self.error, self.handle)
     }
@@ -249,12 +249,12 @@ type HandleType = CUexternalSemaphoreHandleType;
 /// The methods that both types share. `$kind` and `$has` describe the type in `from_raw`.
 macro_rules! shared_methods {
     ($kind:literal, $has:literal) => {
-        /// The context that the semaphore was imported in.
+        /// Returns the context that the semaphore was imported in.
         pub fn context(&self) -> &Context {
             &self.0.context
         }
 
-        /// The driver's handle, for other bindings. It is valid as long as the semaphore is.
+        /// Returns the driver's handle, for other bindings. It is valid as long as the semaphore is.
         pub fn as_raw(&self) -> CUexternalSemaphore {
             self.0.raw
         }
@@ -375,7 +375,8 @@ impl BinarySemaphore {
         unsafe { Imported::import_win32(context, handle, has_uuid(device_uuid), kind) }.map(Self)
     }
 
-    /// This semaphore, for [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
+    /// Returns one signal of this semaphore, for [`StreamRef::signal_externals`] and
+    /// [`StreamRef::wait_externals`].
     #[inline]
     pub fn once(&self) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value: None }
@@ -489,7 +490,7 @@ impl TimelineSemaphore {
         unsafe { Imported::import_win32(context, handle, is_its, kind) }.map(Self)
     }
 
-    /// One value of this semaphore, for [`StreamRef::signal_externals`] and
+    /// Returns one value of this semaphore, for [`StreamRef::signal_externals`] and
     /// [`StreamRef::wait_externals`].
     #[inline]
     pub fn at(&self, value: u64) -> SemaphorePoint<'_> {

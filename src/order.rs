@@ -96,8 +96,8 @@ impl StreamRef {
         }
     }
 
-    /// Waits as [`wait_event`](Self::wait_event) does, with flags for this one wait; without flags
-    /// it is the same.
+    /// Makes all later work in this stream wait for the event's last record, with flags for this
+    /// wait. Without flags it is [`wait_event`](Self::wait_event).
     ///
     /// [`wait_external`](Self::wait_external) is the safe form: it sets the flag and keeps the
     /// event alive. Flags need CUDA 11.1.
@@ -227,8 +227,8 @@ impl StreamRef {
         Ok(event.in_context(self.context(), flags))
     }
 
-    /// Blocks as [`synchronize`](Self::synchronize) does, for at most `timeout`, and returns
-    /// whether the work that is in the stream at this call is done.
+    /// Blocks the calling thread until all work that is in the stream now is done, for at most
+    /// `timeout`, and returns whether it is done.
     ///
     /// The driver has no such call. Unless the stream is idle, this method records an event and
     /// waits for it as [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout)
@@ -298,8 +298,8 @@ impl EventRef {
         if answer.is_success() { Ok(()) } else { Err(self.record_error(stream, answer)) }
     }
 
-    /// Records as [`record`](Self::record) does, with flags for this one record; without flags it
-    /// is the same.
+    /// Records the event in the stream, with flags for this record. Without flags it is
+    /// [`record`](Self::record).
     ///
     /// [`StreamRef::record_external`] is the safe form: it sets the flag and keeps the event alive.
     /// Flags need CUDA 11.1.

@@ -114,7 +114,7 @@ impl fmt::Debug for StreamScope {
     }
 }
 
-/// The calling thread's current stream of the context.
+/// Returns the calling thread's current stream of the context.
 ///
 /// It is the stream of the last [`StreamScope`] that this thread entered for this context and has
 /// not left. Without such a scope it is the context's [default stream](StreamRef::default_stream).

@@ -258,7 +258,8 @@ impl LazyEvent {
         self.event().map_or(Ok(()), |event| stream.wait_event(event))
     }
 
-    /// Like [`wait`](Self::wait), but returns an error if there is no record to wait for.
+    /// Makes all later work in the stream wait for the last record, and returns an error if there
+    /// is no record.
     ///
     /// One driver call, [`cuStreamWaitEvent`], or none.
     ///
@@ -322,8 +323,8 @@ impl LazyEvent {
         self.event().map_or(Ok(()), |event| event.synchronize())
     }
 
-    /// Like [`synchronize`](Self::synchronize), but waits for at most `timeout`. It returns whether
-    /// the work is done.
+    /// Blocks the calling thread until the work before the last record is done, for at most
+    /// `timeout`, and returns whether it is done.
     ///
     /// Driver calls: one [`cuEventQuery`] for each check; none without a driver object.
     ///
@@ -334,7 +335,8 @@ impl LazyEvent {
         self.event().map_or(Ok(Progress::Done), |event| event.synchronize_timeout(timeout))
     }
 
-    /// The milliseconds from this event's record to `end`'s; negative if `end` was recorded first.
+    /// Returns the milliseconds from this event's record to `end`'s; negative if `end` was recorded
+    /// first.
     ///
     /// One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
     /// [`cuEventElapsedTime`]. None if either event has no driver object.
@@ -350,7 +352,7 @@ impl LazyEvent {
         self.created(end).and_then(|(start, end)| start.elapsed_ms(end))
     }
 
-    /// The time from this event's record to `end`'s. It makes the driver call of
+    /// Returns the time from this event's record to `end`'s. It makes the driver call of
     /// [`elapsed_ms`](Self::elapsed_ms).
     ///
     /// # Errors
@@ -377,7 +379,7 @@ impl LazyEvent {
         })
     }
 
-    /// The descriptor with which another process can open the event.
+    /// Returns the descriptor with which another process can open the event.
     ///
     /// It creates the event in the context if necessary. The event needs no record.
     ///

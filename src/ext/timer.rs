@@ -132,7 +132,7 @@ impl Timing {
         self.elapsed()
     }
 
-    /// The time that the work took. It does not wait.
+    /// Returns the time that the work took. It does not wait.
     ///
     /// One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
     /// [`cuEventElapsedTime`].
@@ -147,7 +147,8 @@ impl Timing {
         self.start.elapsed(&self.end)
     }
 
-    /// Like [`elapsed`](Self::elapsed), in milliseconds, with the same driver call.
+    /// Returns the milliseconds that the work took. It makes the driver call of
+    /// [`elapsed`](Self::elapsed).
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ impl SynchronizationPolicy {
     #[doc(alias = "CU_SYNC_POLICY_BLOCKING_SYNC")]
     pub const BLOCKING_SYNC: Self = Self(CUsynchronizationPolicy::CU_SYNC_POLICY_BLOCKING_SYNC);
 
-    /// Makes it from the driver's value.
+    /// Makes a policy from the driver's value.
     pub const fn from_raw(raw: CUsynchronizationPolicy) -> Self {
         Self(raw)
     }
@@ -103,7 +103,7 @@ impl MemorySyncDomain {
     #[doc(alias = "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE")]
     pub const REMOTE: Self = Self(CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
 
-    /// Makes it from the driver's value.
+    /// Makes a domain from the driver's value.
     pub const fn from_raw(raw: CUlaunchMemSyncDomain) -> Self {
         Self(raw)
     }

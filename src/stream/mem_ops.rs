@@ -294,8 +294,11 @@ impl StreamRef {
         wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
     }
 
-    /// Waits as [`wait_value32`](Self::wait_value32) does, for 64 bits. Only for devices with
-    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
+    /// Makes all work that is put into this stream from now on wait until the 64 bits at `address`
+    /// fulfil the condition.
+    ///
+    /// Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
+    /// [`wait_value32`](Self::wait_value32) has an example.
     ///
     /// One driver call: [`cuStreamWaitValue64_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWaitValue64`].
@@ -351,8 +354,10 @@ impl StreamRef {
             .check()
     }
 
-    /// Writes as [`write_value32`](Self::write_value32) does, with 64 bits. Only for devices with
-    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
+    /// Writes 64 bits to `address` after all work that is in the stream now. A reader that sees them
+    /// also sees all writes of that work.
+    ///
+    /// Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
     /// One driver call: [`cuStreamWriteValue64_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWriteValue64`].

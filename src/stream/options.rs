@@ -79,8 +79,8 @@ impl StreamOptions {
         self
     }
 
-    /// Sets the priority as [`priority`](Self::priority) does, but moves a number outside the range
-    /// to the nearest one in it.
+    /// Sets the priority; a number outside the [range](Context::stream_priority_range) becomes the
+    /// nearest one in it.
     ///
     /// The driver and PyTorch do the same. [`StreamRef::priority`](crate::StreamRef::priority)
     /// returns the priority in effect.

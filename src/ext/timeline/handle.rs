@@ -50,7 +50,8 @@ impl TimelineHandle {
     /// The length of [`to_bytes`](Self::to_bytes) in bytes.
     pub const LEN: usize = 136;
 
-    /// The bytes to send: 136 bytes, little-endian. The last four are a CRC-32 of the others.
+    /// Returns the 136 bytes to send. The numbers are little-endian. The last four bytes are a
+    /// CRC-32 of the others.
     ///
     /// | bytes | field |
     /// | --- | --- |
@@ -90,7 +91,7 @@ impl TimelineHandle {
         self.maker.pid
     }
 
-    /// The UUID of the device that has the memory.
+    /// Returns the UUID of the device that has the memory.
     pub fn device_uuid(&self) -> Uuid {
         self.maker.device
     }

@@ -331,7 +331,7 @@ impl OpenedTimeline {
         Ok(Self { link, context: context.clone() })
     }
 
-    /// The point of a value that the maker has sent: the maker's [`Point::value`].
+    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
     ///
     /// Every value makes a point, as for [imports](super::ImportedTimeline::point).
     ///

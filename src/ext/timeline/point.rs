@@ -142,8 +142,8 @@ impl Point {
         wait::wait(self.slot, self.value, Duration::MAX, Rest::Sleep).map(drop)
     }
 
-    /// Like [`wait`](Self::wait), but waits for at most `timeout`. It returns whether the point is
-    /// reached.
+    /// Blocks until the point is reached, for at most `timeout`, and returns whether it is. The
+    /// thread sleeps between checks.
     ///
     /// Its driver calls may delay the return beyond the timeout. Driver calls: those of
     /// [`query`](Self::query) every 5 ms. A wait [with a shorter timeout](Self#failures) makes them
@@ -157,7 +157,8 @@ impl Point {
         wait::wait(self.slot, self.value, timeout, Rest::Sleep)
     }
 
-    /// Like [`wait`](Self::wait), but checks without a pause. It returns earlier, and uses a core.
+    /// Spins until the point is reached. It returns earlier than [`wait`](Self::wait), and uses a
+    /// core.
     ///
     /// # Errors
     ///
@@ -166,8 +167,9 @@ impl Point {
         wait::wait(self.slot, self.value, Duration::MAX, Rest::Spin).map(drop)
     }
 
-    /// Like [`spin`](Self::spin), but waits for at most `timeout`. It returns whether the point is
-    /// reached. Driver calls are those of [`wait_timeout`](Self::wait_timeout).
+    /// Spins until the point is reached, for at most `timeout`, and returns whether it is.
+    ///
+    /// Driver calls are those of [`wait_timeout`](Self::wait_timeout).
     ///
     /// # Errors
     ///
