@@ -150,6 +150,17 @@ impl Context {
     /// [`cuDevicePrimaryCtxRelease`] when the last share is dropped, which [can
     /// block](Self#dropping-the-last-share). The thread's current context does not change.
     ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let same = Context::primary(Device::new(driver, 0)?)?;
+    /// assert_eq!(context, same, "a device has one primary context");
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// * [`Error::Init`]: the first use of the driver failed.
@@ -353,6 +364,19 @@ impl Context {
     ///
     /// As for [`from_raw`](Self::from_raw): the owner of the current context must keep it until the
     /// result, its clones, and every object made in it are dropped.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let guard = context.make_current()?;
+    /// // SAFETY: `context` outlives the result.
+    /// let current = unsafe { Context::current(driver) }?;
+    /// assert_eq!(current.as_ref(), Some(&context));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[doc(alias = "cuCtxGetCurrent")]
     pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
         driver.init()?;
@@ -406,6 +430,20 @@ impl Context {
     /// Blocks the calling thread until all work of the context is done.
     ///
     /// Driver calls: [`cuCtxSynchronize`] with the context current.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let other = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into both ...
+    /// context.synchronize()?;
+    /// assert!(stream.query()?.is_done() && other.query()?.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -599,7 +637,8 @@ impl fmt::Debug for Context {
     }
 }
 
-/// A guard that keeps a context current on this thread; see [`Context::make_current`].
+/// A guard that keeps a context current on this thread, from [`Context::make_current`], which has
+/// an example.
 ///
 /// Dropping it restores the previous context. It cannot leave its thread.
 #[must_use = "the context is current only as long as the guard lives"]

@@ -43,6 +43,17 @@ impl Device {
     /// Driver calls: [`cuDeviceGet`], and `cuInit` the first time; [`cuDeviceGetCount`] for the
     /// error message if there is no such device.
     ///
+    /// ```
+    /// use cuda_events::{Device, Error};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let first = Device::new(driver, 0)?;
+    /// println!("{}", first.name()?);
+    /// assert!(matches!(Device::new(driver, 1000), Err(Error::NoSuchDevice { .. })));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// * [`Error::NoSuchDevice`]: the process sees fewer devices.

@@ -171,7 +171,21 @@ impl Event {
     ///
     /// `flags` are the flags that the event was created with. The driver cannot return them; this
     /// crate needs them for [`flags`](EventRef::flags), for error messages and to refuse waits that
-    /// crash.
+    /// crash. It makes no driver call.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // Another binding takes the handle, and gives it back.
+    /// let raw = Event::new(&context, EventFlags::TIMING)?.into_raw();
+    /// // SAFETY: the event is alive, was created in this context with these flags, and nothing else
+    /// // owns it.
+    /// let event = unsafe { Event::from_raw(&context, raw, EventFlags::TIMING) };
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Safety
     ///
@@ -194,6 +208,8 @@ impl Event {
 
     /// Gives up ownership and returns the handle. The caller must destroy the event
     /// ([`cuEventDestroy`]) and keep its context alive until then.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub fn into_raw(self) -> CUevent {
         let raw = self.0.raw;
         drop(self.disarm());
@@ -323,6 +339,20 @@ impl EventRef {
     /// [`Completion`](crate::ext::Completion). A point of a [timeline](crate::ext::Timeline) needs
     /// no lock.
     ///
+    /// ```
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let event = stream.record_event(EventFlags::empty())?;
+    /// while event.query()?.is_pending() {
+    ///     // The host does other work.
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// * Errors of work that was launched earlier.
@@ -344,6 +374,20 @@ impl EventRef {
     /// unless the event was created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
     ///
     /// One driver call: [`cuEventSynchronize`].
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let event = stream.record_event(EventFlags::BLOCKING_SYNC)?;
+    /// // Without `BLOCKING_SYNC` the thread would spin.
+    /// event.synchronize()?;
+    /// assert!(event.query()?.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -485,7 +529,7 @@ impl EventRef {
     /// not wait, and has the resolution of [`elapsed_ms`](Self::elapsed_ms), from which it is
     /// computed.
     ///
-    /// One driver call, as [`elapsed_ms`](Self::elapsed_ms).
+    /// One driver call, as [`elapsed_ms`](Self::elapsed_ms), which has an example.
     ///
     /// # Errors
     ///

@@ -133,18 +133,20 @@ fn since(kind: HandleType) -> Version {
 /// A semaphore of another API without a value: each wait consumes the one signal before it.
 ///
 /// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external_binary`]
-/// and [`StreamRef::wait_external_binary`]. It is `Send` and `Sync`, and holds a share of its
-/// context. Dropping it destroys CUDA's import, unless a graph has [captured](self#captures) it;
-/// the semaphore itself lives on in the other API. In a forked child the drop does nothing.
+/// and [`StreamRef::wait_external_binary`]; [`StreamRef::signal_externals`] has an example. It is
+/// `Send` and `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a
+/// graph has [captured](self#captures) it; the semaphore itself lives on in the other API. In a
+/// forked child the drop does nothing.
 #[derive(PartialEq, Eq, Hash)]
 pub struct BinarySemaphore(Arc<Imported>);
 
 /// A semaphore of another API with a 64-bit value that only rises.
 ///
 /// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external`] and
-/// [`StreamRef::wait_external_semaphore`]. It is `Send` and `Sync`, and holds a share of its
-/// context. Dropping it destroys CUDA's import, unless a graph has [captured](self#captures) it;
-/// the semaphore itself lives on in the other API. In a forked child the drop does nothing.
+/// [`StreamRef::wait_external_semaphore`]; the [module](self) has an example. It is `Send` and
+/// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
+/// [captured](self#captures) it; the semaphore itself lives on in the other API. In a forked child
+/// the drop does nothing.
 ///
 /// A [`Timeline`](crate::ext::Timeline) is different: this crate creates it, and the host can read
 /// it.

@@ -34,6 +34,8 @@ pub struct SmResource {
 }
 
 /// The result of [`SmResource::split_by_count`]: the parts and the remainder.
+///
+/// [`Context::green`] has an example.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SmSplit {

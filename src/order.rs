@@ -215,6 +215,20 @@ impl StreamRef {
     ///
     /// Driver calls: [`cuEventCreate`] with the context current, and [`cuEventRecord`].
     ///
+    /// ```
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let other = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into `stream` ...
+    /// let event = stream.record_event(EventFlags::empty())?;
+    /// other.wait_event(&event)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Event::new`] and [`EventRef::record`].
@@ -237,6 +251,22 @@ impl StreamRef {
     /// Driver calls: [`cuStreamQuery`]. If the stream is not idle, also those of
     /// [`record_event`](Self::record_event), then [`cuEventQuery`] repeatedly, and
     /// [`cuEventDestroy`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into `stream` ...
+    /// if stream.synchronize_timeout(Duration::from_secs(10))?.is_pending() {
+    ///     println!("the work takes longer than ten seconds");
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

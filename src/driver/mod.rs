@@ -90,7 +90,8 @@ impl Driver {
     /// # Errors
     ///
     /// [`Error::Load`] lists every library that was tried, each with its reason: a missing file, a
-    /// library that is not a CUDA driver, the toolkit's stub, missing entry points.
+    /// library that is not a CUDA driver, the toolkit's stub, missing entry points. The
+    /// [type](Self) has an example.
     pub fn load() -> Result<Self> {
         Self::load_with(&LoadOptions::new())
     }
@@ -107,6 +108,14 @@ impl Driver {
     ///
     /// As [`load`](Self::load), and
     /// [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for any other path.
+    ///
+    /// ```
+    /// use cuda_events::Driver;
+    ///
+    /// if let Err(error) = Driver::load_from("/opt/driver/libcuda.so.1") {
+    ///     println!("{error}");
+    /// }
+    /// ```
     pub fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(&LoadOptions::new().path(path.as_ref()))
     }
@@ -120,6 +129,15 @@ impl Driver {
     /// # Errors
     ///
     /// As [`load`](Self::load).
+    ///
+    /// ```
+    /// use cuda_events::{Driver, LoadOptions};
+    ///
+    /// match Driver::load_with(&LoadOptions::new().per_thread_default_stream(true)) {
+    ///     Ok(driver) => assert!(driver.is_per_thread_default_stream()),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
     pub fn load_with(options: &LoadOptions) -> Result<Self> {
         // By candidates, not by options: the environment may have changed since.
         let candidates = options.candidates();

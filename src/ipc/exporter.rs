@@ -16,6 +16,24 @@ use crate::sys::calls::*;
 /// The state of the process that exported an event, as far as it is known.
 ///
 /// `Running` may be outdated at once, because the process may end at any time. `Ended` is final.
+///
+/// ```
+/// use cuda_events::ipc::{ExporterProcess, ExporterState};
+/// use cuda_events::{Context, Device, Event, EventFlags};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+/// // The importer gets this from another process.
+/// let descriptor = event.ipc_descriptor()?;
+/// match ExporterProcess::of(&descriptor).state() {
+///     ExporterState::Running => println!("wait, but not forever"),
+///     ExporterState::Ended => println!("do not wait"),
+///     ExporterState::Unknown => println!("wait with a timeout"),
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[must_use = "the exporter may have ended"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExporterState {

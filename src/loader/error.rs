@@ -84,7 +84,7 @@ impl LoadError {
     }
 }
 
-/// One library that was tried, from [`LoadError::attempts`].
+/// One library that was tried, from [`LoadError::attempts`]. [`LoadError`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadAttempt {
     pub(super) candidate: Option<PathBuf>,

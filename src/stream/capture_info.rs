@@ -97,7 +97,8 @@ pub struct CaptureInfo {
 impl StreamRef {
     /// Returns whether the stream is capturing.
     ///
-    /// One driver call: [`cuStreamIsCapturing`], which does not disturb a capture.
+    /// One driver call: [`cuStreamIsCapturing`], which does not disturb a capture. [`CaptureStatus`]
+    /// has an example.
     ///
     /// # Errors
     ///
@@ -116,6 +117,7 @@ impl StreamRef {
     ///
     /// One driver call, which does not disturb a capture: [`cuStreamGetCaptureInfo_v3`] (CUDA
     /// 12.3); on older drivers [`cuStreamGetCaptureInfo_v2`] (11.3) or [`cuStreamGetCaptureInfo`].
+    /// [`CaptureInfo`] has an example.
     ///
     /// # Errors
     ///

@@ -153,6 +153,21 @@ impl Stream {
 
     /// Takes ownership of a stream that other code created in `context`.
     ///
+    /// It makes no driver call.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // Another binding takes the handle, and gives it back.
+    /// let raw = Stream::new(&context, StreamOptions::new())?.into_raw();
+    /// // SAFETY: the stream is alive, was created in this context, and nothing else owns it.
+    /// let stream = unsafe { Stream::from_raw(&context, raw) };
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Safety
     ///
     /// `raw` must be a live stream of `context` from [`cuStreamCreate`] or a similar call, not a
@@ -172,6 +187,8 @@ impl Stream {
 
     /// Gives up ownership and returns the handle. The caller must destroy the stream
     /// ([`cuStreamDestroy`]) and keep its context alive until then.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub fn into_raw(self) -> CUstream {
         let raw = self.0.raw;
         drop(self.disarm());
@@ -257,12 +274,26 @@ impl StreamRef {
     /// It is the [legacy](Self::legacy_default) or the [per-thread](Self::per_thread_default)
     /// default stream, depending on how the driver was
     /// [loaded](crate::LoadOptions::per_thread_default_stream), and compares equal to that one.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, StreamRef};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // The driver was loaded without an option for its default stream.
+    /// let stream = StreamRef::default_stream(&context);
+    /// assert_eq!(stream, StreamRef::legacy_default(&context));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     pub fn default_stream(context: &Context) -> Self {
         Self::new(context, null_mut())
     }
 
     /// Returns the legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes
     /// with all blocking streams of the context.
+    ///
+    /// [`per_thread_default`](Self::per_thread_default) has an example.
     #[doc(alias = "CU_STREAM_LEGACY")]
     #[doc(alias = "LEGACY_DEFAULT_STREAM")]
     pub fn legacy_default(context: &Context) -> Self {
@@ -355,6 +386,20 @@ impl StreamRef {
     ///
     /// One driver call: [`cuStreamQuery`].
     ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into `stream` ...
+    /// while stream.query()?.is_pending() {
+    ///     // The host does other work.
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// * Errors of work that was launched earlier.
@@ -370,7 +415,21 @@ impl StreamRef {
 
     /// Blocks the calling thread until all work in the stream is done.
     ///
-    /// One driver call: [`cuStreamSynchronize`].
+    /// One driver call: [`cuStreamSynchronize`]. The
+    /// [synchronization policy](Self::set_synchronization_policy) decides how the thread waits.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into `stream` ...
+    /// stream.synchronize()?;
+    /// assert!(stream.query()?.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -133,7 +133,7 @@ impl StreamRef {
     /// an error, and invalidates the capture.
     ///
     /// Driver calls: those of [`record_event`](Self::record_event), and later those of
-    /// [`Completion`].
+    /// [`Completion`], which has an example.
     ///
     /// # Errors
     ///

@@ -14,6 +14,8 @@ const ENVELOPE: Envelope = Envelope { magic: *b"CUTL", version: 1 };
 ///
 /// Send it with the file descriptor, as [bytes](Self::to_bytes). Its checksum detects damage. A
 /// forged descriptor names another timeline of the same file, or is refused.
+///
+/// [`TimelineFile`](super::TimelineFile) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimelineDescriptor {
     pub(super) index: u16,

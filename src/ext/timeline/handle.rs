@@ -37,6 +37,9 @@ pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 ///
 /// Its checksum detects damage, not forgery: a forged handle can name other device memory of the
 /// same user. Accept handles only from processes that you trust.
+///
+/// [`TimelineMemory`] has an example for the maker, [`OpenedTimeline`](super::OpenedTimeline) one
+/// for the other process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimelineHandle {
     pub(super) index: u16,

@@ -56,7 +56,7 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 /// [`TimelineFile`](super::TimelineFile) and the timeline's [`TimelineDescriptor`]. Streams, hosts
 /// and futures wait for its [points](Self::point) as for those of a timeline of this process. Any
 /// number of processes can import one timeline, and two processes can import each other's
-/// timelines.
+/// timelines. [`TimelineFile`](super::TimelineFile) has an example.
 ///
 /// # Values
 ///

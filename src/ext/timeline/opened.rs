@@ -57,6 +57,26 @@ const GRACE: Duration = wait::ASK;
 /// [values](super::ImportedTimeline#values) are those of imports: a value that was sent after its
 /// signal cannot cause a deadlock.
 ///
+/// ```
+/// use cuda_events::ext::{OpenedTimeline, TimelineHandle};
+/// use cuda_events::{Context, Result, StreamRef};
+///
+/// /// Makes the stream wait for a value that the maker has sent with the bytes of its handle.
+/// fn follow(
+///     context: &Context,
+///     stream: &StreamRef,
+///     bytes: &[u8],
+///     value: u64,
+/// ) -> Result<OpenedTimeline> {
+///     let handle = TimelineHandle::from_bytes(bytes)?;
+///     // SAFETY: the bytes come from a process of ours, which keeps its memory until we report
+///     // that we are done.
+///     let timeline = unsafe { OpenedTimeline::open(context, &handle) }?;
+///     stream.wait_point(timeline.point(value)?)?;
+///     Ok(timeline)
+/// }
+/// ```
+///
 /// # The cost of a point
 ///
 /// A host cannot load device memory. So `point` submits work to a stream of this timeline, which
