@@ -168,6 +168,18 @@ impl Device {
     ///
     /// One driver call: [`cuDeviceGetAttribute`].
     ///
+    /// ```
+    /// use cuda_events::sys::CUdevice_attribute as Attribute;
+    /// use cuda_events::Device;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let device = Device::new(driver, 0)?;
+    /// let processors = device.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    /// println!("{processors} multiprocessors");
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the driver does not have the attribute, for example because it

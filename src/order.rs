@@ -102,7 +102,7 @@ impl StreamRef {
     /// [`wait_external`](Self::wait_external) is the safe form: it sets the flag and keeps the
     /// event alive. Flags need CUDA 11.1.
     ///
-    /// One driver call: [`cuStreamWaitEvent`].
+    /// One driver call: [`cuStreamWaitEvent`]. [`EventRef::record_with`] has an example.
     ///
     /// # Errors
     ///

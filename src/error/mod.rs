@@ -245,6 +245,19 @@ pub enum Error {
 
 impl Error {
     /// Returns the driver call that failed or was not made; `None` if no single call is to blame.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// if let Err(error) = event.elapsed_ms(&event) {
+    ///     println!("{:?} returned {:?}", error.function(), error.code());
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     pub fn function(&self) -> Option<Function> {
         match *self {
             Self::Driver { function, .. }

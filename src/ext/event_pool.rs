@@ -150,6 +150,22 @@ impl EventPool {
     ///
     /// No driver call, or those of [`Event::new`] if it creates an event.
     ///
+    /// ```
+    /// use cuda_events::ext::EventPool;
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let pool = EventPool::new(&context, EventFlags::empty())?;
+    /// pool.reserve(8)?;
+    /// // No driver call: the pool has free events.
+    /// let event = pool.take()?;
+    /// event.record(&stream)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`Event::new`], if it creates an event; [`Error::ForkedChild`].
@@ -182,7 +198,8 @@ impl EventPool {
 
     /// Creates `count` more events, so taking them later makes no driver call.
     ///
-    /// For each event it makes the driver calls of [`Event::new`].
+    /// For each event it makes the driver calls of [`Event::new`]. [`take`](Self::take) has an
+    /// example.
     ///
     /// # Errors
     ///

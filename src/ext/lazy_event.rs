@@ -234,6 +234,23 @@ impl LazyEvent {
     ///
     /// Driver calls: those of [`record`](Self::record), or none.
     ///
+    /// ```
+    /// use cuda_events::ext::LazyEvent;
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let started = LazyEvent::new(EventFlags::TIMING)?;
+    /// for _ in 0..3 {
+    ///     // The event marks the begin of the first round.
+    ///     started.record_once(&stream)?;
+    ///     // ... work ...
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`record`](Self::record).

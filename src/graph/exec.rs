@@ -202,6 +202,7 @@ impl GraphExec {
     /// Makes a wait node wait for another event, from the next launch on. CUDA 11.1.
     ///
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
+    /// The [type](Self) has an example of a record node.
     ///
     /// One driver call: [`cuGraphExecEventWaitNodeSetEvent`].
     ///

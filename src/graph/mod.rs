@@ -162,6 +162,31 @@ impl Graph {
     ///
     /// One driver call: [`cuGraphAddEventWaitNode`].
     ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cuda_events::graph::Graph;
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let other = Stream::new(&context, StreamOptions::new())?;
+    /// let ready = Arc::new(Event::new(&context, EventFlags::empty())?);
+    /// let done = Arc::new(Event::new(&context, EventFlags::empty())?);
+    ///
+    /// let mut graph = Graph::new(&context)?;
+    /// let wait = graph.add_event_wait_node(&[], &ready)?;
+    /// graph.add_event_record_node(&[wait], &done)?;
+    /// let exec = graph.instantiate()?;
+    /// // Each launch waits for the work that is in `other` at the last record before it.
+    /// ready.record(&other)?;
+    /// exec.launch(&stream)?;
+    /// done.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`add_event_record_node`](Self::add_event_record_node).

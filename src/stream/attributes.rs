@@ -179,6 +179,17 @@ impl StreamRef {
     /// Driver calls: [`cuCtxGetStreamPriorityRange`] with the stream's context current, then
     /// [`cuStreamSetAttribute`].
     ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// stream.set_priority(context.stream_priority_range()?.greatest)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::PriorityOutOfRange`]; `CUDA_ERROR_INVALID_VALUE` from a driver before CUDA 12.0;
@@ -261,7 +272,8 @@ impl StreamRef {
     /// Returns the value of any attribute, even of one that this crate does not define. Bytes that
     /// the driver does not write are 0.
     ///
-    /// One driver call: [`cuStreamGetAttribute`].
+    /// One driver call: [`cuStreamGetAttribute`]. [`set_attribute`](Self::set_attribute) has an
+    /// example.
     ///
     /// # Errors
     ///
@@ -279,6 +291,24 @@ impl StreamRef {
     /// Sets any attribute, even one that this crate does not define.
     ///
     /// One driver call: [`cuStreamSetAttribute`].
+    ///
+    /// ```
+    /// use cuda_events::attributes::SynchronizationPolicy;
+    /// use cuda_events::sys::CUstreamAttrID as Attribute;
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let other = Stream::new(&context, StreamOptions::new())?;
+    /// let policy = Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+    /// other.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
+    /// let value = other.attribute(policy)?;
+    /// // SAFETY: the driver has returned this value for the same attribute.
+    /// unsafe { stream.set_attribute(policy, &value) }?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -202,6 +202,29 @@ impl StreamRef {
     /// `function` may be called with `data`, from another thread, at any time until the stream's
     /// work is done and as often as a graph that captured it is launched. It must not unwind and
     /// must not make CUDA calls.
+    ///
+    /// ```
+    /// use std::ffi::c_void;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// static CALLS: AtomicU32 = AtomicU32::new(0);
+    ///
+    /// unsafe extern "C" fn count(_: *mut c_void) {
+    ///     CALLS.fetch_add(1, Ordering::Relaxed);
+    /// }
+    ///
+    /// // SAFETY: the function takes no data, does not unwind and makes no CUDA call.
+    /// unsafe { stream.launch_host_function_raw(count, std::ptr::null_mut()) }?;
+    /// stream.synchronize()?;
+    /// assert_eq!(CALLS.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[doc(alias = "cuLaunchHostFunc")]
     pub unsafe fn launch_host_function_raw(
         &self,

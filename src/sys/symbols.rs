@@ -18,6 +18,13 @@ use crate::Version;
 use calls::*;
 
 /// The plain function pointer behind a `PFN_*` typedef, which is an `Option` of it.
+///
+/// ```
+/// use cuda_events::sys::{EntryPointType, PFN_cuEventQuery_v2000};
+///
+/// // The type of the field `cuEventQuery` of `Symbols`.
+/// type EventQuery = <PFN_cuEventQuery_v2000 as EntryPointType>::Pointer;
+/// ```
 pub trait EntryPointType {
     /// The function pointer without the `Option`.
     type Pointer: Copy;
@@ -28,6 +35,15 @@ impl<F: Copy> EntryPointType for Option<F> {
 }
 
 /// The properties of one entry point.
+///
+/// ```
+/// use cuda_events::sys::Function;
+///
+/// let destroy = Function::cuEventDestroy_v2.entry_point();
+/// assert_eq!(destroy.base, "cuEventDestroy");
+/// assert_eq!(destroy.version.to_string(), "4.0");
+/// assert!(destroy.required);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryPoint {
     /// The entry point.
@@ -140,6 +156,16 @@ macro_rules! symbols {
         /// Each variant gives the CUDA version that introduced the entry point, and links to its
         /// description by NVIDIA. A suffix such as `_v2` belongs to the exported name. NVIDIA's
         /// pages usually leave it out: their [`cuEventDestroy`] is [`cuEventDestroy_v2`].
+        ///
+        /// ```
+        /// use cuda_events::sys::{ENTRY_POINTS, Function};
+        ///
+        /// assert_eq!(Function::cuEventRecord.to_string(), "cuEventRecord");
+        /// let required = ENTRY_POINTS.iter().filter(|entry| entry.required);
+        /// for entry in required {
+        ///     println!("{} of CUDA {}", entry.function, entry.version);
+        /// }
+        /// ```
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         #[non_exhaustive]
@@ -192,6 +218,18 @@ macro_rules! symbols {
         /// [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
         /// `_ptsz` twins in the same fields. Each field names its type, the CUDA version that
         /// introduced it, and NVIDIA's page of the call.
+        ///
+        /// The page of [the module](crate::sys) has an example of a required entry point. An
+        /// optional one is looked at first:
+        ///
+        /// ```
+        /// # let soft = cuda_soft_driver::SoftDriver::new();
+        /// # let driver = soft.driver();
+        /// match driver.symbols().cuStreamGetId {
+        ///     Some(_get_id) => println!("streams have ids"),
+        ///     None => println!("CUDA {} has no ids of streams", driver.version()),
+        /// }
+        /// ```
         #[derive(Clone, Copy)]
         #[allow(non_snake_case)]
         pub struct Symbols {

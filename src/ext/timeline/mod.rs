@@ -423,6 +423,24 @@ impl Timeline {
     ///
     /// Driver calls and captures are those of [`StreamRef::wait_point`].
     ///
+    /// ```
+    /// use cuda_events::ext::Timeline;
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// let produced = Timeline::new(stream)?;
+    /// // The consumer is set up before the producer has submitted anything.
+    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
+    /// // ... work is put into `produced.stream()` ...
+    /// produced.signal()?;
+    /// consumer.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`StreamRef::wait_point`].

@@ -149,6 +149,25 @@ impl Point {
     /// [`query`](Self::query) every 5 ms. A wait [with a shorter timeout](Self#failures) makes them
     /// only if no wait for the timeline has made them in the last 5 ms.
     ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::ext::Timeline;
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let timeline = Timeline::new(stream)?;
+    /// // ... work is put into `timeline.stream()` ...
+    /// let point = timeline.signal()?;
+    /// if point.wait_timeout(Duration::from_secs(10))?.is_pending() {
+    ///     println!("the work takes longer than ten seconds");
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// See [Failures](Self#failures).
