@@ -2,6 +2,7 @@
 
 use cuda_events_test_support as common;
 
+mod documentation;
 mod exhaustive;
 mod exporter;
 mod faulty_answers;
