@@ -181,8 +181,8 @@ impl Event {
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // Another binding takes the handle, and gives it back.
     /// let raw = Event::new(&context, EventFlags::TIMING)?.into_raw();
-    /// // SAFETY: the event is alive, was created in this context with these flags, and nothing else
-    /// // owns it.
+    /// // SAFETY: the event is alive, was created in this context with these flags, and nothing
+    /// // else owns it.
     /// let event = unsafe { Event::from_raw(&context, raw, EventFlags::TIMING) };
     /// # Ok::<(), cuda_events::Error>(())
     /// ```

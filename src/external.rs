@@ -1,8 +1,9 @@
 //! Semaphores of other APIs: a stream and a Vulkan queue can wait for each other.
 //!
 //! The other API creates a semaphore and exports it as a file descriptor or a handle.
-//! [`TimelineSemaphore::import_fd`] and [`BinarySemaphore::import_fd`] import it into CUDA. Streams
-//! then signal it and wait for it, as queues of the other API do:
+//! [`TimelineSemaphore`] and [`BinarySemaphore`] import it into CUDA, with `import_fd` or on
+//! Windows with `import_win32`. Streams then signal it and wait for it, as queues of the other API
+//! do:
 //!
 //! | | signal | wait |
 //! | --- | --- | --- |
@@ -132,24 +133,48 @@ fn since(kind: HandleType) -> Version {
 
 /// A semaphore of another API without a value: each wait consumes the one signal before it.
 ///
-/// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external_binary`]
-/// and [`StreamRef::wait_external_binary`]; [`StreamRef::signal_externals`] has an example. It is
-/// `Send` and `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a
-/// graph has [captured](self#captures) it; the semaphore itself lives on in the other API. In a
-/// forked child the drop does nothing.
+/// Create it with `import_fd`, on Windows with `import_win32`. Use it with
+/// [`StreamRef::signal_external_binary`] and [`StreamRef::wait_external_binary`];
+/// [`StreamRef::signal_externals`] has an example. It is `Send` and `Sync`, and holds a share of
+/// its context. Dropping it destroys CUDA's import, unless a graph has [captured](self#captures)
+/// it; the semaphore itself lives on in the other API. In a forked child the drop does nothing.
+///
+/// # Rules
+///
+/// The Safety sections of the constructors require these rules:
+///
+/// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
+///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of the
+///   semaphore, the graph and its executable graphs while a launch is in progress. The driver does
+///   not check this.
+/// * Each wait must have exactly one signal before it, from either API, and two signals must
+///   have a wait between them. A wait without a signal never ends, and the [last
+///   drop](Context#dropping-the-last-share) of the context then blocks.
 #[derive(PartialEq, Eq, Hash)]
 pub struct BinarySemaphore(Arc<Imported>);
 
 /// A semaphore of another API with a 64-bit value that only rises.
 ///
-/// Create it with [`import_fd`](Self::import_fd). Use it with [`StreamRef::signal_external`] and
-/// [`StreamRef::wait_external_semaphore`]; the [module](self) has an example. It is `Send` and
-/// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
-/// [captured](self#captures) it; the semaphore itself lives on in the other API. In a forked child
-/// the drop does nothing.
+/// Create it with `import_fd`, on Windows with `import_win32`. Use it with
+/// [`StreamRef::signal_external`] and [`StreamRef::wait_external_semaphore`]; the [module](self)
+/// has an example. It is `Send` and `Sync`, and holds a share of its context. Dropping it destroys
+/// CUDA's import, unless a graph has [captured](self#captures) it; the semaphore itself lives on in
+/// the other API. In a forked child the drop does nothing.
 ///
 /// A [`Timeline`](crate::ext::Timeline) is different: this crate creates it, and the host can read
 /// it.
+///
+/// # Rules
+///
+/// The Safety sections of the constructors require these rules:
+///
+/// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
+///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of the
+///   semaphore, the graph and its executable graphs while a launch is in progress. The driver does
+///   not check this.
+/// * Its value must only rise, in both APIs together, and each awaited value must be signalled
+///   eventually. A wait without a signal never ends, and the [last
+///   drop](Context#dropping-the-last-share) of the context then blocks.
 #[derive(PartialEq, Eq, Hash)]
 pub struct TimelineSemaphore(Arc<Imported>);
 
@@ -256,7 +281,8 @@ macro_rules! shared_methods {
             &self.0.context
         }
 
-        /// Returns the driver's handle, for other bindings. It is valid as long as the semaphore is.
+        /// Returns the driver's handle, for other bindings. It is valid as long as the semaphore
+        /// is.
         pub fn as_raw(&self) -> CUexternalSemaphore {
             self.0.raw
         }
@@ -265,8 +291,7 @@ macro_rules! shared_methods {
             "Takes ownership of ", $kind, " that other code imported in `context`.\n\n",
             "# Safety\n\n",
             "`raw` must be a live external semaphore of `context` ", $has, " value, and no ",
-            "other code may destroy it. The rules of [`import_fd`](Self::import_fd) about its ",
-            "use and its end hold."
+            "other code may destroy it. [The rules of the type](Self#rules) hold."
         )]
         #[allow(unsafe_code)]
         pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
@@ -319,9 +344,9 @@ impl BinarySemaphore {
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
-    ///   `CUDA_ERROR_UNKNOWN`, one of the driver's codes for this, is also the code of a context that
-    ///   failed with it. After this code, the method creates an event (`cuEventCreate`,
-    ///   `cuEventDestroy`). If that fails too, it returns the error of that call.
+    ///   `CUDA_ERROR_UNKNOWN`, one of the driver's codes for this, is also the code of a context
+    ///   that failed with it. After this code, the method creates an event ([`cuEventCreate`],
+    ///   [`cuEventDestroy`]). If that fails too, it returns the error of that call.
     /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier.
     ///
@@ -331,13 +356,7 @@ impl BinarySemaphore {
     ///   NVIDIA driver, on the device that `device_uuid` names. It must not have been imported
     ///   before. The driver refuses most other descriptors, but its behaviour with them is not
     ///   documented.
-    /// * Do not drop or close the result while a stream still has a pending signal of it or a
-    ///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of
-    ///   the result, the graph and its executable graphs while a launch is in progress. The driver
-    ///   does not check this.
-    /// * Each wait must have exactly one signal before it, from either API, and two signals must
-    ///   have a wait between them. A wait without a signal never ends, and the [last
-    ///   drop](Context#dropping-the-last-share) of the context then blocks.
+    /// * [The rules of the type](Self#rules) hold.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD")]
     #[cfg(unix)]
@@ -358,12 +377,23 @@ impl BinarySemaphore {
     /// The caller keeps ownership of the handle and may close it after the import. For other kinds
     /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
     ///
-    /// Driver calls and errors are those of [`import_fd`](Self::import_fd).
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way. CUDA 10.0.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a binary semaphore.
+    /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// The rules of [`import_fd`](Self::import_fd) hold, except that the handle may be imported
-    /// more than once.
+    /// * The handle must come from the export of a *binary* semaphore of this type, by an NVIDIA
+    ///   driver, on the device that `device_uuid` names. It may be imported more than once. The
+    ///   driver refuses most other handles, but its behaviour with them is not documented.
+    /// * [The rules of the type](Self#rules) hold.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32")]
     #[cfg(windows)]
     #[allow(unsafe_code)]
@@ -413,13 +443,7 @@ impl TimelineSemaphore {
     /// * The descriptor must come from the export of a *timeline* semaphore, by an NVIDIA driver,
     ///   on the device that `device_uuid` names. It must not have been imported before. The driver
     ///   refuses most other descriptors, but its behaviour with them is not documented.
-    /// * Do not drop or close the result while a stream still has a pending signal of it or a
-    ///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of
-    ///   the result, the graph and its executable graphs while a launch is in progress. The driver
-    ///   does not check this.
-    /// * Its value must only rise, in both APIs together, and each awaited value must be signalled
-    ///   eventually. A wait without a signal never ends, and the [last
-    ///   drop](Context#dropping-the-last-share) of the context then blocks.
+    /// * [The rules of the type](Self#rules) hold.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD")]
     #[cfg(unix)]
@@ -440,12 +464,23 @@ impl TimelineSemaphore {
     /// The caller keeps ownership of the handle and may close it after the import. For other kinds
     /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
     ///
-    /// Driver calls and errors are those of [`import_fd`](Self::import_fd).
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way. CUDA 11.2.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a timeline semaphore.
+    /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// The rules of [`import_fd`](Self::import_fd) hold, except that the handle may be imported
-    /// more than once.
+    /// * The handle must come from the export of a *timeline* semaphore of this type, by an NVIDIA
+    ///   driver, on the device that `device_uuid` names. It may be imported more than once. The
+    ///   driver refuses most other handles, but its behaviour with them is not documented.
+    /// * [The rules of the type](Self#rules) hold.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32")]
     #[cfg(windows)]
     #[allow(unsafe_code)]
@@ -466,18 +501,18 @@ impl TimelineSemaphore {
     /// `HighPart`, each in little-endian order. CUDA 10.0.
     ///
     /// Driver calls: one for the device's LUID ([`cuDeviceGetLuid`]), and
-    /// [`cuImportExternalSemaphore`] with the calls of [`Context::make_current`] around it. The drop
-    /// calls [`cuDestroyExternalSemaphore`] in the same way.
+    /// [`cuImportExternalSemaphore`] with the calls of [`Context::make_current`] around it. The
+    /// drop calls [`cuDestroyExternalSemaphore`] in the same way.
     ///
     /// # Errors
     ///
-    /// Those of [`import_fd`](Self::import_fd). The driver returns an error for a device without a
-    /// LUID, which Direct3D cannot use either.
+    /// Those of [`import_win32`](Self::import_win32). The driver returns an error for a device
+    /// without a LUID, which Direct3D cannot use either.
     ///
     /// # Safety
     ///
-    /// The handle must be that of a fence on the device that `device_luid` names. The rules of
-    /// [`import_fd`](Self::import_fd) about its end and its values hold.
+    /// The handle must be that of a fence on the device that `device_luid` names. [The rules of the
+    /// type](Self#rules) hold.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE")]
     #[cfg(windows)]
     #[allow(unsafe_code)]

@@ -97,8 +97,8 @@ pub struct CaptureInfo {
 impl StreamRef {
     /// Returns whether the stream is capturing.
     ///
-    /// One driver call: [`cuStreamIsCapturing`], which does not disturb a capture. [`CaptureStatus`]
-    /// has an example.
+    /// One driver call: [`cuStreamIsCapturing`], which does not disturb a capture.
+    /// [`CaptureStatus`] has an example.
     ///
     /// # Errors
     ///

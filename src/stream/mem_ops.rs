@@ -354,8 +354,8 @@ impl StreamRef {
             .check()
     }
 
-    /// Writes 64 bits to `address` after all work that is in the stream now. A reader that sees them
-    /// also sees all writes of that work.
+    /// Writes 64 bits to `address` after all work that is in the stream now. A reader that sees
+    /// them also sees all writes of that work.
     ///
     /// Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///

@@ -10,9 +10,9 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 
 /// A semaphore for tests that a software driver can import, in place of one of Vulkan.
 ///
-/// Pass its [descriptor](Self::descriptor) to `cuImportExternalSemaphore` of any software driver,
-/// in this process or in another process that received the descriptor. A binary semaphore has the
-/// type `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD`, a timeline
+/// Pass its `descriptor` to `cuImportExternalSemaphore` of any software driver, in this process or
+/// in another process that received the descriptor. A binary semaphore has the type
+/// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD`, a timeline
 /// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD`. It is a special memory file: a
 /// software driver imports no other descriptors, and no other driver imports these. Linux only.
 ///

@@ -27,8 +27,8 @@ impl TimelineDescriptor {
     /// The length of [`to_bytes`](Self::to_bytes) in bytes.
     pub const LEN: usize = 20;
 
-    /// Returns the 20 bytes to send. The numbers are little-endian. The last four bytes are a CRC-32
-    /// of the first 16.
+    /// Returns the 20 bytes to send. The numbers are little-endian. The last four bytes are a
+    /// CRC-32 of the first 16.
     ///
     /// | bytes | field |
     /// | --- | --- |
