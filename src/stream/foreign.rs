@@ -68,8 +68,8 @@ impl StreamRef {
     /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
-    /// capture: it must outlive the graph and the executable graphs made of it.
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
+    /// a capture: it must outlive the graph and the executable graphs made of it.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -193,8 +193,8 @@ impl<O> ForeignStream<O> {
     /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
-    /// capture: it must outlive the graph and the executable graphs made of it.
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
+    /// a capture: it must outlive the graph and the executable graphs made of it.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

@@ -179,8 +179,8 @@ impl Stream {
     /// Other code that has the handle must not capture the stream in one thread while another
     /// thread uses the result. See [`Capture::begin`](crate::capture::Capture::begin).
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
-    /// capture: it must outlive the graph and the executable graphs made of it.
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
+    /// a capture: it must outlive the graph and the executable graphs made of it.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }
@@ -263,8 +263,8 @@ impl StreamRef {
     /// that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such a
-    /// capture: it must outlive the graph and the executable graphs made of it.
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
+    /// a capture: it must outlive the graph and the executable graphs made of it.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }

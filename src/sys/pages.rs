@@ -85,6 +85,7 @@ pages! {
         cuDeviceTotalMem_v2 3.2 is cuDeviceTotalMem;
         cuDeviceGetUuid 9.2;
         cuDeviceGetUuid_v2 11.4 under cuDeviceGetUuid;
+        cuDeviceGetLuid 10.0;
     }
     PRIMARY__CTX {
         cuDevicePrimaryCtxRetain 7.0;

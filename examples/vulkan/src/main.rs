@@ -33,8 +33,8 @@ const HELD: u64 = 8;
 const WATCHED: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_secs(10);
 
-/// Both sides, and all that crosses between them. The fields are dropped in this order: CUDA lets
-/// go of what Vulkan has exported before Vulkan destroys it.
+/// Both sides, and all that crosses between them. The fields are dropped in this order: CUDA's
+/// imports end before Vulkan destroys the exported objects.
 struct Pair {
     stream: Stream,
     changed: Event,
@@ -182,7 +182,7 @@ impl Pair {
     }
 }
 
-/// What is wrong, if anything.
+/// Runs the rounds or the measurement. Returns a description of the fault, if one was found.
 fn judge(pair: &Pair, options: &Options) -> Result<Option<String>> {
     if let Some(count) = options.cost {
         let ratio = cost::measure(pair, count)?;

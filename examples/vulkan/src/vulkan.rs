@@ -29,7 +29,7 @@ pub struct Vulkan {
     created: RefCell<Vec<Child>>,
 }
 
-/// What was created on the device, and must be destroyed before it.
+/// An object of the device, which must be destroyed before it.
 enum Child {
     Semaphore(vk::Semaphore),
     Buffer(vk::Buffer),
