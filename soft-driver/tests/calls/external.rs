@@ -541,7 +541,7 @@ fn a_signal_can_be_seen_by_the_host() {
 /// The other side signals when the host has seen that work is over: the wait is after that work,
 /// though it was submitted before the host knew.
 #[test]
-fn a_wait_that_the_other_side_ended_is_after_what_the_host_knew() {
+fn a_wait_that_others_end_has_the_hosts_order() {
     cuda_events_test_support::own_process!();
     for kind in [SemaphoreKind::Timeline, SemaphoreKind::Binary] {
         for (order, synchronizes) in [HostOrder::Submission, HostOrder::Told]
