@@ -78,8 +78,8 @@
 //! the stream takes part in the capture.
 //!
 //! If other code than this crate's [`Capture`](crate::capture::Capture) began the capture, no graph
-//! keeps the semaphore: see the Safety sections of [`StreamRef::from_raw`] and
-//! [`Graph::from_raw`](crate::graph::Graph::from_raw).
+//! keeps the semaphore, which must outlive that graph and its executable graphs. If a `Capture` of
+//! this process is in progress then, the import and its share of the context are leaked instead.
 //!
 //! # Memory
 //!
@@ -145,8 +145,9 @@ fn since(kind: HandleType) -> Version {
 ///
 /// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
 ///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of the
-///   semaphore, the graph and its executable graphs while a launch is in progress. The driver does
-///   not check this.
+///   semaphore, the graph and its executable graphs while a launch is in progress. If other code
+///   began the capture, the semaphore must outlive that graph and its executable graphs. The driver
+///   does not check this.
 /// * Each wait must have exactly one signal before it, from either API, and two signals must
 ///   have a wait between them. A wait without a signal never ends, and the [last
 ///   drop](Context#dropping-the-last-share) of the context then blocks.
@@ -170,8 +171,9 @@ pub struct BinarySemaphore(Arc<Imported>);
 ///
 /// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
 ///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of the
-///   semaphore, the graph and its executable graphs while a launch is in progress. The driver does
-///   not check this.
+///   semaphore, the graph and its executable graphs while a launch is in progress. If other code
+///   began the capture, the semaphore must outlive that graph and its executable graphs. The driver
+///   does not check this.
 /// * Its value must only rise, in both APIs together, and each awaited value must be signalled
 ///   eventually. A wait without a signal never ends, and the [last
 ///   drop](Context#dropping-the-last-share) of the context then blocks.
@@ -506,8 +508,13 @@ impl TimelineSemaphore {
     ///
     /// # Errors
     ///
-    /// Those of [`import_win32`](Self::import_win32). The driver returns an error for a device
-    /// without a LUID, which Direct3D cannot use either.
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_luid` names another device than the
+    ///   context's. The driver returns an error for a device without a LUID, which Direct3D cannot
+    ///   use either.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a fence. After
+    ///   `CUDA_ERROR_UNKNOWN` this method creates an event, to tell this from a failed context.
+    /// * [`Error::Unsupported`] on a driver before CUDA 10.0.
+    /// * Errors of work that was launched earlier.
     ///
     /// # Safety
     ///
@@ -792,7 +799,8 @@ impl StreamRef {
     /// * [`Error::ContextMismatch`] if the semaphore was imported in another context.
     /// * [`Error::DriverMismatch`] if it belongs to another driver library.
     /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
-    /// * Errors of work that was launched earlier.
+    /// * Errors of work that was launched earlier. While a capture is in progress, also those of
+    ///   [`capture_info`](Self::capture_info).
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[inline]
     pub fn signal_external(&self, semaphore: &TimelineSemaphore, value: u64) -> Result<()> {
@@ -803,7 +811,8 @@ impl StreamRef {
     ///
     /// The calling thread does not wait. The signal may be submitted later.
     ///
-    /// One driver call: [`cuWaitExternalSemaphoresAsync`].
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
+    /// [capture](crate::external#captures) is in progress.
     ///
     /// # Errors
     ///
@@ -816,7 +825,8 @@ impl StreamRef {
 
     /// Signals the semaphore for one wait, after all work that is in the stream now.
     ///
-    /// One driver call: [`cuSignalExternalSemaphoresAsync`].
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
+    /// [capture](crate::external#captures) is in progress.
     ///
     /// # Errors
     ///
@@ -833,7 +843,8 @@ impl StreamRef {
     /// The calling thread does not wait. Vulkan requires the signal of a binary semaphore to be
     /// submitted before the wait.
     ///
-    /// One driver call: [`cuWaitExternalSemaphoresAsync`].
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
+    /// [capture](crate::external#captures) is in progress.
     ///
     /// # Errors
     ///
@@ -846,8 +857,9 @@ impl StreamRef {
 
     /// Signals several semaphores after all work that is in the stream now.
     ///
-    /// Up to eight points need no allocation. One driver call, [`cuSignalExternalSemaphoresAsync`];
-    /// none if `points` is empty.
+    /// Up to eight points need no allocation. One driver call, [`cuSignalExternalSemaphoresAsync`],
+    /// and one more while a [capture](crate::external#captures) is in progress; none if `points` is
+    /// empty.
     ///
     /// # Errors
     ///
@@ -899,7 +911,8 @@ impl StreamRef {
     /// Makes all later work in this stream wait for several semaphores.
     ///
     /// Up to eight points need no allocation. [`signal_externals`](Self::signal_externals) has an
-    /// example. One driver call, [`cuWaitExternalSemaphoresAsync`]; none if `points` is empty.
+    /// example. One driver call, [`cuWaitExternalSemaphoresAsync`], and one more while a
+    /// [capture](crate::external#captures) is in progress; none if `points` is empty.
     ///
     /// # Errors
     ///

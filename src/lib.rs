@@ -103,20 +103,20 @@
 //!
 //! # Process-wide state
 //!
-//! Records, queries, waits and elapsed times read the flag in the first row, and nothing else of
-//! this table.
+//! Records, queries, waits for events and elapsed times read the flag in the first row, and nothing
+//! else of this table.
 //!
 //! | kept | until | lock |
 //! | --- | --- | --- |
 //! | a flag: the process was forked after the driver was initialised, or has loaded several driver libraries | the process ends | none |
 //! | the drivers that were loaded | the process ends | none |
-//! | a list of the captures that [`Capture`](capture::Capture) began, with the events of each. Only [`record_external`](StreamRef::record_external) and [`wait_external`](StreamRef::wait_external) read it: they must find the graph that keeps the event, and the driver returns only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
-//! | the number of these captures in progress, for [`ext::EventPool`] and [`ext::Timeline`] | the process ends | none |
+//! | a list of the captures that [`Capture`](capture::Capture) began, with the events and semaphores of each. [`record_external`](StreamRef::record_external), [`wait_external`](StreamRef::wait_external), and signals and waits of [semaphores](external#captures) read it during a capture: they must find the graph that keeps the object, and the driver returns only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
+//! | the number of these captures in progress, for [`ext::EventPool`], [`ext::Timeline`], and signals and waits of semaphores | the process ends | none |
 //! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver gets their numbers and never their addresses | the driver calls them | a mutex, in these two and when the driver calls |
 //! | the sixteen places for [observers](Driver::observe): the driver's functions take no pointer for an observer's data, so its place identifies the observer | the process ends | one for each place, in the observed calls |
 //!
-//! Each graph also has a number, taken from a counter, and its own mutex for the events that its
-//! nodes refer to.
+//! Each graph also has a number, taken from a counter, and its own mutex for the events and the
+//! semaphores that its nodes refer to.
 //!
 //! # Forking
 //!

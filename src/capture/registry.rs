@@ -3,9 +3,9 @@
 //!
 //! [`record_external`](crate::StreamRef::record_external) and
 //! [`wait_external`](crate::StreamRef::wait_external) put an event into the graph of a capture. The
-//! graph must keep the event: the driver crashes if the event of a node is gone. Signals of
-//! [semaphores](crate::external#captures) and waits for them are the same. Their arguments
-//! are a stream and an event, not a capture. The stream may have joined the capture by a wait, in
+//! graph must keep the event: the driver crashes if the event of a node is gone. The same is
+//! assumed of [semaphores](crate::external#captures). The arguments are a stream and an event or a
+//! semaphore, not a capture. The stream may have joined the capture by a wait, in
 //! another thread than that of the guard, and unseen by this crate. Then the driver returns only
 //! the number of the stream's capture and the graph's handle, and a program cannot attach data to
 //! either. The driver's user objects live as long as a graph, but their destructors must not make

@@ -23,8 +23,8 @@ use crate::sys::calls::*;
 /// An executable graph, made by [`Graph::instantiate`]; dropping it destroys it.
 ///
 /// A launch in progress runs to its end. The executable graph keeps the events and the captured
-/// [semaphores](crate::external#captures) of its nodes alive; the graph from which it was made may
-/// be dropped.
+/// semaphores of its nodes alive; the graph from which it was made may be dropped. The last share
+/// of a [semaphore](crate::external#captures) must not be dropped during a launch.
 ///
 /// The driver does not allow two threads to use one executable graph: it may be sent to another
 /// thread, but not shared.

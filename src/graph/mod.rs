@@ -33,8 +33,9 @@ use crate::sys::calls::*;
 /// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
 /// program may drop its own references at any time. This is why such events are passed as
 /// `Arc<Event>`. If a call fails, the driver may still have done its work, so the event of that
-/// call is kept too, as long as the graph. A graph keeps the [semaphores](crate::external#captures)
-/// that were captured into it in the same way.
+/// call is kept too, as long as the graph. A graph keeps the semaphores that were captured into it
+/// in the same way, but their last share must not be dropped during a launch: see
+/// [captures](crate::external#captures).
 ///
 /// The driver does not allow two threads to use one graph: it may be sent to another thread, but
 /// not shared.

@@ -883,7 +883,8 @@ fn a_graph_keeps_its_semaphores() {
     let ((graph, ends), gone) = destroyed(|| {
         let capture = begin();
         stream.wait_external_semaphore(&timeline, 1).expect("a wait");
-        stream.signal_externals(&[binary.once(), timeline.at(2)]).expect("signals");
+        // The wait keeps the timeline already, and only this call the second one.
+        stream.signal_externals(&[timeline.at(2), binary.once()]).expect("signals");
         drop(binary);
         let closed = timeline.close();
         (capture.end().expect("a graph"), closed)
@@ -989,11 +990,11 @@ fn a_capture_costs_one_more_call() {
     assert_eq!((result, made.len(), made.last()), (Ok(()), 2, Some(&SIGNAL)));
     let (results, made) = calls(|| (other.signal_externals(&[]), other.wait_externals(&[])));
     assert_eq!((results, made), ((Ok(()), Ok(())), vec![]));
+    drop(capture.end().expect("a graph"));
+    finish(&stream);
     // Only the one that captures keeps it.
     assert_eq!(theirs.value(), 1);
-    drop(capture.end().expect("a graph"));
     assert_eq!(destroyed(|| drop(ours)).1, 1);
-    finish(&stream);
 }
 
 /// A stream that joins the capture is one of it.

@@ -34,9 +34,9 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 /// * A signal of a binary semaphore that is signalled already when the stream executes it: no wait
 ///   has consumed the earlier signal.
 ///
-/// In the last two cases the call that submitted the signal has returned. The report names that
-/// call, and the stream goes on. Of signals by another driver or process, only the current value of
-/// the semaphore is seen, so no other misuse by them is found.
+/// In the last two cases the call that submitted the signal cannot return the error. The report
+/// names that call, and the stream goes on. Of signals by another driver or process, only the
+/// current value of the semaphore is seen, so no other misuse by them is found.
 ///
 /// # Example
 ///
