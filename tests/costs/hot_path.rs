@@ -596,7 +596,9 @@ fn a_wait_that_times_out_only_queries(gpu: &Gpu) {
     event.record(&stream).expect("a record");
     let (done, made) = calls(|| event.synchronize_timeout(Duration::from_millis(5)));
     assert_eq!(done, Ok(Progress::Pending));
-    assert!(made.len() > 1 && made.iter().all(|function| *function == cuEventQuery), "{made:?}");
+    // One query is enough: on a loaded machine five milliseconds may pass before a second. How
+    // often it queries is counted in virtual time, beside the code.
+    assert!(!made.is_empty() && made.iter().all(|function| *function == cuEventQuery), "{made:?}");
     latch.release();
     event.synchronize().expect("the work is released");
 }
