@@ -269,16 +269,14 @@ fn main() -> ExitCode {
         false => run_here(&options),
     };
     if let (Some(logs), Ok(_)) = (logs, &run) {
-        match logs.print() {
-            Ok(true) => {}
-            Ok(false) => {
-                eprintln!("nccl: NCCL's log in {} names no transport", logs.folder().display());
-                return ExitCode::FAILURE;
-            }
-            Err(error) => {
-                eprintln!("nccl: {}: {error}", logs.folder().display());
-                return ExitCode::FAILURE;
-            }
+        let wrong = match logs.print() {
+            Ok(true) => None,
+            Ok(false) => Some("it names no transport".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(wrong) = wrong {
+            eprintln!("nccl: NCCL's log, kept in {}: {wrong}", logs.keep().display());
+            return ExitCode::FAILURE;
         }
     }
     match (run, options.without) {

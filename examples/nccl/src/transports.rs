@@ -1,9 +1,10 @@
 //! The transports of the connections, from NCCL's log.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::SystemTime;
 
-/// A folder for NCCL's logs, one file for each process. It is removed in the end.
+/// A folder for NCCL's logs, one file for each process. Dropping this removes it.
 pub struct Logs(PathBuf);
 
 impl Logs {
@@ -13,7 +14,10 @@ impl Logs {
     ///
     /// As for [`std::env::set_var`]: no other thread runs.
     pub unsafe fn new() -> std::io::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("cuda-events-nccl-{}", std::process::id()));
+        // An earlier process with this id may have been killed before it removed its folder.
+        let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+        let name = format!("cuda-events-nccl-{}-{now}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir(&folder)?;
         let logs = Self(folder);
         // NCCL replaces %p by the process id.
@@ -60,8 +64,10 @@ impl Logs {
         Ok(!channels.is_empty())
     }
 
-    pub fn folder(&self) -> &Path {
-        &self.0
+    /// Leaves the folder where it is, for a reader.
+    pub fn keep(self) -> PathBuf {
+        let mut logs = std::mem::ManuallyDrop::new(self);
+        std::mem::take(&mut logs.0)
     }
 }
 
