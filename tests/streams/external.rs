@@ -17,7 +17,7 @@ use common::{Door, Gpu, Latch, Other, not_run, own_process};
 use cuda_events::capture::CaptureMode;
 use cuda_events::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
 use cuda_events::graph::Graph;
-use cuda_events::sys::{CUresult, Function};
+use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{
     Context, Device, Driver, Error, EventFlags, LoadOptions, Progress, Stream, StreamOptions,
     StreamRef, Uuid, Version,
@@ -1017,4 +1017,38 @@ fn a_stream_that_joined_keeps_them_too() {
     assert_eq!(theirs.value(), 1);
     drop((graph, exec));
     assert_eq!(open_descriptors(&theirs), 1);
+}
+
+/// A capture that other code began has no graph of this crate that could keep a semaphore.
+#[test]
+fn a_foreign_capture_keeps_none() {
+    let Some(gpu) = gpu() else { return };
+    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
+        .expect("the context");
+    let [stream, other] =
+        [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let theirs = made(SemaphoreKind::Timeline);
+    let symbols = context.driver().symbols();
+    for capture in [false, true] {
+        let ours = timeline_of(&context, &theirs);
+        let capture = capture
+            .then(|| common::begin_capture(&other, CaptureMode::ThreadLocal).expect("a capture"));
+        let mut graph = std::ptr::null_mut();
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: a stream of this test, and places for the answers. Nothing else uses the stream.
+        unsafe {
+            let code = (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode);
+            assert_eq!(code, CUresult::CUDA_SUCCESS);
+            stream.signal_external(&ours, 1).expect("a signal");
+            let code = (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph);
+            assert_eq!(code, CUresult::CUDA_SUCCESS);
+            assert_eq!((symbols.cuGraphDestroy)(graph), CUresult::CUDA_SUCCESS);
+        }
+        // Beside a capture of this crate it is leaked: it might be a part of that.
+        let leaked = capture.is_some();
+        drop(capture.map(|capture| capture.end().expect("a graph")));
+        assert_eq!(destroyed(|| drop(ours)).1, usize::from(!leaked), "leaked: {leaked}");
+        assert_eq!(open_descriptors(&theirs), 1 + usize::from(leaked));
+    }
+    assert_eq!(theirs.value(), 0, "nothing was launched");
 }
