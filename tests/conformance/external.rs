@@ -8,6 +8,7 @@ use cuda_events::sys::*;
 use cuda_soft_driver::SemaphoreKind;
 
 use crate::common::memory;
+use crate::green::{one, stream_in};
 use crate::raw::{NON_BLOCKING, Rig, said};
 use crate::rules;
 use crate::semaphores::{available, exported};
@@ -248,6 +249,27 @@ rules! {
         saw.code("before", rig.cuStreamQuery(waits));
         saw.code("signal", signal(rig, signals, &all, 0));
         saw.code("then", rig.cuStreamSynchronize(waits));
+    }
+
+    /// Streams of a green context and of the primary one use each other's semaphores.
+    [alone, since(12, 4), needs(available)]
+    fn in_a_green_context(rig, saw) =
+        "signal success; wait success; done success; signal success; wait success; done success; \
+         imported in the green; signal success; wait success; done success; signal success; \
+         wait success; done success"
+    {
+        let green = one(rig);
+        let (own, other) = (rig.stream(NON_BLOCKING), stream_in(rig, green));
+        let there_and_back = |semaphore: CUexternalSemaphore| {
+            for (value, from, to) in [(1, own, other), (2, other, own)] {
+                saw.code("signal", signal(rig, from, &[semaphore], value));
+                saw.code("wait", wait(rig, to, &[semaphore], value));
+                saw.code("done", rig.cuStreamSynchronize(to));
+            }
+        };
+        there_and_back(imported(rig, SemaphoreKind::Timeline));
+        saw.text("imported in the green");
+        there_and_back(rig.within(green.context, || imported(rig, SemaphoreKind::Timeline)));
     }
 
     /// Only Windows names a device by a LUID.

@@ -21,9 +21,9 @@ const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 
 /// A green context and what stands for it.
 #[derive(Clone, Copy)]
-struct Green {
+pub struct Green {
     green: CUgreenCtx,
-    context: CUcontext,
+    pub context: CUcontext,
 }
 
 fn sm(resource: &CUdevResource) -> CUdevSmResource {
@@ -98,7 +98,7 @@ fn create(rig: &Rig, resources: &mut [CUdevResource]) -> Green {
 }
 
 /// One of 16 multiprocessors.
-fn one(rig: &Rig) -> Green {
+pub fn one(rig: &Rig) -> Green {
     create(rig, &mut parts(rig, 1))
 }
 
@@ -106,7 +106,7 @@ fn destroy(rig: &Rig, green: Green) {
     must("cuGreenCtxDestroy", rig.cuGreenCtxDestroy(green.green));
 }
 
-fn stream_in(rig: &Rig, green: Green) -> CUstream {
+pub fn stream_in(rig: &Rig, green: Green) -> CUstream {
     rig.within(green.context, || rig.stream(NON_BLOCKING))
 }
 
