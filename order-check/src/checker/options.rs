@@ -6,7 +6,7 @@ pub enum HostOrder {
     /// Calls are ordered as they are reported, for all threads and host functions together. A call
     /// is after all work that any thread has waited for before, and after the host functions that
     /// have ended. So no order is reported as missing that threads may have created among
-    /// themselves. Errors between two threads are not found.
+    /// themselves. An error between two threads is found on some runs only.
     #[default]
     Submission,
     /// Only reported operations order threads: [`Op::HandOver`](crate::Op::HandOver),
