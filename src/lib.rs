@@ -24,7 +24,7 @@
 //! * It does not use a current device or a current stream. Constructors take a context; operations
 //!   take a stream.
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
-//!   device, never earlier.
+//!   device or of a context, never earlier.
 //! * It serves 64-bit programs only, because its declarations are those of the 64-bit driver. It
 //!   compiles for 32-bit targets, but [`Driver::load`] returns an error there.
 //!
@@ -86,10 +86,10 @@
 //! # Contexts and threads
 //!
 //! Objects are `Send` and `Sync`, because the driver may be called from any thread. Guards are
-//! neither: they stay on their thread. Graphs are `Send` only: one thread at a time may use one. In
-//! the driver, creation, interprocess export and import, and default streams depend on the current
-//! context. This crate makes the object's context current for such a call and restores the previous
-//! one. No other call depends on the current context.
+//! neither `Send` nor `Sync`: they stay on their thread. Graphs are `Send` but not `Sync`: only one
+//! thread at a time may use a graph. In the driver, creation, interprocess export and import, and
+//! default streams depend on the current context. This crate makes the object's context current for
+//! such a call and restores the previous one. No other call depends on the current context.
 //!
 //! The page of each method names its driver calls, or another method that makes the same calls. A
 //! method whose page names no call makes none. "With the context current" means: one more call
@@ -112,8 +112,8 @@
 //! | the drivers that were loaded | the process ends | none |
 //! | a list of the captures that [`Capture`](capture::Capture) began, with the events and semaphores of each. [`record_external`](StreamRef::record_external), [`wait_external`](StreamRef::wait_external), and signals and waits of [semaphores](external#captures) read it during a capture: they must find the graph that keeps the object, and the driver returns only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
 //! | the number of these captures in progress, for [`ext::EventPool`], [`ext::Timeline`], and signals and waits of semaphores | the process ends | none |
-//! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver gets their numbers and never their addresses | the driver calls them | a mutex, in these two and when the driver calls |
-//! | the sixteen places for [observers](Driver::observe): the driver's functions take no pointer for an observer's data, so its place identifies the observer | the process ends | one for each place, in the observed calls |
+//! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver gets their numbers and never their addresses | the driver calls them | a mutex, in these two methods and when the driver calls a closure |
+//! | the sixteen places for [observers](Driver::observe): a driver function takes no pointer to an observer's data, so the place identifies the observer | the process ends | one for each place, in the observed calls |
 //!
 //! Each graph also has a number, taken from a counter, and its own mutex for the events and the
 //! semaphores that its nodes refer to.
