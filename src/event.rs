@@ -26,8 +26,8 @@ use crate::timeout;
 use crate::sys::calls::*;
 
 bitflags! {
-    /// Flags for creating an event. Empty by default, which is the cheapest: no timing, waits spin,
-    /// and only this process can use the event.
+    /// Flags for creating an event. The default is no flag, which is the cheapest: no timing, waits
+    /// spin, and only this process can use the event.
     ///
     /// The bits are this crate's own; the driver's timing bit has the opposite sense.
     ///
@@ -52,9 +52,9 @@ bitflags! {
         /// as much as others (`docs/performance.md`).
         const TIMING = 2;
         /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). It excludes `TIMING`. If
-        /// any process records the event again before its last record is done, the new record does
-        /// not replace the old one: its stream waits for the old one first. Such records cost
-        /// several times as much as others (`docs/performance.md`).
+        /// the last record is still pending, a new record by any process does not replace it: the
+        /// stream of the new record first waits for the old one. Such records cost several times as
+        /// much as others (`docs/performance.md`).
         const INTERPROCESS = 4;
     }
 }
@@ -73,8 +73,8 @@ impl EventFlags {
 /// Its methods are on [`EventRef`], to which this type dereferences.
 ///
 /// An event that was never recorded stands for no work: a query returns `Done`, and a wait ends at
-/// once. A record stands for the work that is in the stream at that call. Recording again replaces
-/// the record; waits that were queued earlier still wait for the old one.
+/// once. A record stands for the work that is in the stream when the record is made. Recording
+/// again replaces the record; waits that were queued earlier still wait for the old one.
 ///
 /// A pending event can be dropped: the driver frees it when it completes. Drop ignores errors from
 /// the driver; [`close`](Self::close) returns them. Drop does nothing in a forked child. In a
@@ -105,7 +105,7 @@ pub struct Event(EventRef);
 
 form_of!(EventRef: Event);
 
-/// An event that other code owns; every [`Event`] has its methods too.
+/// An event that other code owns; [`Event`] dereferences to this type.
 ///
 /// Its methods may be called from any thread, and none needs a current context. Like an [`Event`],
 /// it holds a share of its context. Dropping it can block only if that is [the last
@@ -169,9 +169,9 @@ impl Event {
 
     /// Takes ownership of an event that other code created in `context`.
     ///
-    /// `flags` are the flags that the event was created with. The driver cannot return them; this
-    /// crate needs them for [`flags`](EventRef::flags), for error messages and to refuse waits that
-    /// crash. It makes no driver call.
+    /// `flags` are the flags that the event was created with. The driver cannot return them. This
+    /// crate needs them for [`flags`](EventRef::flags), for error messages, and to refuse waits
+    /// that would crash. This method makes no driver call.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -194,8 +194,8 @@ impl Event {
     /// another process.
     ///
     /// If `raw` is recorded in a capture, only one thread at a time may use the event or end the
-    /// capture, from that record until the capture has ended. The driver takes no lock there, and
-    /// crashes. This rule includes all other code that has the handle. See
+    /// capture, from that record until the capture has ended. The driver takes no lock there: two
+    /// threads at once make it crash. This rule includes all other code that has the handle. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self(EventRef::new(context, raw, flags, false))
@@ -323,7 +323,7 @@ impl EventRef {
     ///
     /// If the owner records the event in a capture, only one thread at a time may use the event or
     /// end the capture, from that record until the capture has ended. The owner's threads count,
-    /// too. The driver takes no lock there, and crashes. See
+    /// too. The driver takes no lock there: two threads at once make it crash. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self::new(context, raw, flags, false)
@@ -334,8 +334,8 @@ impl EventRef {
     ///
     /// It does not wait. [`Progress::Pending`] is not an error.
     ///
-    /// One driver call: [`cuEventQuery`]. It takes one lock of the driver, so many threads that
-    /// query at once slow each other down. Instead, let one thread query for all of them: see
+    /// One driver call: [`cuEventQuery`]. It takes one lock of the driver: threads that query at
+    /// the same time slow each other down. Instead, let one thread query for all of them: see
     /// [`Completion`](crate::ext::Completion). A point of a [timeline](crate::ext::Timeline) needs
     /// no lock.
     ///
@@ -451,11 +451,11 @@ impl EventRef {
     /// | 1 day | 8000 µs |
     ///
     /// A result is off by half a step at most. To measure a long time with the resolution of a
-    /// short one, record events in between, take the time from each to the next, and add these
+    /// short time, record events in between, take the time from each to the next, and add these
     /// times as `f64`. Half a second between events is a good choice: each time is then exact to 16
     /// ns, and the sum over an hour to about a microsecond, because the errors mostly cancel. If
-    /// you know the step of the device's time stamps (in nanoseconds, from measurements), rounding
-    /// each part to it makes the sum exact.
+    /// you know the step of the device's time stamps (in nanoseconds, from measurements), round
+    /// each part to a multiple of this step: then the sum is exact.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -526,10 +526,10 @@ impl EventRef {
     }
 
     /// Returns the time from this event's record to the record of `end` as a `Duration`. It does
-    /// not wait, and has the resolution of [`elapsed_ms`](Self::elapsed_ms), from which it is
-    /// computed.
+    /// not wait. The time is computed from the result of [`elapsed_ms`](Self::elapsed_ms), and has
+    /// the same resolution.
     ///
-    /// One driver call, as [`elapsed_ms`](Self::elapsed_ms), which has an example.
+    /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms), which has an example.
     ///
     /// # Errors
     ///

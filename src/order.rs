@@ -24,8 +24,8 @@ bitflags! {
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct RecordFlags: u32 {
         /// In a capturing stream, the record becomes a node of the graph: each launch records the
-        /// event for use outside of the graph (`CU_EVENT_RECORD_EXTERNAL`, CUDA 11.1). In a stream
-        /// that is not capturing it is an error.
+        /// event for use outside of the graph (`CU_EVENT_RECORD_EXTERNAL`, CUDA 11.1). The flag is
+        /// an error in a stream that is not capturing.
         const EXTERNAL = CU_EVENT_RECORD_EXTERNAL;
     }
 }
@@ -36,8 +36,8 @@ bitflags! {
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
         /// In a capturing stream, the wait becomes a node of the graph: each launch waits for the
-        /// last record of the event outside of the graph (`CU_EVENT_WAIT_EXTERNAL`, CUDA 11.1). In
-        /// a stream that is not capturing it is an error.
+        /// last record of the event outside of the graph (`CU_EVENT_WAIT_EXTERNAL`, CUDA 11.1). The
+        /// flag is an error in a stream that is not capturing.
         const EXTERNAL = CU_EVENT_WAIT_EXTERNAL;
     }
 }
@@ -79,9 +79,9 @@ impl StreamRef {
     ///   that has ended.
     /// * [`Error::ForkedChild`].
     ///
-    /// If this stream is capturing, the first two driver errors invalidate its capture. For events
-    /// that are used outside of the graph, use [`record_external`](Self::record_external) and
-    /// [`wait_external`](Self::wait_external).
+    /// If this stream is capturing, each of these two driver codes invalidates its capture. For
+    /// events that are used outside of the graph, use [`record_external`](Self::record_external)
+    /// and [`wait_external`](Self::wait_external).
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline]
@@ -152,8 +152,8 @@ impl StreamRef {
     /// Two driver calls: it records an event in `other` ([`cuEventRecord`]) and waits for it
     /// ([`cuStreamWaitEvent`]). The first wait for a stream also creates this event, by
     /// [`cuEventCreate`] with the context current; the event is kept for later waits. If several
-    /// threads wait for one `other` at once, a wait may include work that another thread has put
-    /// into `other` in the meantime.
+    /// threads wait for the same `other` at the same time, a wait may include work that another
+    /// thread puts into `other` meanwhile.
     ///
     /// | `other` | the event is kept by | calls |
     /// | --- | --- | --- |
@@ -163,14 +163,14 @@ impl StreamRef {
     /// | a [`StreamRef`] of another library's handle | `other` | two, from the second wait on; dropping `other` destroys the event |
     /// | a per-thread default stream | not kept: it is another stream in each thread | `cuEventCreate` and [`cuEventDestroy`] each time |
     ///
-    /// A new [`from_foreign`](Self::from_foreign) or [`from_raw`](Self::from_raw) for each wait
-    /// makes it four calls: create (with the context current), record, wait, destroy. The same
-    /// holds for a new [`from_foreign`](Self::from_foreign) of a default stream's handle, because
-    /// it wraps the context anew each time. Keep the [`StreamRef`] or the
+    /// If you make a new [`StreamRef`] for each wait, by [`from_foreign`](Self::from_foreign) or
+    /// [`from_raw`](Self::from_raw), each wait makes four calls: create (with the context current),
+    /// record, wait, destroy. For the legacy default stream this holds for `from_foreign` only,
+    /// which wraps the context anew each time. Keep the [`StreamRef`] or the
     /// [`ForeignStream`](crate::ForeignStream) instead.
     ///
     /// If `other` is capturing, this stream joins its capture. A capturing stream cannot wait for a
-    /// stream outside of its capture. Record an event there and use
+    /// stream outside of its capture. Instead, record an event in that stream and use
     /// [`wait_external`](Self::wait_external).
     ///
     /// # Errors
