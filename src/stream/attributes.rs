@@ -16,7 +16,8 @@ use crate::sys::calls::*;
 /// How a thread waits in [`StreamRef::synchronize`].
 ///
 /// A driver may return a value that has no constant here. A stream whose policy was never set may
-/// have such a value, which cannot be set; to return to the default, set [`AUTO`](Self::AUTO).
+/// have such a value, but no stream can be set to that value. To return to the default, set
+/// [`AUTO`](Self::AUTO).
 ///
 /// ```
 /// use cuda_events::attributes::SynchronizationPolicy;

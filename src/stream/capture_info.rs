@@ -87,8 +87,8 @@ pub struct CaptureInfo {
     pub status: CaptureStatus,
     /// The capture's id, unique in the process; `None` unless the capture is active.
     pub id: Option<u64>,
-    /// The graph under construction; NULL unless the capture is active, and on drivers before CUDA
-    /// 11.3. It belongs to the capture: other code may add nodes, but must not destroy or
+    /// The graph under construction; NULL if the capture is not active, or if the driver is older
+    /// than CUDA 11.3. It belongs to the capture: other code may add nodes, but must not destroy or
     /// instantiate it.
     pub graph: CUgraph,
 }

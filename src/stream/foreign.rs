@@ -21,8 +21,8 @@ impl StreamRef {
     /// Dropping the result does not affect the stream. Use this for a handle without its context,
     /// such as `torch.cuda.Stream.cuda_stream`. If you know the context, use
     /// [`from_raw`](Self::from_raw), which makes no driver call. This method does not keep the
-    /// context alive. If it is the device's primary context, as in PyTorch, [`Context::primary`]
-    /// with [`from_raw`](Self::from_raw) or [`ForeignStream`] does.
+    /// context alive. To keep the device's primary context alive, which PyTorch uses, call
+    /// [`Context::primary`], and then [`from_raw`](Self::from_raw) or [`ForeignStream::new`].
     ///
     /// NULL and the driver's special handles are valid. They stand for a stream of the context that
     /// is current on the calling thread now; a later change of the current context does not affect
@@ -62,14 +62,14 @@ impl StreamRef {
     /// [`Context::green`] about threads applies.
     ///
     /// While the owner captures the stream, only the capturing thread may use the result, even for
-    /// a record. The driver takes no lock there, and crashes. The same holds while the stream takes
-    /// part in a capture that it joined by a wait. No other thread may use an event that is
-    /// recorded through the result during the capture, until the capture has ended: do not await
-    /// that event, and do not return it to a pool. See
+    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
+    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
+    /// an event that is recorded through the result during the capture, until the capture has
+    /// ended: do not await that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     ///
     /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: it must outlive the graph and the executable graphs made of it.
+    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -187,14 +187,14 @@ impl<O> ForeignStream<O> {
     /// stay one until `owner` is dropped.
     ///
     /// While the owner captures the stream, only the capturing thread may use the result, even for
-    /// a record. The driver takes no lock there, and crashes. The same holds while the stream takes
-    /// part in a capture that it joined by a wait. No other thread may use an event that is
-    /// recorded through the result during the capture, until the capture has ended: do not await
-    /// that event, and do not return it to a pool. See
+    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
+    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
+    /// an event that is recorded through the result during the capture, until the capture has
+    /// ended: do not await that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     ///
     /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: it must outlive the graph and the executable graphs made of it.
+    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

@@ -96,10 +96,10 @@ impl StreamRef {
     /// stream, because the driver may run the host functions of all streams one after another. A
     /// drop may be a CUDA call too: a [`Stream`](crate::Stream), an [`Event`](crate::Event) or a
     /// [`Context`](crate::Context) that the function owns is destroyed on the driver's thread when
-    /// the function ends, and dropping a [`Completion`](crate::ext::Completion) may wait for a
-    /// query that cannot return meanwhile. The driver may refuse such a call, so the object is
-    /// never destroyed, or it may deadlock. Keep such objects elsewhere, or send them to another
-    /// thread and drop them there, as in the example.
+    /// the function ends. Dropping a [`Completion`](crate::ext::Completion) may wait for a query
+    /// that cannot return before the function does. Such a call may deadlock, or the driver may
+    /// refuse it: then the object is never destroyed. Keep such objects elsewhere, or send them to
+    /// another thread and drop them there, as in the example.
     ///
     /// If the stream's context fails first, the function is never called (see
     /// [`pending_host_functions`]); a callback of [`add_callback`](Self::add_callback) is called
@@ -148,10 +148,10 @@ impl StreamRef {
     /// Calls `callback` as [`launch_host_function`](Self::launch_host_function) does, with the
     /// result of the work before it.
     ///
-    /// It is called even if the stream's context has failed, with the error. That error names the
-    /// function [`cuStreamAddCallback`], whichever work failed. The callback may run under a lock
-    /// of the driver, so it should be short. NVIDIA's documentation says that `cuStreamAddCallback`
-    /// may be removed in future.
+    /// If the stream's context has failed, the callback is still called, with the error. That error
+    /// names the function [`cuStreamAddCallback`], whichever work failed. The callback may run
+    /// under a lock of the driver, so it should be short. NVIDIA's documentation says that
+    /// `cuStreamAddCallback` may be removed in future.
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and `cuStreamAddCallback`.
     ///
@@ -199,9 +199,9 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `function` may be called with `data`, from another thread, at any time until the stream's
-    /// work is done and as often as a graph that captured it is launched. It must not unwind and
-    /// must not make CUDA calls.
+    /// It must be sound to call `function` with `data`, from another thread, at any time until the
+    /// stream's work is done. If a graph captured the call, this must hold for each launch of the
+    /// graph. `function` must not unwind and must not make CUDA calls.
     ///
     /// ```
     /// use std::ffi::c_void;

@@ -111,7 +111,7 @@ pub enum BarrierScope {
 pub struct MemOp(CUstreamBatchMemOpParams);
 
 impl MemOp {
-    /// Makes a wait for 32 bits, as [`StreamRef::wait_value32`].
+    /// Creates an operation that waits for 32 bits, as [`StreamRef::wait_value32`] does.
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_32")]
     pub fn wait_value32(
         address: CUdeviceptr,
@@ -123,7 +123,7 @@ impl MemOp {
         Self::wait(operation, address, value.into(), condition, flags)
     }
 
-    /// Makes a wait for 64 bits, as [`StreamRef::wait_value64`].
+    /// Creates an operation that waits for 64 bits, as [`StreamRef::wait_value64`] does.
     #[doc(alias = "CU_STREAM_MEM_OP_WAIT_VALUE_64")]
     pub fn wait_value64(
         address: CUdeviceptr,
@@ -135,7 +135,7 @@ impl MemOp {
         Self::wait(operation, address, value, condition, flags)
     }
 
-    /// Makes a write of 32 bits, as [`StreamRef::write_value32`].
+    /// Creates an operation that writes 32 bits, as [`StreamRef::write_value32`] does.
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_32")]
     pub fn write_value32(address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Self {
         Self::write(
@@ -146,14 +146,14 @@ impl MemOp {
         )
     }
 
-    /// Makes a write of 64 bits, as [`StreamRef::write_value64`].
+    /// Creates an operation that writes 64 bits, as [`StreamRef::write_value64`] does.
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_64")]
     pub fn write_value64(address: CUdeviceptr, value: u64, flags: WriteValueFlags) -> Self {
         Self::write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags)
     }
 
-    /// Makes a flush of remote writes: the effect of [`WaitValueFlags::FLUSH`] as a separate
-    /// operation.
+    /// Creates an operation that flushes remote writes: the effect of [`WaitValueFlags::FLUSH`] as
+    /// a separate operation.
     #[doc(alias = "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES")]
     pub fn flush_remote_writes() -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
@@ -162,7 +162,7 @@ impl MemOp {
         Self(params)
     }
 
-    /// Makes a memory barrier. CUDA 11.7.
+    /// Creates an operation that is a memory barrier. CUDA 11.7.
     #[doc(alias = "CU_STREAM_MEM_OP_BARRIER")]
     pub fn barrier(scope: BarrierScope) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER;
@@ -230,9 +230,9 @@ impl fmt::Debug for MemOp {
 /// methods need no setup. With an older driver they work only if its kernel module was loaded with
 /// `NVreg_EnableStreamMemOPs=1`; otherwise they return `CUDA_ERROR_NOT_SUPPORTED`.
 ///
-/// CUDA does not see an order that only values make. It may put work that waits for a value in
-/// front of the work that writes it: then neither can run. If both sides are streams, make the same
-/// order with events too.
+/// CUDA does not see an order that only values in memory create. It may queue the work that waits
+/// for a value before the work that writes the value: then neither can run. If both sides are
+/// streams, create the same order with events too.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Makes all work that is put into this stream from now on wait until the 32 bits at `address`
@@ -383,8 +383,8 @@ impl StreamRef {
             .check()
     }
 
-    /// Performs up to 255 operations in their order, with one driver call. The driver may write
-    /// into them.
+    /// Performs up to 255 operations in their order, with one driver call. The driver may change
+    /// `operations`.
     ///
     /// One driver call: [`cuStreamBatchMemOp_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamBatchMemOp`]. [`MemOp`] has an example.

@@ -69,11 +69,11 @@ pub struct Stream(StreamRef);
 
 form_of!(StreamRef: Stream);
 
-/// A stream that other code owns, or a default stream; every [`Stream`] has its methods too.
+/// A stream that other code owns, or a default stream; [`Stream`] dereferences to this type.
 ///
-/// Its methods may be called from any thread, and none needs a current context: on a default
-/// stream, the context given at its creation is made current for each call. Like a [`Stream`], it
-/// holds a share of its context. Dropping it can block only if that is [the last
+/// Its methods may be called from any thread, and none needs a current context: for a default
+/// stream, this crate makes the stream's context current for each call. Like a [`Stream`], it holds
+/// a share of its context. Dropping it can block only if that is [the last
 /// share](Context#dropping-the-last-share).
 ///
 /// ```
@@ -113,8 +113,9 @@ impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
     /// One driver call with the context current: [`cuStreamCreate`], or
-    /// [`cuStreamCreateWithPriority`] for a stream with a priority. A priority that is not clamped
-    /// takes one more call, [`cuCtxGetStreamPriorityRange`], to check it.
+    /// [`cuStreamCreateWithPriority`] for a stream with a priority. [`StreamOptions::priority`]
+    /// takes one more call with the context current, [`cuCtxGetStreamPriorityRange`], to check the
+    /// priority; [`StreamOptions::priority_clamped`] does not.
     ///
     /// # Errors
     ///
@@ -175,12 +176,13 @@ impl Stream {
     ///
     /// While the stream takes part in a capture that other code began, only the capturing thread
     /// may use the stream, or an event that is recorded in it during the capture. The driver takes
-    /// no lock there, and crashes. So do not await such an event, and do not return it to a pool.
-    /// Other code that has the handle must not capture the stream in one thread while another
-    /// thread uses the result. See [`Capture::begin`](crate::capture::Capture::begin).
+    /// no lock there: two threads at once make it crash. So do not await such an event, and do not
+    /// return it to a pool. Other code that has the handle must not capture the stream in one
+    /// thread while another thread uses the result. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     ///
     /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: it must outlive the graph and the executable graphs made of it.
+    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }
@@ -257,14 +259,14 @@ impl StreamRef {
     /// until the result is dropped.
     ///
     /// While the owner captures the stream, only the capturing thread may use the result, even for
-    /// a record. The driver takes no lock there, and crashes. The same holds while the stream takes
-    /// part in a capture that it joined by a wait. No other thread may use an event that is
-    /// recorded through the result during the capture, until the capture has ended: do not await
-    /// that event, and do not return it to a pool. See
+    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
+    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
+    /// an event that is recorded through the result during the capture, until the capture has
+    /// ended: do not await that event, and do not return it to a pool. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     ///
     /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: it must outlive the graph and the executable graphs made of it.
+    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }
@@ -478,7 +480,7 @@ impl StreamRef {
 
     /// Returns the stream's id, which is unique in the process. CUDA 12.0.
     ///
-    /// Unlike a handle, the driver never reuses an id. One driver call: [`cuStreamGetId`].
+    /// The driver never reuses an id, unlike a handle. One driver call: [`cuStreamGetId`].
     ///
     /// # Errors
     ///
@@ -523,7 +525,7 @@ impl StreamRef {
         self.raw
     }
 
-    /// Returns the pair for Python's `__cuda_stream__` protocol: the protocol's version, 0, and the
+    /// Returns the pair for Python's `__cuda_stream__` protocol: the protocol's version (0) and the
     /// handle.
     ///
     /// A Python object for this stream returns the pair from its method `__cuda_stream__`. PyTorch,
@@ -599,9 +601,9 @@ impl AsRef<StreamRef> for StreamRef {
     }
 }
 
-/// Compares handle and driver library. All contexts share the handles of default streams, so these
-/// also compare by context. NULL compares as the stream that it stands for in the table of its
-/// driver. After a stream is destroyed, the driver may reuse its handle.
+/// Compares handle and driver library. All contexts share the handles of default streams, so
+/// default streams also compare by context. NULL compares as the default stream that it stands for,
+/// the legacy or the per-thread one. After a stream is destroyed, the driver may reuse its handle.
 impl PartialEq for StreamRef {
     fn eq(&self, other: &Self) -> bool {
         self.meaning() == other.meaning()
