@@ -48,18 +48,19 @@ use crate::sys::calls::*;
 /// Every clone of a context holds a share of it, and so does every event, stream or other object
 /// made in it. Dropping a share is cheap and never waits, with one exception: the last share of a
 /// context that [`primary`](Self::primary) retained or [`green`](Self::green) created. (The last
-/// share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may do the
-/// same.) That drop calls [`cuDevicePrimaryCtxRelease`] or [`cuGreenCtxDestroy`]. The driver then
-/// destroys a green context; it destroys a primary context if no other code in the process retains
-/// it. Before it destroys a primary context, it waits until all work in the context's streams is
-/// done. **It blocks forever if that work never ends**, for example if
+/// share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may wait
+/// too.) The drop of the last share calls [`cuDevicePrimaryCtxRelease`] or [`cuGreenCtxDestroy`].
+/// The driver then destroys a green context; it destroys a primary context if no other code in the
+/// process retains it. Before it destroys a primary context, it waits until all work in the
+/// context's streams is done. **It blocks forever if that work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that is never written,
 /// * a stream waits for a value that the dropping thread would signal later,
 /// * a host function needs a lock that the dropping thread holds.
 ///
-/// The wait may be in a stream of another context, if an event makes this one's stream wait for it.
+/// The work that never ends may be in a stream of another context, if an event makes a stream of
+/// this context wait for it.
 ///
 /// Closing or dropping an event or a stream with such work returns at once, unless it holds the
 /// last share. To make sure that no drop blocks:
@@ -72,10 +73,11 @@ use crate::sys::calls::*;
 ///
 /// # Current contexts
 ///
-/// A context need not be current on the calling thread. A method that needs it makes it current for
-/// the one call and restores the thread's context stack, even if the call fails. "With the context
-/// current" on the page of a method means: [`cuCtxGetCurrent`] before the call and, if the context
-/// is not current, [`cuCtxPushCurrent`] before and [`cuCtxPopCurrent`] after it.
+/// A context need not be current on the calling thread. A method whose driver call needs a current
+/// context makes its object's context current for that call. It then restores the thread's context
+/// stack, even if the call fails. "With the context current" on the page of a method means:
+/// [`cuCtxGetCurrent`] before the call and, if the context is not current, [`cuCtxPushCurrent`]
+/// before and [`cuCtxPopCurrent`] after it.
 ///
 /// Contexts compare by handle and driver library.
 #[derive(Clone)]
@@ -292,7 +294,7 @@ impl Context {
     /// The owner is dropped after everything else, on the thread that drops the last of these. A
     /// [leaked](Self::leak) context keeps its owner forever, and a forked child does not drop it.
     ///
-    /// Driver calls as [`from_raw`](Self::from_raw).
+    /// One driver call, that of [`from_raw`](Self::from_raw).
     ///
     /// ```
     /// use std::sync::Arc;

@@ -99,7 +99,7 @@ impl SmResource {
     /// Returns the number of multiprocessors that the driver schedules together; 0 on drivers older
     /// than CUDA 13.0.
     ///
-    /// The size of each part is a multiple of it.
+    /// The size of each part is a multiple of this number.
     #[doc(alias = "smCoscheduledAlignment")]
     pub fn coscheduled_alignment(&self) -> u32 {
         self.sm().smCoscheduledAlignment
@@ -110,14 +110,14 @@ impl SmResource {
         self.device
     }
 
-    /// Returns the driver's value, for other bindings. It is valid as long as the context from
-    /// which it came.
+    /// Returns the driver's value, for other bindings. The value is valid as long as the context
+    /// from which the resource came.
     pub fn as_raw(&self) -> &CUdevResource {
         &self.raw
     }
 
-    /// Splits it into at most `groups` parts of at least `min_count` multiprocessors each, and a
-    /// remainder. CUDA 12.4.
+    /// Splits the resource into at most `groups` parts of at least `min_count` multiprocessors
+    /// each, and a remainder. CUDA 12.4.
     ///
     /// The driver rounds `min_count` up to a size that the device supports. It makes fewer parts if
     /// there are not enough multiprocessors. With the smallest size there may be fewer parts than
@@ -227,8 +227,8 @@ impl Context {
     /// otherwise the driver creates the primary context anew for the first green one each time.
     ///
     /// Driver calls: [`cuDevResourceGenerateDesc`], [`cuGreenCtxCreate`] and [`cuCtxFromGreenCtx`];
-    /// [`cuGreenCtxDestroy`] when the last user is dropped; [`cuInit`] the first time. The thread's
-    /// current context does not change.
+    /// [`cuGreenCtxDestroy`] when the last share is dropped; [`cuInit`] the first time. The
+    /// thread's current context does not change.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -264,9 +264,9 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// Two threads must not use the context at the same time. A thread uses it when it calls a
-    /// method of the context, or of a stream in it, that makes a driver call, when it creates an
-    /// event or a stream in it, and while it holds the guard of
+    /// Two threads must not use the context at the same time. A thread uses the context in three
+    /// cases: it calls a method of the context, or of a stream of the context, that makes a driver
+    /// call; it creates an event or a stream in the context; it holds the guard of
     /// [`make_current`](Self::make_current). Different threads may use it one after the other, and
     /// any thread may query events and wait for them.
     ///
@@ -318,8 +318,8 @@ impl Context {
     ///
     /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
     /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
-    /// current, about the default stream: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have
-    /// no green contexts, and no call is made.
+    /// current, for the default stream: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have no
+    /// green contexts, and no call is made.
     ///
     /// # Errors
     ///
