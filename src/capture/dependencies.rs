@@ -86,7 +86,7 @@ impl Capture<'_> {
     /// # Safety
     ///
     /// No other thread may make a call for `stream` meanwhile: the driver returns the address of
-    /// its own memory, which such a call may change while it is copied.
+    /// its own memory, which such a call may change while this method copies it.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub unsafe fn dependencies(&self, stream: &StreamRef) -> Result<Vec<CaptureDependency>> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;

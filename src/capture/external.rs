@@ -26,7 +26,7 @@ impl StreamRef {
     /// example.
     ///
     /// The graph and its executable graphs keep the event alive. They keep it even if the driver
-    /// returns an error, because it may have made the node. If other code than this
+    /// returns an error, because the driver may still have made the node. If other code than this
     /// crate's [`Capture`](crate::capture::Capture) began the capture, the event is never
     /// destroyed.
     ///

@@ -113,20 +113,20 @@ impl<'a> Capture<'a> {
     ///
     /// # Safety
     ///
-    /// From this call until the capture has ended, no two threads may at the same time use any of
-    /// these, not even different ones: this stream, a stream that joins the capture, an event that
-    /// is recorded in it. Ending the capture is such a use too. The driver has no lock there, and
-    /// crashes.
+    /// From this call until the capture has ended, only one thread at a time may use any of these
+    /// objects: this stream, a stream that joins the capture, an event that is recorded in it. Two
+    /// threads must not use two different ones of them at the same time either. Ending the capture
+    /// is such a use too. The driver takes no lock there: two threads at once make it crash.
     ///
     /// * An event is recorded in the capture by [`record`](crate::EventRef::record). An event that
     ///   is used only with [`record_external`](StreamRef::record_external) or
     ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
-    /// * This crate has a thread that counts: the poller, which queries the event of each pending
-    ///   [`Completion`](crate::ext::Completion). Await or drop the futures of an event before you
-    ///   record it in the capture. When the drop has returned, the poller no longer queries the
-    ///   event.
+    /// * This rule includes a thread of this crate: the poller, which queries the event of each
+    ///   pending [`Completion`](crate::ext::Completion). Await or drop the futures of an event
+    ///   before you record it in the capture. When the drop has returned, the poller no longer
+    ///   queries the event.
     /// * An [`EventPool`](crate::ext::EventPool) does not reuse events that are returned to it
-    ///   meanwhile.
+    ///   during the capture.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
         let begin = entry!(stream, cuStreamBeginCapture_v2);

@@ -20,10 +20,10 @@ use crate::sys::calls::*;
 /// [`ThreadCaptureMode`] have examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Unsafe calls fail in all threads, and invalidate the capture, except in
+    /// Unsafe calls fail and invalidate the capture in all threads, except in
     /// [exempt](ThreadCaptureMode) threads.
     Global,
-    /// Unsafe calls fail in the capturing thread.
+    /// Unsafe calls fail and invalidate the capture in the capturing thread.
     ThreadLocal,
     /// Unsafe calls are allowed. Queries and synchronization of the captured streams and events
     /// themselves are not.

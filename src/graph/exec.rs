@@ -177,8 +177,8 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// * [`Error::GraphMismatch`]: the node does not belong to `graph`, or this was made from
-    ///   another graph.
+    /// * [`Error::GraphMismatch`]: the node does not belong to `graph`, or this executable graph
+    ///   was made from another graph.
     /// * `CUDA_ERROR_INVALID_VALUE`: the node is of another kind, or was added later.
     /// * [`Error::ContextMismatch`]: it is an interprocess event of another context.
     /// * [`Error::Unsupported`]: the driver is older than CUDA 11.1.
@@ -269,7 +269,7 @@ impl GraphExec {
         unsafe { call!(self.context.driver(), cuGraphExecDestroy(raw)) }
     }
 
-    /// Returns the context in which it was made.
+    /// Returns the context in which the executable graph was made.
     pub fn context(&self) -> &Context {
         &self.context
     }

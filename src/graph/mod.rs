@@ -32,9 +32,9 @@ use crate::sys::calls::*;
 ///
 /// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
 /// program may drop its own references at any time. This is why such events are passed as
-/// `Arc<Event>`. If a call fails, the driver may still have done its work, so the event of that
-/// call is kept too, as long as the graph. A graph keeps the semaphores that were captured into it
-/// in the same way, but their last share must not be dropped during a launch: see
+/// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph. So the
+/// graph keeps that event too. A graph keeps the semaphores that were captured into it in the same
+/// way, but their last share must not be dropped during a launch: see
 /// [captures](crate::external#captures).
 ///
 /// The driver does not allow two threads to use one graph: it may be sent to another thread, but
@@ -108,10 +108,10 @@ impl Graph {
     /// # Safety
     ///
     /// `raw` must be a live graph of the context's driver, and no other code may use or destroy it
-    /// from now on. The events and the [semaphores](crate::external) of its nodes must stay
-    /// alive as long as the result and the executable graphs made of it. No capture may be adding
-    /// to it. The owner of those events must not record them in a capture, or end such a capture,
-    /// in one thread while another thread launches an executable graph made of it: see
+    /// from now on. The events and the [semaphores](crate::external) of its nodes must stay alive
+    /// as long as the result and the executable graphs made of it. No capture may be adding to it.
+    /// The owner of those events must not record them in a capture, or end such a capture, in one
+    /// thread while another thread launches an executable graph made of this graph: see
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::with(context, raw, Kept::new())
