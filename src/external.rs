@@ -71,15 +71,17 @@
 //! once.
 //!
 //! The graph and its executable graphs keep CUDA's import of the semaphore alive: the program may
-//! drop its own value at any time. The last of them destroys the import, which must not happen
-//! while a launch is in progress: see the Safety section of each import. As long as a
-//! [`Capture`](crate::capture::Capture) of this process is in progress, each signal and each wait
-//! makes one more driver call, that of [`capture_info`](StreamRef::capture_info). It shows whether
-//! the stream takes part in the capture.
+//! drop its [`TimelineSemaphore`] or [`BinarySemaphore`] at any time. The drop of the last of all
+//! these destroys the import. This must not happen while a launch is in progress: see the rules of
+//! [timelines](TimelineSemaphore#rules) and of [binary semaphores](BinarySemaphore#rules). As long
+//! as a [`Capture`](crate::capture::Capture) of this process is in progress, each signal and each
+//! wait makes one more driver call, that of [`capture_info`](StreamRef::capture_info). It shows
+//! whether the stream takes part in the capture.
 //!
 //! If other code than this crate's [`Capture`](crate::capture::Capture) began the capture, no graph
-//! keeps the semaphore, which must outlive that graph and its executable graphs. If a `Capture` of
-//! this process is in progress then, the import and its share of the context are leaked instead.
+//! keeps the semaphore: it must outlive the captured graph and its executable graphs. If a
+//! `Capture` of this process is in progress at that time, this crate leaks the import and its share
+//! of the context instead.
 //!
 //! # Memory
 //!
@@ -131,7 +133,7 @@ fn since(kind: HandleType) -> Version {
     }
 }
 
-/// A semaphore of another API without a value: each wait consumes the one signal before it.
+/// A semaphore of another API, without a value: each wait consumes the one signal before it.
 ///
 /// Create it with `import_fd`, on Windows with `import_win32`. Use it with
 /// [`StreamRef::signal_external_binary`] and [`StreamRef::wait_external_binary`];
@@ -144,10 +146,10 @@ fn since(kind: HandleType) -> Version {
 /// The Safety sections of the constructors require these rules:
 ///
 /// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
-///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of the
-///   semaphore, the graph and its executable graphs while a launch is in progress. If other code
-///   began the capture, the semaphore must outlive that graph and its executable graphs. The driver
-///   does not check this.
+///   pending wait for it. If a graph has [captured](self#captures) it, this semaphore, the graph
+///   and its executable graphs share CUDA's import of it: do not drop the last of these while a
+///   launch is in progress. If other code began the capture, the semaphore must outlive that graph
+///   and its executable graphs. The driver does not check this.
 /// * Each wait must have exactly one signal before it, from either API, and two signals must
 ///   have a wait between them. A wait without a signal never ends, and the [last
 ///   drop](Context#dropping-the-last-share) of the context then blocks.
@@ -170,10 +172,10 @@ pub struct BinarySemaphore(Arc<Imported>);
 /// The Safety sections of the constructors require these rules:
 ///
 /// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
-///   pending wait for it. If a graph has [captured](self#captures) it, do not drop the last of the
-///   semaphore, the graph and its executable graphs while a launch is in progress. If other code
-///   began the capture, the semaphore must outlive that graph and its executable graphs. The driver
-///   does not check this.
+///   pending wait for it. If a graph has [captured](self#captures) it, this semaphore, the graph
+///   and its executable graphs share CUDA's import of it: do not drop the last of these while a
+///   launch is in progress. If other code began the capture, the semaphore must outlive that graph
+///   and its executable graphs. The driver does not check this.
 /// * Its value must only rise, in both APIs together, and each awaited value must be signalled
 ///   eventually. A wait without a signal never ends, and the [last
 ///   drop](Context#dropping-the-last-share) of the context then blocks.
@@ -346,9 +348,10 @@ impl BinarySemaphore {
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
-    ///   `CUDA_ERROR_UNKNOWN`, one of the driver's codes for this, is also the code of a context
-    ///   that failed with it. After this code, the method creates an event ([`cuEventCreate`],
-    ///   [`cuEventDestroy`]). If that fails too, it returns the error of that call.
+    ///   One of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may
+    ///   return the same code. To distinguish the two, the method then creates an event
+    ///   ([`cuEventCreate`], [`cuEventDestroy`]). If that fails too, the method returns the error
+    ///   of that call.
     /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier.
     ///
@@ -409,8 +412,8 @@ impl BinarySemaphore {
         unsafe { Imported::import_win32(context, handle, has_uuid(device_uuid), kind) }.map(Self)
     }
 
-    /// Returns one signal of this semaphore, for [`StreamRef::signal_externals`] and
-    /// [`StreamRef::wait_externals`].
+    /// Returns a point for one signal of this semaphore or one wait for it, for
+    /// [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
     #[inline]
     pub fn once(&self) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value: None }
@@ -534,7 +537,7 @@ impl TimelineSemaphore {
         unsafe { Imported::import_win32(context, handle, is_its, kind) }.map(Self)
     }
 
-    /// Returns one value of this semaphore, for [`StreamRef::signal_externals`] and
+    /// Returns a point for one value of this semaphore, for [`StreamRef::signal_externals`] and
     /// [`StreamRef::wait_externals`].
     #[inline]
     pub fn at(&self, value: u64) -> SemaphorePoint<'_> {
@@ -864,9 +867,9 @@ impl StreamRef {
     /// # Errors
     ///
     /// Those of [`signal_external`](Self::signal_external), and [`Error::NotASemaphore`] if
-    /// `points` has one [`BinarySemaphore`] twice: no wait would be between its two signals. This
-    /// crate compares the imports only, so it does not detect that two imports are of one
-    /// semaphore. Nothing is signalled then.
+    /// `points` has one [`BinarySemaphore`] twice: its two signals would have no wait between them.
+    /// Nothing is signalled then. This crate compares the imports only, so it does not detect two
+    /// imports of one semaphore.
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
