@@ -9,7 +9,7 @@ use crate::{Event, IpcEventDescriptor, Result};
 ///
 /// An importer holds no share of the exporter's event. When the exporter destroys the event, the
 /// driver gives its place to the next interprocess event of the context. The importer's handle then
-/// names that other event, and no call returns an error. This protocol prevents it:
+/// names that other event, and no call returns an error. This protocol prevents such a mistake:
 ///
 /// 1. The exporter creates a lease for the importer, and sends [`descriptor`](Self::descriptor).
 /// 2. The importer opens it ([`Event::from_ipc_descriptor`]), uses it, and waits until its work

@@ -90,8 +90,8 @@ pub enum ExporterState {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// A stream may wait for an event that is not done yet only if its exporter cannot die before this
-/// process, or if this process ends with it.
+/// Let a stream wait for a pending event only in two cases: the event's exporter cannot end before
+/// this process, or this process ends together with its exporter.
 ///
 /// # Limits of detection
 ///
@@ -105,14 +105,14 @@ pub enum ExporterState {
 ///   whose first thread has ended while others run counts as running.
 /// * An `exec` is detected if this process may read the exporter's `/proc/PID/pagemap`: it runs as
 ///   the same user, the exporter has not made itself undumpable, and the kernel has that file.
-///   Otherwise, or if the exporter's first thread had ended or the `exec` had happened before
-///   [`of`](Self::of), such a process counts as running.
+///   Also, the `exec` and the end of the exporter's first thread must not have happened before
+///   [`of`](Self::of). Otherwise a process that has called `exec` counts as running.
 /// * A CUDA context that failed, or that the exporter destroyed, is not detected while the process
 ///   runs.
 /// * Process ids and start times are valid only in one pid namespace and one time namespace, on one
-///   system since its last boot. The descriptor contains these. If this process has others, because
-///   it is in another container, the state is [`Unknown`](ExporterState::Unknown): wait with a
-///   limit.
+///   system since its last boot. The descriptor names the namespaces and the boot. If those of this
+///   process are different, because it is in another container, the state is
+///   [`Unknown`](ExporterState::Unknown): wait with a limit.
 ///
 /// On Windows it opens a handle of the process once, and keeps it. The end of the process is always
 /// detected, and another process with the same id is recognised. If the process cannot be opened,
@@ -165,10 +165,9 @@ impl ExporterProcess {
         self.pid
     }
 
-    /// Returns the current state; [`Ended`](ExporterState::Ended) only if the process certainly no
-    /// longer runs.
+    /// Returns the current state; [`Ended`](ExporterState::Ended) only if that is certain.
     ///
-    /// It makes one system call, which opens no file, and no driver call.
+    /// It makes at most one system call, which opens no file. It makes no driver call.
     pub fn state(&self) -> ExporterState {
         self.watch.as_ref().map_or(ExporterState::Unknown, watch::Watch::state)
     }

@@ -134,14 +134,15 @@ impl IpcEventDescriptor {
     /// | 6–7 | flags: 1 is blocking-sync; 2 means that bytes 8–59 are set |
     /// | 8–11 | the exporter's process id |
     /// | 12–27 | the device's UUID |
-    /// | 28–35 | the start time of the exporter, in clock ticks since the boot; 0 if unknown |
+    /// | 28–35 | the start time of the exporter, in clock ticks since the boot (on Windows in units of 100 ns since 1601); 0 if unknown |
     /// | 36–39 | the inode number of the exporter's pid namespace |
     /// | 40–43 | the inode number of its time namespace |
     /// | 44–59 | the boot id of its system, a UUID |
     /// | 60–123 | the driver's bytes |
     /// | 124–127 | CRC-32 (ISO-HDLC) |
     ///
-    /// Bytes 28–59 are set on Linux if the exporter could read `/proc`.
+    /// Bytes 28–59 are set on Linux if the exporter could read `/proc`. On Windows only bytes 28–35
+    /// are set.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut flags = 0;
         if self.blocking_sync {
@@ -316,7 +317,7 @@ impl EventRef {
     /// Each export of one event returns the same descriptor. The descriptor does not keep the event
     /// alive. Keep the event until every importer has opened it and finished with it. For an
     /// importer, using a destroyed event is undefined behaviour, and the driver gives the event's
-    /// place to the next one that is created. [`IpcEventDescriptor`] has an example.
+    /// place to the next interprocess event of the context. [`IpcEventDescriptor`] has an example.
     ///
     /// Driver calls: [`cuIpcGetEventHandle`] with the event's context current, and once for each
     /// context [`cuDeviceGetUuid`]. On Linux it also reads some files of `/proc` once for each
