@@ -93,8 +93,8 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             CUresult::CUDA_ERROR_NOT_SUPPORTED,
         ) => "this device or platform has no interprocess events (WSL, for one, has none)",
         (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_MAP_FAILED) => {
-            "the exporting process is gone or another user's, or the two do not share /dev/shm and \
-                process ids"
+            "the exporting process has ended or belongs to another user, or the two processes do \
+                not share /dev/shm and process ids"
         }
         (Function::cuIpcOpenEventHandle, CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
             "an event cannot be opened in the process that exported it"

@@ -99,16 +99,17 @@ impl fmt::Display for Error {
                 if device == other_device {
                     write!(
                         f,
-                        "and the file of timelines belong to two contexts of device {device}"
+                        "and the file or memory of the timelines belong to two contexts of device \
+                         {device}"
                     )?;
                 } else {
                     write!(
                         f,
-                        "belongs to a context of device {device}, and the file of timelines to \
-                         one of device {other_device}"
+                        "belongs to a context of device {device}, and the file or memory of the \
+                         timelines to one of device {other_device}"
                     )?;
                 }
-                f.write_str("; make a TimelineFile in the stream's context")
+                f.write_str("; make a TimelineFile or TimelineMemory in the stream's context")
             }
             Self::ContextMismatch {
                 function:
@@ -203,8 +204,8 @@ impl fmt::Display for Error {
             } => write!(
                 f,
                 "{function} was not called: the batch has one binary semaphore twice, but each \
-                 wait needs its own signal before it, and each signal after the first a wait; give \
-                 each binary semaphore once"
+                 wait needs its own signal before it, and two signals need a wait between them; \
+                 give each binary semaphore once"
             ),
             Self::NotASemaphore { function, code } => {
                 function_and_code(f, *function, *code)?;
@@ -463,7 +464,7 @@ impl fmt::Display for SharedTimelineError {
             ),
             Self::OtherMemory => f.write_str(
                 "the memory behind the timeline's handle is no longer the timeline's: its owner \
-                 freed it; keep the TimelineMemory there, and send a new handle",
+                 freed it; keep the TimelineMemory in its process, and send a new handle",
             ),
             Self::System { errno } => write!(
                 f,

@@ -296,8 +296,9 @@ fn texts() -> Vec<(Error, &'static str)> {
                 device: 1,
                 other_device: 1,
             },
-            "cuStreamWriteValue64_v2 was not called: the stream and the file of timelines belong \
-             to two contexts of device 1; make a TimelineFile in the stream's context",
+            "cuStreamWriteValue64_v2 was not called: the stream and the file or memory of the \
+             timelines belong to two contexts of device 1; make a TimelineFile or TimelineMemory \
+             in the stream's context",
         ),
         (
             Error::ContextMismatch {
@@ -307,8 +308,8 @@ fn texts() -> Vec<(Error, &'static str)> {
                 other_device: 1,
             },
             "cuStreamWriteValue64_v2 was not called: the stream belongs to a context of device 0, \
-             and the file of timelines to one of device 1; make a TimelineFile in the stream's \
-             context",
+             and the file or memory of the timelines to one of device 1; make a TimelineFile or \
+             TimelineMemory in the stream's context",
         ),
         (
             SharedTimelineError::DescriptorLength { found: 3, expected: 20 }.into(),
@@ -396,7 +397,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             SharedTimelineError::OtherMemory.into(),
             "the memory behind the timeline's handle is no longer the timeline's: its owner freed \
-             it; keep the TimelineMemory there, and send a new handle",
+             it; keep the TimelineMemory in its process, and send a new handle",
         ),
         (
             SharedTimelineError::Platform.into(),
@@ -609,8 +610,8 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
         (
             open,
             205,
-            "the exporting process is gone or another user's, or the two do not share /dev/shm and \
-                process ids",
+            "the exporting process has ended or belongs to another user, or the two processes do \
+                not share /dev/shm and process ids",
         ),
         (open, 201, "an event cannot be opened in the process that exported it"),
         (open, 2, ipc_memory),

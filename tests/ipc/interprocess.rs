@@ -522,7 +522,7 @@ fn a_handle_that_names_nothing_cannot_be_mapped() {
     let text = refused.to_string();
     assert!(
         text.contains("CUDA_ERROR_MAP_FAILED (205)")
-            && text.contains("the exporting process is gone"),
+            && text.contains("the exporting process has ended"),
         "{text}"
     );
     assert!(current(gpu.driver).is_null());

@@ -214,8 +214,8 @@ fn a_batch_has_a_binary_semaphore_once() {
                 error.to_string(),
                 format!(
                     "{function} was not called: the batch has one binary semaphore twice, but each \
-                     wait needs its own signal before it, and each signal after the first a wait; \
-                     give each binary semaphore once"
+                     wait needs its own signal before it, and two signals need a wait between \
+                     them; give each binary semaphore once"
                 )
             );
         }
