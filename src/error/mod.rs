@@ -23,8 +23,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// The errors that this crate returns.
 ///
 /// If a driver call failed, the error keeps the driver's code ([`code`](Self::code)) and the call
-/// ([`function`](Self::function)) beside the cause. This crate looks for the cause only after the
-/// call has failed.
+/// ([`function`](Self::function)) in addition to the cause. This crate looks for the cause only
+/// after the call has failed.
 ///
 /// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
 /// returning it from `main`. The type has at most 16 bytes.
@@ -110,7 +110,7 @@ pub enum Error {
         /// The driver's code; `None` if the call was not made.
         code: Option<CUresult>,
         /// The device of the event's or the semaphore's context. For two events, or for other
-        /// objects, that of the first argument, `self` included.
+        /// objects, the device of `self`, or of the first argument if there is no `self`.
         device: u16,
         /// The device of the other object's context.
         other_device: u16,
@@ -143,8 +143,8 @@ pub enum Error {
     NotRecorded {
         /// The call.
         function: Function,
-        /// The driver's code; `None` if no call was made. For the driver, a wait for such an event
-        /// succeeds at once.
+        /// The driver's code; `None` if no call was made. The driver itself accepts a wait for such
+        /// an event, and the wait ends at once.
         code: Option<CUresult>,
     },
     /// An event is not complete: elapsed time needs both events completed.
@@ -169,7 +169,7 @@ pub enum Error {
     },
     /// A [green context](crate::Context::green) cannot be made of these resources: there are none,
     /// one belongs to another device, or two are not different parts of one split. No call was
-    /// made: the driver may end the process because of it.
+    /// made: with such resources the driver may end the process.
     ResourceMismatch {
         /// The call that was not made.
         function: Function,
@@ -200,7 +200,7 @@ pub enum Error {
     /// [`OpenedTimeline`](crate::ext::OpenedTimeline).
     ContextDropped,
     /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has
-    /// ended before it reached the value.
+    /// ended before the timeline reached the value.
     ExporterGone,
     /// A [semaphore](crate::external) cannot be imported in a context of another device. No call
     /// was made.
@@ -213,8 +213,7 @@ pub enum Error {
         context: u16,
     },
     /// The driver cannot import this handle as a [semaphore](crate::external) of that kind. Or a
-    /// batch has one binary semaphore twice, so the second one is no semaphore that the call can
-    /// signal or wait for.
+    /// batch has one binary semaphore twice: a batch can signal it or wait for it only once.
     NotASemaphore {
         /// The call.
         function: Function,
@@ -244,7 +243,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the driver call that failed or was not made; `None` if no single call is to blame.
+    /// Returns the driver call that failed or was not made; `None` if the error does not belong to
+    /// one call.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -302,8 +302,8 @@ impl Error {
         }
     }
 
-    /// Returns whether CUDA can no longer be used by this process; only a new process can use the
-    /// device again.
+    /// Returns whether this error ends the use of CUDA in this process; only a new process can use
+    /// the device again.
     ///
     /// The call that returned such an error is not its cause. Earlier work on the device failed, or
     /// the hardware did, and the context failed with it. From then on every call on its events and

@@ -1,7 +1,7 @@
 //! The reasons why a timeline cannot be shared between processes.
 
-/// The reason why a timeline was not [shared](crate::ext::TimelineFile) with other processes or not
-/// [imported](crate::ext::ImportedTimeline).
+/// The reason why a timeline could not be [shared](crate::ext::TimelineFile) with other processes
+/// or [imported](crate::ext::ImportedTimeline).
 ///
 /// ```
 /// use cuda_events::Error;
