@@ -129,7 +129,8 @@ impl EventPool {
     ///
     /// * [`Error::InterprocessPool`] for [`EventFlags::INTERPROCESS`]: the pool would reuse an
     ///   event that another process still has open.
-    /// * [`Error::TimingWithInterprocess`] for both flags together.
+    /// * [`Error::TimingWithInterprocess`] for [`EventFlags::TIMING`] together with
+    ///   [`EventFlags::INTERPROCESS`].
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
             return Err(Error::TimingWithInterprocess);
@@ -183,8 +184,8 @@ impl EventPool {
 
     /// Takes an event and records it in the stream, which must be of the pool's context.
     ///
-    /// It does the same as [`StreamRef::record_event`], but reuses an event. One driver call:
-    /// [`cuEventRecord`].
+    /// It does the same as [`StreamRef::record_event`], but reuses an event. Driver calls: those of
+    /// [`take`](Self::take), and [`cuEventRecord`].
     ///
     /// # Errors
     ///

@@ -107,8 +107,8 @@ pub enum LazyState {
     NotCreated,
     /// A driver object without a record through the lazy event.
     ///
-    /// An export or [`create`](LazyEvent::create) created it, a capture recorded it, or it came
-    /// from elsewhere.
+    /// An export or [`create`](LazyEvent::create) created it, a capture recorded it, or the lazy
+    /// event was made from an existing event.
     Created,
     /// The lazy event was recorded.
     Recorded,
@@ -183,8 +183,8 @@ impl LazyEvent {
     /// A record in a capturing stream only orders the streams of the capture. It does not change
     /// the [state](Self::state) to recorded.
     ///
-    /// One driver call: [`cuEventRecord`]. Until the first record has succeeded,
-    /// [`cuStreamIsCapturing`] comes before it, and before that those of [`create`](Self::create).
+    /// One driver call: [`cuEventRecord`]. Until the first record outside a capture has succeeded,
+    /// the calls of [`create`](Self::create) come first, then [`cuStreamIsCapturing`].
     ///
     /// # Errors
     ///
@@ -200,8 +200,8 @@ impl LazyEvent {
     /// It creates the event in the stream's context if necessary.
     ///
     /// Driver calls: those of [`StreamRef::record_external`]. Until the first record outside a
-    /// capture has succeeded, [`cuStreamIsCapturing`] comes before them, and before that those of
-    /// [`create`](Self::create).
+    /// capture has succeeded, the calls of [`create`](Self::create) come first, then
+    /// [`cuStreamIsCapturing`].
     ///
     /// # Errors
     ///
@@ -299,9 +299,9 @@ impl LazyEvent {
     /// graph needs an event to wait for. In a stream that does not capture, it waits for nothing if
     /// there is no driver object.
     ///
-    /// Driver calls: those of [`StreamRef::wait_external`]. Without a driver object
-    /// [`cuStreamIsCapturing`]; in a capture those of [`create`](Self::create) and of
-    /// [`StreamRef::wait_external`] follow.
+    /// Driver calls: those of [`StreamRef::wait_external`] if there is a driver object. Otherwise
+    /// [`cuStreamIsCapturing`]; if the stream is capturing, those of [`create`](Self::create) and
+    /// of [`StreamRef::wait_external`] follow.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Conveniences that CUDA does not have, built on the rest of this crate.
 //!
 //! The rest of the crate starts no thread and has no hidden state beyond [a short
-//! list](crate#process-wide-state). The items here keep more, and futures share one thread:
+//! list](crate#process-wide-state). The items here keep more state, and futures share one thread:
 //!
 //! | item | for the process | in each object | locks | thread |
 //! | --- | --- | --- | --- | --- |

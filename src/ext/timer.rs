@@ -11,8 +11,8 @@ use crate::sys::calls::*;
 
 /// A running timer: it has recorded the start, and [`stop`](Self::stop) records the end.
 ///
-/// Neither record waits. [`stop`](Self::stop) returns a [`Timing`], which has the time when the
-/// work is done.
+/// `start` and `stop` do not wait. [`stop`](Self::stop) returns a [`Timing`], which has the
+/// duration once the work is done.
 ///
 /// In a capturing stream the two records become nodes of the graph (see
 /// [`record_external`](StreamRef::record_external)). The timing is then that of the last launch

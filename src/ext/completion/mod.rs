@@ -115,7 +115,8 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
     /// again before the future has resolved, the future waits for the new record.
     ///
     /// It calls `as_ref` once and keeps that event's handle. If the wait fails, dropping the future
-    /// calls `as_ref` once more, so a pool does not use the event again.
+    /// calls `as_ref` once more, to mark the event as failed: a pool does not use such an event
+    /// again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);
         let named: &EventRef = (*event).as_ref();

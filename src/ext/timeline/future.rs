@@ -27,9 +27,9 @@ use crate::sys::calls::*;
 /// timelines. It disturbs no capture. Rounds come every 15 µs, and less often when nothing happens
 /// for long: after half a second, once a millisecond.
 ///
-/// The first poll that finds the point pending makes the calls of [`Point::query`] that create an
-/// event, unless another task or thread already waits for the same timeline. While the point is
-/// pending the future holds a share of the timeline's context.
+/// The first poll that finds the point pending creates an event as [`Point::query`] does, unless
+/// another task or thread already waits for the same timeline. While the point is pending the
+/// future holds a share of the timeline's context.
 ///
 /// A waker's `wake` runs on that thread. The rules of [`Completion`](super::super::Completion)
 /// hold: `wake` should hand the task to an executor, and must not block or drop the last share of a

@@ -124,7 +124,7 @@ impl HostTimeline {
     /// share hardware channels: work that the host waits for before its signal may be queued after
     /// this wait.
     ///
-    /// Driver calls, errors and captures are those of [`StreamRef::wait_point`].
+    /// It makes the driver calls of [`StreamRef::wait_point`], and does the same in a capture.
     ///
     /// # Errors
     ///

@@ -60,10 +60,11 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 ///
 /// # Values
 ///
-/// The maker sends [`Point::value`] of each signal, by any means. If it sends a value after
-/// submitting the signal, the promise of points holds: a program that waits for such values only
-/// cannot deadlock, across all processes. Waiting for a value that the maker has not signalled yet
-/// is a wait ahead, with the rule of [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
+/// The maker sends [`Point::value`] of each signal, by any means. If the maker sends each value
+/// after it has submitted the signal, a program that waits for such values only cannot deadlock,
+/// across all processes: this is the promise of [points](super::Timeline#waiting). Waiting for a
+/// value that the maker has not signalled yet is a wait ahead, with the rule of
+/// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
 ///
 /// # When the maker ends
 ///
@@ -82,9 +83,10 @@ const AFTERLIFE: Duration = Duration::from_secs(1);
 /// reported [within a bound](super::TimelineFile#lifetime) while a signal is pending, and otherwise
 /// at the maker's next signal.
 ///
-/// The bound holds in every container, because the maker holds a lock on the file while it lives.
-/// On Windows the importer watches the maker's process instead, and must be allowed to open it. The
-/// bound does not hold while this process is stopped or gets no processor time.
+/// The bounds for a process that ends hold in every container, because the maker holds a lock on
+/// the file while it lives. On Windows the importer watches the maker's process instead, and must
+/// be allowed to open it. The bounds do not hold while this process is stopped or gets no processor
+/// time.
 ///
 /// # Dropping it
 ///
@@ -386,7 +388,7 @@ impl ImportedTimeline {
 
     /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
     ///
-    /// Every value makes a point. If the maker never signals the value, waits end with an error [as
+    /// Any value gives a point. If the maker never signals the value, waits end with an error [as
     /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
     /// the largest.
     #[must_use]

@@ -421,7 +421,7 @@ impl Timeline {
     /// the value, the wait ends [after the last signal](Self#dropping-it), if that signal can
     /// happen.
     ///
-    /// Driver calls and captures are those of [`StreamRef::wait_point`].
+    /// It makes the driver calls of [`StreamRef::wait_point`], and does the same in a capture.
     ///
     /// ```
     /// use cuda_events::ext::Timeline;
@@ -454,8 +454,9 @@ impl Timeline {
     /// go on as if the point were reached**, and their next work may find data missing. Use it when
     /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
     ///
-    /// Submitted signals still happen if the stream gets there, and a point that is reached is
-    /// done. Dropping the timeline is gentler: it releases no wait before the last signal.
+    /// Submitted signals still happen if the stream gets there. A point that is reached before or
+    /// after this call is done. Dropping the timeline is gentler: it releases no wait before the
+    /// last signal.
     ///
     /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
     /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
@@ -463,7 +464,8 @@ impl Timeline {
     /// # Errors
     ///
     /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But if the stream
-    /// still works, streams that come to their waits after its next signal may not be released.
+    /// still works, a pending signal can overwrite the poison: streams that come to their waits
+    /// after that signal may not be released.
     pub fn poison(self) -> Result<()> {
         refuse_fork()?;
         self.slot.line.poison(None);

@@ -353,7 +353,7 @@ impl OpenedTimeline {
 
     /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
     ///
-    /// Every value makes a point, as for [imports](super::ImportedTimeline::point).
+    /// Any value gives a point, as for [imports](super::ImportedTimeline::point).
     ///
     /// No driver call if the value is reached or was asked for before. Otherwise
     /// [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context current. It holds a lock
