@@ -341,7 +341,7 @@ impl BinarySemaphore {
     ///
     /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
     /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way. CUDA 10.0.
+    /// same way.
     ///
     /// # Errors
     ///
@@ -352,7 +352,7 @@ impl BinarySemaphore {
     ///   return the same code. To distinguish the two, the method then creates an event
     ///   ([`cuEventCreate`], [`cuEventDestroy`]). If that fails too, the method returns the error
     ///   of that call.
-    /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
+    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier.
     ///
     /// # Safety
@@ -384,14 +384,14 @@ impl BinarySemaphore {
     ///
     /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
     /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way. CUDA 10.0.
+    /// same way.
     ///
     /// # Errors
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a binary semaphore.
-    /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
+    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
@@ -503,7 +503,7 @@ impl TimelineSemaphore {
     ///
     /// It works as [`import_win32`](Self::import_win32), but Direct3D names a device by its LUID.
     /// `device_luid` is the `LUID` that `ID3D12Device::GetAdapterLuid` returns: `LowPart` and then
-    /// `HighPart`, each in little-endian order. CUDA 10.0.
+    /// `HighPart`, each in little-endian order.
     ///
     /// Driver calls: one for the device's LUID ([`cuDeviceGetLuid`]), and
     /// [`cuImportExternalSemaphore`] with the calls of [`Context::make_current`] around it. The
@@ -516,7 +516,7 @@ impl TimelineSemaphore {
     ///   use either.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a fence. After
     ///   `CUDA_ERROR_UNKNOWN` this method creates an event, to tell this from a failed context.
-    /// * [`Error::Unsupported`] on a driver before CUDA 10.0.
+    /// * [`Error::Unsupported`] if the driver lacks the call.
     /// * Errors of work that was launched earlier.
     ///
     /// # Safety
@@ -787,7 +787,7 @@ fn wait_params(value: Option<u64>) -> CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
 
 /// Signals of semaphores of other APIs, and waits for them. The stream and the semaphore must
 /// belong to one context; the primary context of a device and its [green](crate::Context::green)
-/// contexts count as one. CUDA 10.0.
+/// contexts count as one.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is in the stream now.
@@ -801,7 +801,7 @@ impl StreamRef {
     ///
     /// * [`Error::ContextMismatch`] if the semaphore was imported in another context.
     /// * [`Error::DriverMismatch`] if it belongs to another driver library.
-    /// * [`Error::Unsupported`] on a driver before CUDA 10.0; [`Error::ForkedChild`].
+    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier. While a capture is in progress, also those of
     ///   [`capture_info`](Self::capture_info).
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]

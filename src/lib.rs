@@ -103,8 +103,8 @@
 //!
 //! # Process-wide state
 //!
-//! Records, queries, waits for events and elapsed times read the flag in the first row, and nothing
-//! else of this table.
+//! Records, queries, waits for events and elapsed times read the flag in the first row. Except for
+//! external records and waits (see the third row), they read nothing else of this table.
 //!
 //! | kept | until | lock |
 //! | --- | --- | --- |

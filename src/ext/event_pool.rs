@@ -23,7 +23,7 @@ const SLOTS: usize = few(8, 1);
 /// A pool of events that share one context and one set of flags.
 ///
 /// Taking an event and giving it back makes no driver call. Creating and destroying an event makes
-/// at least two driver calls, which hold the context's lock. Dropping a [`PooledEvent`] gives it
+/// at least two driver calls, which take a lock of the driver. Dropping a [`PooledEvent`] gives it
 /// back to the pool. An event may outlive its pool; its drop then destroys it.
 ///
 /// [`record_event`](Self::record_event) returns an event that is recorded. An event from

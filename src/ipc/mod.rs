@@ -320,8 +320,8 @@ impl EventRef {
     /// place to the next interprocess event of the context. [`IpcEventDescriptor`] has an example.
     ///
     /// Driver calls: [`cuIpcGetEventHandle`] with the event's context current, and once for each
-    /// context [`cuDeviceGetUuid`]. On Linux it also reads some files of `/proc` once for each
-    /// context.
+    /// context the call of [`Device::uuid`]. On Linux it also reads some files of `/proc` once for
+    /// each context.
     ///
     /// # Errors
     ///
@@ -370,7 +370,7 @@ impl Event {
     /// forever unless the context is [abandoned](Context::abandon).
     ///
     /// Driver calls: [`cuIpcOpenEventHandle`] with the context current, and once for each context
-    /// [`cuDeviceGetUuid`].
+    /// the call of [`Device::uuid`].
     ///
     /// # Errors
     ///

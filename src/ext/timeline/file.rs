@@ -170,7 +170,6 @@ impl TimelineFile {
     ///
     /// Driver calls: [`cuEventCreate`], and [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`]
     /// between two calls of [`cuThreadExchangeStreamCaptureMode`], all with the context current.
-    /// CUDA 9.0.
     ///
     /// # Errors
     ///

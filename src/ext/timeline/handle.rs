@@ -175,7 +175,8 @@ impl TimelineMemory {
     /// Driver calls, with the context current where they need it: those of [`Stream::new`],
     /// [`cuMemAlloc`], [`cuMemsetD8Async`], [`cuIpcGetMemHandle`], [`cuStreamWriteValue64`] twice,
     /// [`cuStreamSynchronize`] and [`cuStreamDestroy`]; and, once for each context, one more for
-    /// the device's UUID. CUDA 9.0, as for [`Timeline::new`](super::Timeline::new).
+    /// the device's UUID. Drivers before CUDA 11.7 need a setting, as for
+    /// [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors
     ///

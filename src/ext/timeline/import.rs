@@ -320,7 +320,7 @@ impl ImportedTimeline {
     /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current, between
     /// two calls of [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none.
     /// If importers may not write the file, or if the device cannot register read-only memory, the
-    /// calls are those of [`HostTimeline::new`](super::HostTimeline::new). CUDA 9.0.
+    /// calls are those of [`HostTimeline::new`](super::HostTimeline::new).
     ///
     /// # Errors
     ///

@@ -195,9 +195,9 @@ impl Timeline {
     ///
     /// No driver call if a memory page of the context has room; a page holds 64 timelines.
     /// Otherwise [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current,
-    /// between two calls of [`cuThreadExchangeStreamCaptureMode`]. CUDA 9.0; drivers before 11.7
-    /// support it only if a parameter of the kernel module enables it: see
-    /// [`StreamRef::write_value64`].
+    /// between two calls of [`cuThreadExchangeStreamCaptureMode`]. Drivers before CUDA 11.7
+    /// support timelines only if their kernel module was loaded with
+    /// `NVreg_EnableStreamMemOPs=1`.
     ///
     /// # Errors
     ///
