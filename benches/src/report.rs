@@ -119,9 +119,9 @@ impl<'a> Run<'a> {
         let mut tables = Vec::new();
         if !self.operations().is_empty() {
             let note = "Medians in ns per call, with the 10th and 90th percentile over the rounds \
-                        in brackets; ratios are of the same round, to the C loop where nothing \
-                        else is said. The pools over crossbeam's queues stand in the columns of \
-                        `safe`.";
+                        in brackets. A ratio compares two times of one round; it is relative to \
+                        the C loop if the column names nothing else. The rows of the pools with \
+                        crossbeam's queues use the columns of `safe`.";
             tables.push(("Times", note.to_owned(), self.times()));
         }
         if let Some(row) = self.of_kind("instructions").next() {
@@ -130,8 +130,9 @@ impl<'a> Run<'a> {
                 .map_or_else(String::new, |name| format!(" Compiled by {name}."));
             let note = format!(
                 "Instructions of one call (callgrind), the driver's function included; `over` is \
-                 over the C loop.{compilers} Another compiler gives other counts. `shared writes`: \
-                 instructions that lock a cache line or write a static, in this crate."
+                 the number above that of the C loop.{compilers} Another compiler gives other \
+                 counts. `shared writes`: instructions that lock a cache line or write a static, \
+                 in this crate."
             );
             tables.push(("Instructions", note, self.instructions()));
         }
@@ -140,20 +141,21 @@ impl<'a> Run<'a> {
             let time = if figure == "cpu_ns" { "processor time" } else { "wall-clock time" };
             let window = match row["rounds"].as_u64() {
                 Some(_) => {
-                    " All threads make the calls at the same time, each on a core of its own; `c \
-                            again` is C measured against itself."
+                    " All threads make the calls at the same time, each on its own core; `c again` \
+                     is the C loop, measured a second time."
                 }
                 None => "",
             };
             let note = format!(
-                "Own event and stream for each thread (one pool for all): {time} per call of a \
-                 thread in ns, median and 10th to 90th percentile over the rounds.{window}"
+                "Each thread has its own event and stream; all threads share one pool. The figures \
+                 are the {time} per call of a thread in ns: the median, and the 10th to 90th \
+                 percentile over the rounds.{window}"
             );
             tables.push(("Threads", note, self.threads()));
         }
         if self.of_kind("timeline").next().is_some() {
-            let note = "Points of timelines beside events, and beside the C loop over \
-                        `cuStreamWriteValue64` and `cuStreamWaitValue64`: medians.";
+            let note = "Medians for points of timelines, for events, and for the C loop over \
+                        `cuStreamWriteValue64` and `cuStreamWaitValue64`.";
             tables.push(("Timelines", note.to_owned(), self.timelines()));
         }
         if self.of_kind("sharing").next().is_some() {
