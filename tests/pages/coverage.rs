@@ -7,12 +7,15 @@ use cuda_events::sys::ENTRY_POINTS;
 fn page() -> String {
     let mut page = String::from(
         "# Bound entry points\n\n\
-         Written by `CUDA_EVENTS_WRITE=1 cargo test --test pages` from the one list in \
-         `src/sys/symbols.rs`;\n\
-         the same test fails if this page differs. Loading fails on a driver that lacks a required \
-         entry\n\
-         point. An optional one that the driver lacks is `None` in the table, and calls that need \
-         it return\n\
+         This page is written by `CUDA_EVENTS_WRITE=1 cargo test --test pages` from the one list \
+         in\n\
+         `src/sys/symbols.rs`; the same test fails if this page differs. \"Requested as\" is the \
+         base name and\n\
+         the CUDA version for the symbol lookup. A per-thread twin is the same function for the \
+         per-thread\n\
+         default stream. Loading fails on a driver that lacks a required entry point. An optional \
+         entry point\n\
+         that the driver lacks is `None` in the table, and calls that need it return \
          `Unsupported`.\n\n\
          | exported name | requested as | per-thread twin | |\n| --- | --- | --- | --- |\n",
     );
