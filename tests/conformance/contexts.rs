@@ -88,7 +88,7 @@ fn initialised(rig: &Rig) {
 }
 
 rules! {
-    /// A thread begins without a context: asking for the current one is success with NULL.
+    /// A new thread has no current context: `cuCtxGetCurrent` returns success with NULL.
     fn none_current(rig, saw) = "success, NULL" {
         elsewhere(|| {
             let mut context = std::ptr::without_provenance_mut(77);
@@ -101,14 +101,14 @@ rules! {
         });
     }
 
-    /// Each thread has its own stack.
+    /// Each thread has its own stack of contexts.
     fn a_stack_for_each_thread(rig, saw) = "there: empty; here: primary" {
         let theirs = elsewhere(|| stack(rig, &[]));
         saw.text(format_args!("there: {theirs}"));
         saw.text(format_args!("here: {}", stack(rig, &[("primary", rig.context)])));
     }
 
-    /// Creating a context pushes it.
+    /// Creating a context pushes it onto the calling thread's stack.
     fn creating_pushes(rig, saw) = "new over primary" {
         let mut context = null_mut();
         must("cuCtxCreate", rig.cuCtxCreate_v2(&mut context, 0, rig.device));
@@ -132,7 +132,8 @@ rules! {
         });
     }
 
-    /// Making NULL current pops; on an empty stack it is success and does nothing.
+    /// Making NULL current pops the top of the stack. On an empty stack the call succeeds and does
+    /// nothing.
     fn setting_null_pops(rig, saw) = "success; A; success; success; empty" {
         let (a, b) = (rig.context, rig.new_context());
         must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
@@ -151,24 +152,24 @@ rules! {
         saw.text(stack(rig, &[("A", a), ("B", b)]));
     }
 
-    /// Popping an empty stack is an invalid context.
+    /// Popping an empty stack returns `CUDA_ERROR_INVALID_CONTEXT`.
     fn popping_an_empty_stack(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
         let mut popped = null_mut();
         saw.text(crate::raw::said(elsewhere(|| rig.cuCtxPopCurrent_v2(&mut popped))));
     }
 
-    /// Nobody has to ask what was popped.
+    /// The place for the popped context may be NULL.
     fn no_place_for_the_popped(rig, saw) = "success; empty" {
         saw.text(crate::raw::said(rig.cuCtxPopCurrent_v2(null_mut())));
         saw.text(stack(rig, &[]));
     }
 
-    /// Pushing NULL is an invalid value.
+    /// Pushing NULL returns `CUDA_ERROR_INVALID_VALUE`.
     fn pushing_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         saw.text(crate::raw::said(rig.cuCtxPushCurrent_v2(null_mut())));
     }
 
-    /// A result needs a place.
+    /// If the place for a required result is NULL, the call returns an error.
     fn no_place_for_the_result(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from cuCtxGetCurrent, cuCtxCreate, cuCtxGetDevice, \
             cuDevicePrimaryCtxRetain"
@@ -181,7 +182,7 @@ rules! {
         ]);
     }
 
-    /// A context's flags: one way to schedule, and known bits.
+    /// A context's flags may have one scheduling flag and known bits; other flags return an error.
     fn flags(rig, saw) =
         "success from automatic, spin, yield, blocking, map; CUDA_ERROR_INVALID_VALUE (1) from two \
             ways, unknown bit"
@@ -205,7 +206,8 @@ rules! {
         ]);
     }
 
-    /// The device of the current context can be asked for, if there is one.
+    /// `cuCtxGetDevice` returns the device of the current context, and an error if no context is
+    /// current.
     fn the_device_of_the_current_context(rig, saw) = "success, its device; with none \
         CUDA_ERROR_INVALID_CONTEXT (201)" {
         let mut device = 77;
@@ -215,8 +217,8 @@ rules! {
         saw.code("with none", elsewhere(|| rig.cuCtxGetDevice(&mut device)));
     }
 
-    /// The forms of CUDA 13 take the context as an argument, need none current, and take NULL for
-    /// the current one.
+    /// The forms of CUDA 13 take the context as an argument and work without a current context.
+    /// NULL means the current context.
     [since(13, 0)]
     fn a_context_as_an_argument(rig, saw) =
         "named: success from cuCtxGetDevice_v2, cuCtxSynchronize_v2; NULL: success from \
@@ -237,7 +239,8 @@ rules! {
         saw.text(format_args!("NULL with none current: {}", elsewhere(|| ask(null_mut()))));
     }
 
-    /// Contexts have ids that differ, and NULL asks for the current one's.
+    /// Different contexts have different ids. For NULL, `cuCtxGetId` returns the id of the current
+    /// context.
     [since(12, 0)]
     fn ids(rig, saw) = "success, success, success; all different but NULL's, which is the current \
         one's" {
@@ -255,8 +258,8 @@ rules! {
         );
     }
 
-    /// The primary context is counted: as many releases as retains, and one more is an invalid
-    /// context.
+    /// The driver counts the retains of the primary context. It needs as many releases, and one
+    /// more release returns `CUDA_ERROR_INVALID_CONTEXT`.
     [bare]
     fn the_primary_context_is_counted(rig, saw) =
         "at first inactive; retained twice active; released once active; released twice inactive; \
@@ -275,7 +278,7 @@ rules! {
         saw.code("released again", rig.cuDevicePrimaryCtxRelease_v2(0));
     }
 
-    /// Releasing a primary context that was never retained is an invalid context.
+    /// Releasing a primary context that was never retained returns `CUDA_ERROR_INVALID_CONTEXT`.
     [bare]
     fn a_release_without_a_retain(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
         initialised(rig);
@@ -296,8 +299,8 @@ rules! {
         must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
     }
 
-    /// The last release of the primary context leaves it current, and what needs a live context
-    /// answers that it is destroyed.
+    /// After the last release of the primary context, it stays current. Calls that need a live
+    /// context then return `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
     [bare]
     fn the_last_release_leaves_it_current(rig, saw) =
         "still current; its device success; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from \
@@ -317,8 +320,8 @@ rules! {
         ]);
     }
 
-    /// Retained anew after its last release, the primary context has the same handle, and works
-    /// where it is still current.
+    /// If the primary context is retained again after its last release, it has the same handle, and
+    /// works in threads where it is still current.
     [bare]
     fn retaining_after_the_last_release(rig, saw) =
         "the same handle; cuEventCreate success; cuStreamQuery(NULL) success"
@@ -352,7 +355,7 @@ rules! {
         must("cuCtxDestroy", code);
     }
 
-    /// The primary context is not one to destroy.
+    /// `cuCtxDestroy` of the primary context returns `CUDA_ERROR_INVALID_CONTEXT`.
     [alone]
     fn destroying_the_primary_context(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
         saw.text(crate::raw::said(rig.cuCtxDestroy_v2(rig.context)));
@@ -368,8 +371,8 @@ rules! {
         saw.text(stack(rig, &[("new", context), ("primary", rig.context)]));
     }
 
-    /// A context that is destroyed while it is current in another thread stays current there, and
-    /// what needs a live one answers that it is destroyed.
+    /// A context that is destroyed while it is current in another thread stays current there. In
+    /// that thread, calls that need a live context return `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
     [alone]
     fn destroyed_while_current_elsewhere(rig, saw) =
         "there: still current; CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuEventCreate, \
@@ -417,7 +420,7 @@ rules! {
         crate::common::child::end_at_once(0);
     }
 
-    /// What names an event or a stream needs no current context.
+    /// A call on an event, or on a stream that the program created, needs no current context.
     fn calls_that_need_none(rig, saw) =
         "success from cuEventRecord, cuEventQuery, cuEventSynchronize, cuEventElapsedTime, \
          cuStreamWaitEvent, cuStreamQuery, cuStreamSynchronize, cuStreamGetFlags, \
@@ -476,7 +479,7 @@ rules! {
         saw.text(crate::raw::said(elsewhere(|| rig.cuStreamGetDevice(stream, &mut device))));
     }
 
-    /// A capture of a stream of one's own needs no current context.
+    /// A capture in a stream that the program created needs no current context.
     fn a_capture_needs_none(rig, saw) = "success from cuStreamBeginCapture, cuStreamEndCapture" {
         let (stream, mut graph) = (rig.stream(NON_BLOCKING), null_mut());
         elsewhere(|| {
@@ -491,7 +494,7 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// What makes something, asks about the context or names a default stream needs a current
+    /// A call that creates an object, queries the context or names a default stream needs a current
     /// context.
     fn calls_that_need_one(rig, saw) =
         "CUDA_ERROR_INVALID_CONTEXT (201) from cuEventCreate, cuStreamCreate, \
@@ -517,7 +520,7 @@ rules! {
         });
     }
 
-    /// Any call on a default stream, by whatever handle, needs a current context.
+    /// Each call on a default stream (NULL, legacy or per-thread) needs a current context.
     fn default_streams_need_one(rig, saw) =
         "NULL: CUDA_ERROR_INVALID_CONTEXT (201) from record, wait, query, synchronize, flags, \
          priority, context, host function, capturing; legacy: CUDA_ERROR_INVALID_CONTEXT (201) \
@@ -576,7 +579,7 @@ rules! {
         let _ = work.map(Beside::was_done);
     }
 
-    /// `cuCtxSynchronize` waits for nothing of another context.
+    /// `cuCtxSynchronize` does not wait for the work of other contexts.
     fn synchronizing_leaves_other_contexts(rig, saw) = "success; the other's stream \
         CUDA_ERROR_NOT_READY (600)" {
         let other = rig.new_context();
@@ -588,8 +591,8 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// An attach is one more use of the current context, and a detach one less; the last one
-    /// destroys it. Only the current context can be detached.
+    /// `cuCtxAttach` adds a use of the current context, and `cuCtxDetach` removes one; the last
+    /// detach destroys the context. Only the current context can be detached.
     [alone]
     fn attaching_and_detaching(rig, saw) =
         "attach success, the same; flags CUDA_ERROR_INVALID_VALUE (1); no place \

@@ -10,8 +10,8 @@ use crate::raw::{
 use crate::rules;
 
 rules! {
-    /// The flags of an event: timing off, blocking wait, and interprocess with timing off, in any
-    /// combination.
+    /// The flags of an event are blocking wait, timing off, and interprocess, which needs timing
+    /// off. All such combinations work; all other flags return an error.
     fn flags(rig, saw) =
         "success from 0, 1, 2, 3, 6, 7; CUDA_ERROR_INVALID_VALUE (1) from 4, 5, 8, 16, 0x80000000, \
             all bits"
@@ -66,7 +66,7 @@ rules! {
         saw.code("query", rig.cuEventQuery(event));
     }
 
-    /// An event with the blocking flag is waited for as well.
+    /// Synchronizing with an event that has the blocking flag waits for it.
     fn a_blocking_event(rig, saw) = "query CUDA_ERROR_NOT_READY (600); synchronize success; query \
         success" {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(CU_EVENT_BLOCKING_SYNC));
@@ -78,7 +78,7 @@ rules! {
         saw.code("query", rig.cuEventQuery(event));
     }
 
-    /// A record takes in the stream's work as of the call: work that comes later does not delay the
+    /// A record covers the work that is in the stream at the call. Later work does not delay the
     /// event.
     fn later_work_does_not_delay(rig, saw) = "the event success; the stream CUDA_ERROR_NOT_READY \
         (600)" {
@@ -93,8 +93,8 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// A later record replaces the earlier one; a wait that was queued before keeps what it was
-    /// queued for.
+    /// A later record replaces the earlier one. A wait that was submitted before the later record
+    /// still waits for the earlier one.
     fn a_later_record_replaces(rig, saw) =
         "recorded in an idle stream success; the stream that waited before CUDA_ERROR_NOT_READY \
             (600); then success"
@@ -125,7 +125,7 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// A stream that waits for an event goes on when the event is done.
+    /// A stream that waits for an event continues when the event is done.
     fn a_stream_waits(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); then success" {
         let (held, waiting) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
@@ -256,7 +256,7 @@ rules! {
         saw.code("all bits", rig.cuEventRecordWithFlags(event, stream, u32::MAX));
     }
 
-    /// Destroying a pending event returns at once, and waits that are queued for it stay in force.
+    /// Destroying a pending event returns at once. Waits that were submitted for it stay in effect.
     fn destroying_a_pending_event(rig, saw) =
         "destroy success; the stream that waits CUDA_ERROR_NOT_READY (600); then success"
     {
@@ -282,7 +282,7 @@ rules! {
         saw.code("synchronize", rig.cuEventSynchronize(event));
     }
 
-    /// An interprocess event works as any other in its own process.
+    /// In the process that created it, an interprocess event works as any other event.
     fn an_interprocess_event_here(rig, saw) =
         "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); \
          synchronize success; the stream that waits success"
@@ -299,8 +299,8 @@ rules! {
         saw.code("the stream that waits", rig.cuStreamSynchronize(waiting));
     }
 
-    /// A new record of an interprocess event does not replace an unfinished one: its stream waits
-    /// for that first.
+    /// A new record of an interprocess event does not replace an unfinished record: the stream of
+    /// the new record waits for the unfinished one first.
     fn an_interprocess_event_recorded_again(rig, saw) =
         "recorded in an idle stream success; event CUDA_ERROR_NOT_READY (600); stream \
          CUDA_ERROR_NOT_READY (600); then event success, stream success"
@@ -317,7 +317,7 @@ rules! {
         saw.text(format_args!("then event {}, stream {}", after[0], after[1]));
     }
 
-    /// There is no small limit on events: hundreds of thousands are alive at once.
+    /// The number of events has no small limit: hundreds of thousands can be alive at once.
     fn many_events(rig, saw) = "300000 created, recorded and destroyed" {
         let stream = rig.stream(NON_BLOCKING);
         let events: Vec<CUevent> = (0..300_000).map(|_| rig.event(NO_TIMING)).collect();
@@ -358,7 +358,8 @@ rules! {
         saw.code("synchronize", rig.cuEventSynchronize(event));
     }
 
-    /// A whole-context wait holds work that is given to a stream afterwards.
+    /// A whole-context wait (`cuCtxWaitEvent`) holds back work that is submitted to a stream
+    /// afterwards.
     [since(12, 5)]
     fn a_whole_context_wait_holds_later_work(rig, saw) =
         "an event recorded after the wait CUDA_ERROR_NOT_READY (600); then success"
@@ -404,7 +405,7 @@ rules! {
         saw.text(format_args!("NULL event {}", null.map(said).join(", ")));
     }
 
-    /// A whole-context record takes an interprocess event.
+    /// A whole-context record (`cuCtxRecordEvent`) accepts an interprocess event.
     [since(12, 5)]
     fn a_whole_context_record_of_an_interprocess_event(rig, saw) = "record success; synchronize \
         success" {
@@ -413,7 +414,7 @@ rules! {
         saw.code("synchronize", rig.cuEventSynchronize(event));
     }
 
-    /// A whole-context record takes in the default streams too.
+    /// A whole-context record (`cuCtxRecordEvent`) also covers the default streams.
     [since(12, 5)]
     fn a_whole_context_record_and_the_legacy_stream(rig, saw) =
         "query CUDA_ERROR_NOT_READY (600); synchronize success"
@@ -426,8 +427,8 @@ rules! {
         saw.code("synchronize", rig.cuEventSynchronize(event));
     }
 
-    /// An event can be recorded in a blocking stream, the NULL stream and a per-thread stream
-    /// alike.
+    /// An event can be recorded in a blocking stream, in the NULL stream and in a per-thread
+    /// default stream.
     fn every_kind_of_stream(rig, saw) = "success from blocking, NULL, legacy, per-thread" {
         let event = rig.event(NO_TIMING);
         saw.codes(&[

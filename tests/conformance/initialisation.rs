@@ -68,7 +68,7 @@ fn an_h200() -> Result<(), String> {
 }
 
 rules! {
-    /// Before `cuInit` calls answer that the driver is not initialised.
+    /// Before `cuInit`, calls return `CUDA_ERROR_NOT_INITIALIZED`.
     [bare]
     fn before_init(rig, saw) =
         "CUDA_ERROR_NOT_INITIALIZED (3) from cuDeviceGetCount, cuDeviceGet, \
@@ -79,7 +79,8 @@ rules! {
         saw.codes(&calls(rig));
     }
 
-    /// Even before `cuInit` a NULL event is an invalid handle: the handle is looked at first.
+    /// Even before `cuInit`, a call with a NULL event returns `CUDA_ERROR_INVALID_HANDLE`: the
+    /// driver checks the handle first.
     [bare]
     fn a_null_event_before_init(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from cuEventQuery" {
         saw.codes(&[("cuEventQuery", rig.cuEventQuery(null_mut()))]);
@@ -97,7 +98,7 @@ rules! {
         )]);
     }
 
-    /// The version and the error texts are there before `cuInit`.
+    /// The calls for the driver's version and for error texts work before `cuInit`.
     [bare]
     fn what_works_before_init(rig, saw) = "success from cuDriverGetVersion, cuGetErrorName, \
         cuGetErrorString" {
@@ -109,8 +110,8 @@ rules! {
         ]);
     }
 
-    /// `cuInit` refuses all flags but 0, before and after it succeeded; refused, it leaves the
-    /// driver uninitialised.
+    /// `cuInit` returns an error for all flags except 0, before and after a successful `cuInit`.
+    /// Such a call does not initialise the driver.
     [bare]
     fn the_flags_of_init(rig, saw) =
         "cuInit(1) CUDA_ERROR_INVALID_VALUE (1); then cuDeviceGetCount CUDA_ERROR_NOT_INITIALIZED \
@@ -132,7 +133,7 @@ rules! {
         saw.text(codes.join(", "));
     }
 
-    /// The name of an unknown code is an error, and NULL.
+    /// For an unknown code, the calls for its name and its text return an error, and write NULL.
     fn the_name_of_an_unknown_code(rig, saw) =
         "name CUDA_ERROR_INVALID_VALUE (1), NULL; text CUDA_ERROR_INVALID_VALUE (1), NULL"
     {
@@ -143,7 +144,7 @@ rules! {
         ));
     }
 
-    /// The driver's names for its codes are those of the header.
+    /// The driver's names for its result codes are the names in NVIDIA's header.
     fn the_names_of_codes(rig, saw) = "the same for each known to both" {
         let mut other = Vec::new();
         for code in (0..1000).map(CUresult) {
@@ -163,7 +164,8 @@ rules! {
         if other.is_empty() { saw.text(same) } else { saw.text(other.join(", ")) }
     }
 
-    /// A device's ordinal is checked: a negative one and one past the last are invalid devices.
+    /// `cuDeviceGet` checks the ordinal: for a negative ordinal, and for one above the last, it
+    /// returns `CUDA_ERROR_INVALID_DEVICE`.
     fn ordinals(rig, saw) =
         "-1 CUDA_ERROR_INVALID_DEVICE (101); the last success; past it CUDA_ERROR_INVALID_DEVICE \
             (101)"
@@ -174,7 +176,7 @@ rules! {
         saw.code("past it", rig.cuDeviceGet(&mut device, count));
     }
 
-    /// Calls that take a device check it.
+    /// Calls that take a device return an error for a device that does not exist.
     fn a_device_that_is_not_there(rig, saw) =
         "CUDA_ERROR_INVALID_DEVICE (101) from cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease, \
          cuDevicePrimaryCtxGetState, cuCtxCreate, cuDeviceGetAttribute"
@@ -194,7 +196,8 @@ rules! {
         ]);
     }
 
-    /// Without a device `cuInit` fails, and says so again; nothing is initialised then.
+    /// Without a device, each call of `cuInit` returns `CUDA_ERROR_NO_DEVICE`, and the driver is
+    /// not initialised.
     [bare, settings("devices=0"), environment("CUDA_VISIBLE_DEVICES", "")]
     fn no_device(rig, saw) =
         "cuInit CUDA_ERROR_NO_DEVICE (100); again CUDA_ERROR_NO_DEVICE (100); cuDeviceGetCount \
@@ -206,7 +209,7 @@ rules! {
         saw.code("cuDeviceGetCount", rig.cuDeviceGetCount(&mut count));
     }
 
-    /// A driver does not know the names of codes that came after it.
+    /// A driver has no names for the result codes of later CUDA versions.
     [since(13, 0), before(13, 1)]
     fn the_names_of_later_codes(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1), NULL from 47, 227, 917, 918, 919"
@@ -221,7 +224,8 @@ rules! {
         saw.text(format_args!("CUDA_ERROR_INVALID_VALUE (1), NULL from {}", unknown.join(", ")));
     }
 
-    /// A table of exports that the driver does not know is an invalid value, before `cuInit` too.
+    /// `cuGetExportTable` returns `CUDA_ERROR_INVALID_VALUE` for an unknown table, also before
+    /// `cuInit`.
     [bare]
     fn an_unknown_export_table(rig, saw) =
         "before cuInit CUDA_ERROR_INVALID_VALUE (1); after CUDA_ERROR_INVALID_VALUE (1)"
@@ -232,7 +236,8 @@ rules! {
         saw.code("after", rig.cuGetExportTable(&mut table, &id));
     }
 
-    /// Before `cuInit` nothing tells how modules are loaded, and there is no profiler.
+    /// Before `cuInit`, the calls for the loading mode of modules and for the profiler return an
+    /// error.
     [bare, since(11, 7)]
     fn modules_and_profiler_before_init(rig, saw) =
         "CUDA_ERROR_NOT_INITIALIZED (3) from cuModuleGetLoadingMode, cuProfilerStart; mode not \
@@ -246,7 +251,7 @@ rules! {
         saw.holds("mode not written", mode == 77);
     }
 
-    /// Modules are loaded lazily.
+    /// By default, modules are loaded lazily.
     [since(12, 0), environment("CUDA_MODULE_LOADING", "")]
     fn loading_lazily(rig, saw) = "success, 2" {
         let mut mode = 77;
@@ -254,7 +259,7 @@ rules! {
         saw.text(format_args!("{}, {mode}", said(code)));
     }
 
-    /// They are loaded eagerly if the environment says so.
+    /// Modules are loaded eagerly if `CUDA_MODULE_LOADING` is `EAGER`.
     [since(12, 0), environment("CUDA_MODULE_LOADING", "EAGER")]
     fn loading_eagerly(rig, saw) = "success, 1" {
         let mut mode = 77;
@@ -262,7 +267,8 @@ rules! {
         saw.text(format_args!("{}, {mode}", said(code)));
     }
 
-    /// The profiler is switched in a context; that it does not run is no error.
+    /// `cuProfilerStart` and `cuProfilerStop` need a current context. They succeed even if no
+    /// profiler runs.
     fn the_profiler(rig, saw) =
         "success from start, stop; CUDA_ERROR_INVALID_CONTEXT (201) from start without a context, \
          stop without a context"
@@ -277,7 +283,8 @@ rules! {
         saw.codes(&[within, without].concat());
     }
 
-    /// No kernel and no function: there is no name.
+    /// For NULL as the kernel or the function, the calls for its name return
+    /// `CUDA_ERROR_INVALID_VALUE`.
     [since(12, 3)]
     fn the_name_of_no_function(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from cuKernelGetName, cuFuncGetName"
@@ -289,7 +296,7 @@ rules! {
         ]);
     }
 
-    /// A driver of CUDA 13.0 knows the device attributes up to 147.
+    /// A driver of CUDA 13.0 has the device attributes 1 to 147.
     [since(13, 0), before(13, 1)]
     fn known_attributes(rig, saw) =
         "0 CUDA_ERROR_INVALID_VALUE (1); 1 to 147 success; 148 to 199 CUDA_ERROR_INVALID_VALUE (1)"
@@ -310,8 +317,9 @@ rules! {
         }
     }
 
-    /// The values of an H200, of what neither its place in the machine nor its settings choose, and
-    /// of what the software driver has.
+    /// The device attributes have the values of an H200. The rule omits attributes that depend on
+    /// the GPU's place in the machine or on its settings, and attributes of features that the
+    /// software driver does not have.
     [since(13, 0), before(13, 1), needs(an_h200)]
     fn the_attributes_of_an_h200(rig, saw) = "as listed" {
         let mut others = Vec::new();
@@ -326,7 +334,7 @@ rules! {
         saw.text(if others.is_empty() { "as listed".to_owned() } else { others.join(", ") });
     }
 
-    /// `cuDriverGetVersion` tells the version in the form 1000 * major + 10 * minor.
+    /// `cuDriverGetVersion` returns the version as 1000 * major + 10 * minor.
     [bare]
     fn the_version(rig, saw) = "the version that the loader knows" {
         let mut version = 0;

@@ -183,8 +183,8 @@ rules! {
         saw.text(ask(rig, c"cuEventRecord", 2000, 0));
     }
 
-    /// The lookup takes base names: one with a version or a per-thread suffix is a name that it
-    /// does not know, which is success with NULL and status 1.
+    /// The lookup takes base names. For a name with a version suffix or a per-thread suffix it
+    /// returns success with NULL and status 1, as for every unknown name.
     [since(12, 0)]
     fn a_suffixed_name_is_unknown(rig, saw) =
         "cuEventDestroy_v2: success, NULL, status 1; cuEventRecord_ptsz: success, NULL, status 1"
@@ -199,7 +199,7 @@ rules! {
         ));
     }
 
-    /// An unknown or empty name is success with NULL and status 1.
+    /// For an unknown or empty name the lookup returns success with NULL and status 1.
     [since(12, 0)]
     fn an_unknown_name(rig, saw) = "unknown: success, NULL, status 1; empty: success, NULL, status \
         1" {
@@ -207,19 +207,20 @@ rules! {
         saw.text(format_args!("empty: {}", ask(rig, c"", version(rig), 0)));
     }
 
-    /// Case counts in names.
+    /// Names are case-sensitive.
     [since(12, 0)]
     fn case_counts(rig, saw) = "success, NULL, status 1" {
         saw.text(ask(rig, c"cueventrecord", version(rig), 0));
     }
 
-    /// A version below the function's introduction is success with NULL and status 2.
+    /// For a version below the one that introduced the function, the lookup returns success with
+    /// NULL and status 2.
     [since(12, 0)]
     fn a_version_below_the_introduction(rig, saw) = "success, NULL, status 2" {
         saw.text(ask(rig, c"cuStreamGetId", 11080, 0));
     }
 
-    /// A version above the driver's own is refused, and nothing is written.
+    /// For a version above the driver's own the lookup returns an error, and writes no result.
     [since(12, 0)]
     fn a_version_above_the_drivers(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1), function not written, status not written"
@@ -227,7 +228,8 @@ rules! {
         saw.text(ask(rig, c"cuEventRecord", version(rig) + 10, 0));
     }
 
-    /// The flags 0 to 3 are accepted, anything above is refused, and then nothing is written.
+    /// The lookup accepts the flags 0 to 3. For all other flags it returns an error, and writes no
+    /// result.
     [since(12, 0)]
     fn flags(rig, saw) =
         "0 to 3: success, a function, status 0; 4: CUDA_ERROR_INVALID_VALUE (1), function not \
@@ -246,8 +248,8 @@ rules! {
         saw.text(format_args!("all bits: {}", ask(rig, c"cuEventRecord", version(rig), u64::MAX)));
     }
 
-    /// The per-thread flag gives the twin with the per-thread default stream, which is another
-    /// function.
+    /// With the per-thread flag the lookup returns the function's per-thread twin (the same
+    /// function for the per-thread default stream), at another address.
     [since(12, 0)]
     fn the_per_thread_flag_gives_the_twin(rig, saw) = "success, a function, status 0; it is \
         another one" {
@@ -259,8 +261,8 @@ rules! {
         );
     }
 
-    /// The per-thread flag with a version older than the twin gives NULL and status 2, not the
-    /// legacy function.
+    /// With the per-thread flag and a version below the twin's, the lookup returns NULL and status
+    /// 2, not the legacy function.
     [since(12, 0)]
     fn the_per_thread_flag_below_the_twin(rig, saw) = "success, NULL, status 2" {
         saw.text(ask(rig, c"cuEventRecord", 2000, PER_THREAD));
@@ -278,19 +280,19 @@ rules! {
         );
     }
 
-    /// A negative version is accepted.
+    /// The lookup accepts a negative version.
     [since(12, 0)]
     fn a_negative_version(rig, saw) = "success, a function, status 0" {
         saw.text(ask(rig, c"cuEventQuery", -5, 0));
     }
 
-    /// Version 0 is below every introduction.
+    /// For version 0 the lookup finds no function: each was introduced later.
     [since(12, 0)]
     fn version_zero(rig, saw) = "success, NULL, status 2" {
         saw.text(ask(rig, c"cuEventQuery", 0, 0));
     }
 
-    /// Nobody has to ask for the status.
+    /// The place for the status may be NULL.
     [since(12, 0)]
     fn no_place_for_the_status(rig, saw) = "unknown name success, NULL; known name success, a \
         function" {
@@ -308,13 +310,13 @@ rules! {
         }
     }
 
-    /// The four-argument form of CUDA 11.3 finds what it is asked for.
+    /// The four-argument form of CUDA 11.3 finds a function by name and version.
     [since(11, 3)]
     fn four_arguments(rig, saw) = "success, a function" {
         saw.text(ask_v1(rig, c"cuEventRecord", 2000, 0));
     }
 
-    /// The four-argument form answers an error for an unknown or empty name, and writes nothing.
+    /// The four-argument form returns an error for an unknown or empty name, and writes no result.
     [since(11, 3)]
     fn four_arguments_and_an_unknown_name(rig, saw) =
         "unknown: CUDA_ERROR_NOT_FOUND (500), function not written; empty: CUDA_ERROR_NOT_FOUND \
@@ -325,16 +327,16 @@ rules! {
         saw.text(format_args!("suffixed: {}", ask_v1(rig, c"cuEventDestroy_v2", 11030, 0)));
     }
 
-    /// The four-argument form answers an error for a version below the introduction, and writes
-    /// nothing.
+    /// The four-argument form returns an error for a version below the one that introduced the
+    /// function, and writes no result.
     [since(11, 3)]
     fn four_arguments_and_a_version_below(rig, saw) = "CUDA_ERROR_NOT_FOUND (500), function not \
         written" {
         saw.text(ask_v1(rig, c"cuEventRecordWithFlags", 11000, 0));
     }
 
-    /// The four-argument form refuses a version above the driver's own and unknown flags, and
-    /// writes nothing.
+    /// The four-argument form returns an error for a version above the driver's own and for unknown
+    /// flags, and writes no result.
     [since(11, 3)]
     fn four_arguments_refused(rig, saw) =
         "version: CUDA_ERROR_INVALID_VALUE (1), function not written; flags: \
@@ -344,38 +346,39 @@ rules! {
         saw.text(format_args!("flags: {}", ask_v1(rig, c"cuEventRecord", 2000, 4)));
     }
 
-    /// The versions that brought a new event function under its name, as the published
-    /// function-pointer types list them.
+    /// The lookup has the event functions at the versions that NVIDIA's function-pointer types
+    /// list.
     [since(12, 0)]
     fn versions_of_event_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, EVENTS));
     }
 
-    /// The versions of the stream functions and their per-thread twins.
+    /// The lookup has the stream functions and their per-thread twins at the listed versions.
     [since(12, 0)]
     fn versions_of_stream_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, STREAMS));
     }
 
-    /// The versions of the capture functions and their per-thread twins.
+    /// The lookup has the capture functions and their per-thread twins at the listed versions.
     [since(12, 0)]
     fn versions_of_capture_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, CAPTURE));
     }
 
-    /// The versions of the context functions.
+    /// The lookup has the context functions at the listed versions.
     [since(12, 0)]
     fn versions_of_context_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, CONTEXTS));
     }
 
-    /// The versions of initialisation, device queries, error texts and the lookup itself.
+    /// The lookup has the functions of initialisation, devices and error texts, and itself, at the
+    /// listed versions.
     [since(12, 0)]
     fn versions_of_other_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, OTHERS));
     }
 
-    /// The lookup at an entry point's version gives the very address that is exported under its
+    /// The lookup of an entry point at its version returns the same address as the export under its
     /// full name.
     [since(12, 0)]
     fn the_lookup_agrees_with_the_exports(rig, saw) = "the same address for every entry point" {
@@ -395,8 +398,8 @@ rules! {
         }
     }
 
-    /// Every entry point that is not newer than the driver is exported under its full name, and so
-    /// are per-thread twins.
+    /// The driver exports every entry point of its version and of older versions under its full
+    /// name, and the per-thread twins, too.
     fn exports(rig, saw) = "all there" {
         let mut missing = Vec::new();
         for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= rig.driver.version()) {
@@ -415,7 +418,7 @@ rules! {
         }
     }
 
-    /// What a newer function replaced stays exported under the plain name.
+    /// A function that a newer one replaced is still exported, under the plain name.
     fn exports_of_replaced_functions(rig, saw) = "all there" {
         let names = [
             c"cuEventDestroy",
@@ -443,7 +446,7 @@ rules! {
         }
     }
 
-    /// What is newer than the driver is not exported.
+    /// A function that is newer than the driver is not exported.
     [needs(chosen_exports)]
     fn exports_of_newer_functions(rig, saw) = "none there" {
         let newer = ENTRY_POINTS.iter().filter(|entry| entry.version > rig.driver.version());
