@@ -55,7 +55,7 @@
 //! # How to feed it
 //!
 //! Call [`Checker::apply`] once for each operation, in the order in which the driver got the calls,
-//! and only for calls that the driver accepted. Report a call that waits after it has returned.
+//! and only for calls that the driver accepted. Report a call that waits only after its return.
 //! [`Op`] lists the operations. You choose the numbers: handles work well, as long as two objects
 //! that live at the same time have different numbers.
 //!
@@ -64,14 +64,15 @@
 //!   driver cannot see the accesses of a kernel. Report the kernel without accesses, or with those
 //!   that the program declares.
 //! * A stream that waits for a value goes on when a write of that value is reported. A host
-//!   function is over when its end is reported. Until then the checker holds back the work after
-//!   them. But if a thread has waited for such work, it is over, and the checker goes on.
+//!   function is over when its end is reported. Until then the checker holds back the work that
+//!   comes after the wait or the host function. But if a thread has waited for such work, the work
+//!   is done, and the checker goes on.
 //!
 //! # Sources of order
 //!
 //! * Work in a stream is in order. It comes after everything that the submitting thread is after.
-//! * A wait for an event is after the work before the last record that was submitted before the
-//!   wait. The same holds for records and waits of a whole context.
+//! * A wait for an event is after the work before one record: the event's last record that was
+//!   submitted before the wait. The same holds for records and waits of a whole context.
 //! * The legacy default stream waits for the blocking streams of its context, and they wait for it.
 //! * A thread that has synchronized, or whose query returned that the work is done, is after that
 //!   work.
@@ -97,8 +98,8 @@
 //! # Cost
 //!
 //! The checker keeps live objects, and the byte ranges and accesses that some thread is not yet
-//! after. An operation costs a few look-ups. It also costs a part that grows with the number of
-//! streams whose work its stream is after and the host is not.
+//! after. An operation costs a few look-ups. The cost also grows with a number of streams: those
+//! whose work its stream is after, and the host is not.
 #![forbid(unsafe_code)]
 #![deny(
     missing_docs,

@@ -393,11 +393,11 @@ pub enum Op<'a> {
         /// The event.
         event: EventId,
     },
-    /// Reports that the driver refused a call because a capture took the work. Either an event
-    /// whose last record became part of a graph was used after the capture ended. Or a capture
-    /// could not end because a stream with captured work had not joined. The only effect is
-    /// [`Warning::CaptureLeak`](crate::Warning::CaptureLeak). If you report captures, the checker
-    /// detects this by itself.
+    /// Reports that the driver refused a call because work is part of a capture. There are two
+    /// cases. A call used an event after the end of the capture that contains the event's last
+    /// record. Or a capture could not end, because a stream with captured work had not joined. The
+    /// only effect is [`Warning::CaptureLeak`](crate::Warning::CaptureLeak). If you report
+    /// captures, the checker detects this by itself.
     CaptureLeft {
         /// The event, or the stream.
         what: What,

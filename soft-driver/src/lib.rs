@@ -30,8 +30,8 @@
 //! ```
 //!
 //! Each [`SoftDriver`] has its own devices, handles and threads, so tests run side by side in one
-//! process. There is room for [`SLOTS`] drivers at a time. Its functions are plain C functions:
-//! [`SoftDriver::resolve`] returns their addresses for any other binding.
+//! process. There is room for [`SLOTS`] drivers at a time. The functions of a driver are plain C
+//! functions: [`SoftDriver::resolve`] returns their addresses for any other binding.
 //!
 //! # As a shared library
 //!
@@ -58,29 +58,32 @@
 //!   streams go on. In [virtual time](Time::Virtual) hours of work take no time.
 //! * Handles are numbers that are never dereferenced. The driver detects a destroyed, foreign or
 //!   made-up handle, and [`OnMisuse`] decides what happens then.
-//! * A device has 132 multiprocessors, as an H200 has, and parts of eight or more. A green context
-//!   has some of them, and shares the events of the primary context.
+//! * A device has 132 multiprocessors, as an H200 has. It can be split into parts of eight or more
+//!   multiprocessors. A green context has one or more of these parts, and the events of the primary
+//!   context are its events, too.
 //! * Interprocess events are slots in shared memory. Each exporting context has one file, which
 //!   only its user can read. Device memory is in an unnamed file. The exporter sends the file to
 //!   each process that presents a handle, through a Unix socket in the abstract namespace. So a
 //!   private `/dev/shm` or pid namespace does not matter, as on a GPU. A separate network namespace
-//!   prevents the exchange, unlike on a GPU. On Windows there are events, in named sections of the
-//!   page file, and no memory. Other systems return `CUDA_ERROR_NOT_SUPPORTED` for both.
+//!   prevents the exchange, unlike on a GPU. On Windows, interprocess events are in named sections
+//!   of the page file, and device memory cannot be shared. Other systems return
+//!   `CUDA_ERROR_NOT_SUPPORTED` for both.
 //! * The first call of an unsupported function prints its name on standard error. Programs of the
 //!   CUDA runtime (PyTorch, CuPy) need the tables of `cuGetExportTable`, and cannot run here.
 //! * Device attributes are those of an H200, from one list of measured values. Attributes of
 //!   missing features are 0: virtual memory, multicast, pools of host memory, and devices that read
 //!   a GPU's memory.
-//! * Memory of a pool begins and ends in stream order, and the order checker sees this. It comes
-//!   from the system and goes back at once; the memory that a real pool would keep is only counted.
-//!   It cannot be allocated in a stream capture.
+//! * Memory of a pool is allocated and freed in stream order, and the order checker sees both. The
+//!   driver takes the memory from the system and returns it at once. It only counts the memory that
+//!   a real pool would keep. Memory of a pool cannot be allocated in a stream capture.
 //! * An [external semaphore](ExternalSemaphore) is a page of a memory file. A captured signal or
 //!   wait becomes a node of the graph, as documented for a GPU: each launch signals or waits for
 //!   the same value again. A pending use of a destroyed semaphore, a value that does not rise and a
 //!   second signal of a binary semaphore are [misuse](ExternalSemaphore#misuse). External memory is
 //!   not supported.
 //! * A child graph is ordered node by node within the graph that contains it.
-//! * In a forked child, and while the process ends, it returns what the real driver returns then.
+//! * In a forked child, and while the process ends, calls return the same codes as on the real
+//!   driver.
 //!
 //! # Making it fail
 //!
@@ -89,9 +92,10 @@
 //! work or after it, leaves its out-parameters unchanged or fills them with garbage, or blocks
 //! until released.
 //!
-//! [`SoftDriver::fail_contexts`] simulates a kernel that trapped, [`SoftDriver::shut_down`] the end
-//! of the process, and [`Builder::without`] an old driver. [`Scheduler::Seeded`] runs independent
-//! work in an order chosen by a seed, which exposes work without any order.
+//! [`SoftDriver::fail_contexts`] simulates a kernel that trapped. [`SoftDriver::shut_down`]
+//! simulates the end of the process, and [`Builder::without`] simulates an old driver.
+//! [`Scheduler::Seeded`] runs independent work in an order chosen by a seed, which exposes work
+//! without any order.
 //!
 //! # Limits
 //!
@@ -109,8 +113,8 @@
 
 #![deny(missing_docs, unreachable_pub)]
 
-/// Says something on standard error itself, not through what a test harness captures: the process
-/// may end before the harness shows it.
+/// Prints to standard error directly, so a test harness does not capture the text: the process may
+/// end before the harness shows captured text.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;

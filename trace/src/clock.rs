@@ -15,29 +15,29 @@ use std::collections::VecDeque;
 use cuda_events::ext::PooledEvent;
 use cuda_events::{EventRef, Result};
 
-/// A link of at most so many nanoseconds can be rounded to the grid: half a step of an `f32` of
-/// milliseconds is less than half of the grid's.
+/// The maximum length of a link, in nanoseconds, that can be rounded to the grid: up to this
+/// length, half a step of an `f32` of milliseconds is less than half a step of the grid.
 pub(crate) const SHORT: f64 = 512e6;
 
-/// How fast two clocks may drift apart, as a part of the time: 500 ppm by which a system may slew
-/// its clock, and 100 ppm of two quartzes. It serves where no later anchor is there to measure it.
+/// The assumed drift between two clocks, as a part of the time: 500 ppm by which a system may slew
+/// its clock, and 100 ppm of two quartzes. It is used if no later anchor measures the drift.
 pub(crate) const DRIFT: f64 = 600e-6;
 
-/// How many anchors are kept beside those that some span still needs.
+/// The number of anchors that are kept in addition to those that a span still needs.
 const KEPT: usize = 64;
 
-/// The grid that stamps of an H100 and an H200 lie on.
+/// The grid of the time stamps of an H100 and an H200, in nanoseconds.
 const GRID: f64 = 32.0;
 
-/// How many times must lie on the grid before it is believed. One of at most 16 ms does so by
-/// chance once in twenty.
+/// The number of times that must lie on the grid before the grid is accepted. A time of at most 16
+/// ms lies on it by chance once in twenty.
 const EVIDENCE: u32 = 8;
 
 /// A time between two events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Elapsed {
     pub(crate) ns: f64,
-    /// How far off it can be by the steps of an `f32`.
+    /// The maximum error from the steps of an `f32`.
     pub(crate) error: f64,
 }
 
@@ -50,7 +50,7 @@ enum Grid {
 }
 
 impl Grid {
-    /// What a time of the driver's means, and what it says of the grid.
+    /// Converts a time from the driver, and updates the evidence about the grid.
     fn read(&mut self, milliseconds: f32) -> Elapsed {
         let ns = f64::from(milliseconds) * 1e6;
         let step = f64::from(milliseconds.abs().next_up()) - f64::from(milliseconds.abs());
@@ -118,12 +118,12 @@ impl Clock {
         self.pending.is_some()
     }
 
-    /// Takes an anchor that was recorded after `low`.
+    /// Adds an anchor whose record was submitted after the host's time `low`.
     pub(crate) fn begin(&mut self, event: PooledEvent, low: f64) {
         self.pending = Some((event, low));
     }
 
-    /// Whether no anchor is pending any more. `now` is asked after the event was seen done.
+    /// Returns whether no anchor is pending any more. It calls `now` after the event was seen done.
     pub(crate) fn settle(&mut self, now: impl Fn() -> f64) -> Result<bool> {
         let Some((event, _)) = &self.pending else { return Ok(true) };
         let done = event.query().map(|progress| progress.is_done());
@@ -168,8 +168,8 @@ impl Clock {
         self.anchors.back().map(|anchor| anchor.device)
     }
 
-    /// Forgets the anchors before the one that is the narrowest of all: those of the beginning,
-    /// which warmed up what is slow the first time.
+    /// Forgets the anchors before the most exact one: the first anchors are less exact, because
+    /// first calls are slow.
     pub(crate) fn keep_narrowest(&mut self) {
         let width = |anchor: &Anchor| anchor.high - anchor.low;
         let narrowest = self
@@ -208,8 +208,8 @@ impl Clock {
         }))
     }
 
-    /// The stamp that comes `milliseconds` after another, and the time between them. None where
-    /// that is too long to be exact.
+    /// The stamp that comes `milliseconds` after another stamp, and the time between the two.
+    /// `None` if that time is too long to be exact.
     pub(crate) fn after(&mut self, start: Stamp, milliseconds: f32) -> Option<(Stamp, Elapsed)> {
         let elapsed = self.grid.read(milliseconds);
         let end = Stamp {
@@ -242,7 +242,7 @@ impl Clock {
         }
     }
 
-    /// Lets go of the anchors that no event can be near any more.
+    /// Forgets the anchors that no later event can be near.
     pub(crate) fn forget(&mut self) {
         let more = self.anchors.len().saturating_sub(KEPT);
         self.anchors.drain(..more);

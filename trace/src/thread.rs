@@ -22,8 +22,8 @@ struct Row {
 
 thread_local! {
     static CURRENT: Thread = Thread::new();
-    /// How many calls of a tracer this thread is in. It has no destructor, as driver calls are
-    /// observed in those of other thread-locals, too.
+    /// The number of tracer calls that this thread is in. This thread-local has no destructor,
+    /// because driver calls in the destructors of other thread-locals are observed, too.
     static QUIET: Cell<u32> = const { Cell::new(0) };
 }
 

@@ -18,15 +18,15 @@ use crate::stream_id::StreamId;
 use crate::thread::{Quiet, Thread};
 use crate::trace::{GpuSpan, Trace};
 
-/// How old the newest anchor may get while spans are made. Links of twice that length can still be
-/// rounded to the grid.
+/// The maximum age of the newest anchor while spans are recorded. The time between two anchors can
+/// be twice that, and can still be rounded to the grid of the device's time stamps.
 const ANCHOR_EVERY: Duration = Duration::from_millis(250);
 
-/// How long a call of [`Tracer::span`] or a drain looks for an anchor to be done. It takes some
-/// microseconds on a GPU, unless the stream shares its hardware channel with others.
+/// How long a call of [`Tracer::span`] or a drain waits until an anchor is done. On a GPU that
+/// takes some microseconds, unless the stream shares its hardware channel with others.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// How many anchors a tracer begins with: they say how fine the device's stamps are.
+/// The number of anchors at the beginning: they show the resolution of the device's time stamps.
 const FIRST_ANCHORS: usize = 12;
 
 /// How long the first anchor may take.
@@ -51,19 +51,19 @@ const SHARDS: usize = 16;
 ///
 /// From time to time a call of `span` or `end` records an anchor. This is a timing event in the
 /// tracer's own stream, with the host's time before the record and after the event was seen done.
-/// The call waits for that for at most 50 µs. An anchor that is not done by then is checked again
-/// later, and is less exact. A span is placed between the two anchors around it, and is as exact as
-/// they are: [`GpuSpan::error`] has the error bound.
+/// The call waits at most 50 µs until the event is done. An anchor that is not done by then is
+/// checked again later, and is less exact. The tracer places a span between the two anchors around
+/// it. The span's times are as exact as these anchors: [`GpuSpan::error`] has the error bound.
 ///
 /// The driver returns times as `f32` milliseconds, which become coarse for long times. This does
-/// not affect durations within one tracer, however long it runs, as long as spans are made: see
-/// [`GpuSpan::duration`].
+/// not affect the durations of a tracer that runs for a long time, if it records spans all the
+/// time: see [`GpuSpan::duration_error`].
 ///
 /// # Captures
 ///
-/// Neither begin nor end a span in a capturing stream: its record would become a part of the
-/// capture, and a drain, perhaps on another thread, queries its event. See the Safety section of
-/// [`Capture::begin`](cuda_events::capture::Capture::begin).
+/// Do not begin or end a span in a capturing stream. Its record would become a part of the capture,
+/// and a drain, perhaps on another thread, would query the captured event. See the Safety section
+/// of [`Capture::begin`](cuda_events::capture::Capture::begin).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -170,7 +170,7 @@ struct Collected {
     pending: BTreeMap<StreamId, VecDeque<Ended>>,
     ready: Vec<Ready>,
     failed: usize,
-    /// The first error that nobody was told of.
+    /// The first error that no drain has returned.
     error: Option<Error>,
 }
 
@@ -327,8 +327,8 @@ impl Tracer {
 
     /// Names the row of a stream. The default name contains the driver's handle.
     ///
-    /// The driver gives the handle of a destroyed stream to a later one. Another name then begins
-    /// another row; without a name of its own, the later stream shares the row.
+    /// The driver may give the handle of a destroyed stream to a later stream. If the later stream
+    /// gets a name, it has its own row. Otherwise it shares the row of the destroyed stream.
     pub fn name_stream(&self, stream: &StreamRef, name: impl Into<String>) {
         let (id, name) = (StreamId::of(stream, &Thread::current()), name.into());
         let mut all = lock(&self.0.names);
@@ -345,8 +345,8 @@ impl Tracer {
     /// any span is done, it records an anchor after them, and waits for it for at most 50 µs. If
     /// the anchor is not done by then, the next drain returns these spans.
     ///
-    /// Driver calls: for each span that is done two or three of `cuEventElapsedTime`; one for the
-    /// first span of each stream that is not done; those of an anchor, as in [`span`](Self::span).
+    /// Driver calls: two or three `cuEventElapsedTime` for each span that is done, one for the
+    /// first pending span of each stream, and those of an anchor, as in [`span`](Self::span).
     ///
     /// # Errors
     ///
@@ -554,8 +554,7 @@ impl End {
 }
 
 impl Ended {
-    /// When it started, where that is on the host's axis if that is known, when it ended, and how
-    /// long it took.
+    /// The start, its place on the host's axis if it is known, the end, and the duration.
     fn times(&self, clock: &mut Clock) -> Result<(Stamp, Option<Place>, Stamp, Elapsed)> {
         // There is an anchor from the first on: see `Tracer::with`.
         let none = || Error::Driver {
@@ -625,7 +624,7 @@ impl Inner {
     }
 
     /// As long as the result lives, the driver calls of this thread do not invalidate a capture of
-    /// another one.
+    /// another thread.
     fn relaxed(&self) -> Result<ThreadCaptureMode> {
         ThreadCaptureMode::exchange(self.context.driver(), CaptureMode::Relaxed)
     }
@@ -812,8 +811,8 @@ impl Inner {
         }
     }
 
-    /// Spans that are open for long, or whose work takes long: when they began is looked at now, so
-    /// that no anchors are kept for them.
+    /// Finds the start of spans that are open for long or whose work takes long, so no anchors are
+    /// kept for them.
     fn look_at_long_ones(
         &self,
         clock: &mut Clock,
@@ -837,7 +836,7 @@ impl Inner {
     }
 }
 
-/// Which shard a thread's spans are in.
+/// Returns the shard of a thread's spans.
 fn shard_of(thread: &Thread) -> usize {
     thread.number() as usize % SHARDS
 }

@@ -254,7 +254,7 @@ impl Checker {
         }
     }
 
-    /// Marks the work that a beginning call waits for.
+    /// Marks the work for which a call is about to wait.
     ///
     /// Use it in programs with several threads. [`Op::Synchronize`], reported when the call
     /// returns, would also count work that another thread submitted meanwhile.
@@ -290,7 +290,7 @@ impl Checker {
         Mark(points)
     }
 
-    /// Marks the work that a beginning call waits for, and gives the warnings about that wait.
+    /// Marks the work for which a call is about to wait, and adds the warnings about that wait.
     ///
     /// It is [`mark`](Self::mark) with warnings.
     pub fn begin_wait(&mut self, call: Call, what: What) -> Mark {
@@ -321,7 +321,8 @@ impl Checker {
 
     /// Reports that the host has seen that this work is done.
     ///
-    /// It is [`Op::Query`] with `done`, but without a call: no finding names it. It is cheaper.
+    /// This is [`Op::Query`] with `done`, but without a call, so no finding names one. It is
+    /// cheaper than that operation.
     pub fn saw(&mut self, by: By, what: What) {
         self.ensure(by);
         let point = match what {
@@ -348,7 +349,8 @@ impl Checker {
         self.drain();
     }
 
-    /// Applies the next operation. It belongs to `call`; [`Call::by`] is its maker.
+    /// Applies the next operation, which is a part of `call`. [`Call::by`] is the thread or host
+    /// function that made the call.
     pub fn apply(&mut self, call: Call, op: Op<'_>) {
         self.ensure(call.by);
         let call = Arc::new(call);

@@ -18,9 +18,9 @@ use crate::model::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Sche
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
     config: Config,
-    /// Those that are there from the start.
+    /// Faults that are active from the start.
     faults: Vec<Fault>,
-    /// The first setting that makes no sense, and what would.
+    /// The first invalid setting, and its valid values.
     wrong: Option<String>,
 }
 
@@ -43,7 +43,7 @@ const WARNINGS: &[OrderWarning] = &[
     ("capture_leak", |warnings| &mut warnings.capture_leak),
 ];
 
-/// What the text takes: each name, and what it can be set to.
+/// The settings of the text form: each name, and its values.
 const SETTINGS: &[(&str, &str)] = &[
     ("version", "a CUDA version such as `12.4`, from `11.0` to `13.5`"),
     ("devices", "0 to 8"),
@@ -71,7 +71,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("fault", "a fault, as for `Fault::from_text`"),
 ];
 
-/// What the list of exports is of.
+/// The CUDA versions that the list of exports covers.
 const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=(13, 5);
 
 impl SoftDriver {
@@ -208,14 +208,14 @@ impl Builder {
     /// Sets which order on the host the [order checker](OrderCheck) assumes.
     ///
     /// [`HostOrder::Submission`] is the default. Calls are ordered as they are made, on all
-    /// threads. A host function, or a value that a stream writes into host memory, may have shown
-    /// the host how far the stream is. No correct program is reported. An error that only such an
-    /// order could hide is found only in runs where it was not hidden.
+    /// threads. The checker assumes that the host has seen each host function and each value in
+    /// host memory, and so how far the stream is. No correct program is reported. If only such an
+    /// assumed order hides an error, the error is found only in runs in which nothing hides it.
     ///
-    /// [`HostOrder::Told`]: each thread is after the calls in which it has waited, and after
-    /// everything that was [handed over](SoftDriver::hand_over) to it. Errors among threads are
-    /// found on every run, also those that a host function or a value would hide. A new thread is
-    /// after everything that all threads with earlier calls are after. The program reports all
+    /// [`HostOrder::Told`]: a thread is after the work for which its own calls have waited, and
+    /// after everything that was [handed over](SoftDriver::hand_over) to it. Errors among threads
+    /// are found on every run, also those that a host function or a value would hide. A new thread
+    /// is after everything that all threads with earlier calls are after. The program reports all
     /// other order between threads. A program that does not gets false reports. Destroying an event
     /// or a stream that another thread uses is an error as well.
     pub fn order_host(mut self, order: HostOrder) -> Self {
@@ -223,7 +223,7 @@ impl Builder {
         self
     }
 
-    /// What would do nothing where the order checker is off.
+    /// Notes a setting that has no effect because the order checker is off.
     fn complete(self) -> Self {
         let Config { check_order, order_warnings, order_backtraces, order_host, .. } = self.config;
         let idle = [
@@ -274,9 +274,9 @@ impl Builder {
 
     /// Removes an exported name from the driver.
     ///
-    /// `cuGetProcAddress` then does not find the version of that name, and does not return an older
-    /// function for it, which the program would call with the newer one's arguments. A look-up of
-    /// the older version still returns the older function.
+    /// `cuGetProcAddress` then does not find that version. It also does not return an older
+    /// function instead, because the program would call it with the newer function's arguments. A
+    /// look-up of the older version still returns the older function.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
         self.needs_export(name)
@@ -550,7 +550,7 @@ mod tests {
         }
     }
 
-    /// Who sets the shared library up reads the page of the package, not this one's.
+    /// Users of the shared library read the README of its package, not this documentation.
     #[test]
     fn every_setting_is_listed_everywhere() {
         let (page, code) = (include_str!("../../README.md"), include_str!("builder.rs"));

@@ -32,9 +32,9 @@ impl SoftDriver {
     /// In [virtual time](crate::Time::Virtual) nothing sleeps. The stream is done when
     /// [`advance`](Self::advance) has moved the time far enough. When a thread waits in a call,
     /// time also moves by itself: as soon as no other work is left, it jumps to the end of the next
-    /// busy stream. A query does not move time, so a program that only polls needs `advance`. The
-    /// program's functions take no virtual time. A function that runs for more than some
-    /// milliseconds while a thread waits is not waited for.
+    /// busy stream. A query does not move time, so a program that only polls needs `advance`. Host
+    /// functions of the program take no virtual time. If a host function runs for more than some
+    /// milliseconds while a thread waits, the time moves on without the function.
     ///
     /// It counts as a call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.

@@ -28,9 +28,9 @@ use crate::model::places::{self, PLACES};
 /// [blocked](Fault::block).
 ///
 /// Drop it after the objects that were created with it, as the last field of a fixture. Objects
-/// that outlive it normally do not affect other drivers: their handles contain their driver. A new
-/// driver gets its slot after each primary context that the program retained was released, and
-/// slots are reused in the order in which they became free. There are two exceptions:
+/// that outlive it normally do not affect other drivers, because a handle contains the slot of its
+/// driver. A new driver gets the slot only after the program has released each primary context that
+/// it retained. Slots are reused in the order in which they became free. There are two exceptions:
 ///
 /// * A call without a handle (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`) reaches the driver
 ///   that has the slot at that time. This happens through a [`Driver`] or an address that was kept
@@ -41,7 +41,7 @@ use crate::model::places::{self, PLACES};
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,
-    /// The shared library's machine is never given back.
+    /// False for the shared library's driver, which is never dropped.
     owned: bool,
 }
 
@@ -53,7 +53,7 @@ impl SoftDriver {
         driver
     }
 
-    /// One that is never given back.
+    /// Makes this driver one that is never dropped.
     pub(crate) fn keep(mut self) -> Self {
         self.owned = false;
         self
@@ -103,8 +103,8 @@ impl SoftDriver {
     /// The address of an exported function, as `dlsym` would return it: `cuEventRecord`,
     /// `cuEventRecord_ptsz`. NULL if a driver of this version does not export the name.
     ///
-    /// The addresses stay valid for the whole process. After this value is dropped the functions
-    /// return what they return after the driver's shutdown.
+    /// The addresses stay valid for the whole process. After this value is dropped, the functions
+    /// return `CUDA_ERROR_DEINITIALIZED`.
     pub fn resolve(&self, name: &CStr) -> *mut c_void {
         functions::resolve(self.machine(), name.to_bytes())
     }
@@ -136,8 +136,8 @@ impl SoftDriver {
         unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }
     }
 
-    /// The calls so far that are undefined on a real driver, and the forbidden signals that streams
-    /// executed, with [`OnMisuse::Error`](crate::OnMisuse::Error).
+    /// With [`OnMisuse::Error`](crate::OnMisuse::Error): the calls so far that are undefined on a
+    /// real driver, and the forbidden signals that streams executed.
     pub fn misuses(&self) -> Vec<String> {
         self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -145,8 +145,8 @@ impl SoftDriver {
     /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
     /// channels, and the calls that submitted the waits.
     ///
-    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that closes the circle finds
-    /// it. Only if values were written and reset may it be found later.
+    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
+    /// finds it. If values were written and then reset, a later call may find it.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().deadlocks.clone()
     }
@@ -159,7 +159,7 @@ impl SoftDriver {
         self.state().order.as_ref().map(|order| order.findings().to_vec()).unwrap_or_default()
     }
 
-    /// The number of calls so far, with all results.
+    /// The number of calls so far, successful or not.
     pub fn calls(&self) -> u64 {
         self.machine().calls()
     }
@@ -253,10 +253,10 @@ impl SoftDriver {
 
     /// Stops the running of host functions, or resumes it.
     ///
-    /// Functions that already run are not stopped. Everything that waits for their streams waits
-    /// for them, including the last release of a context. When a context fails, its functions are
-    /// no longer held: as usual then, functions are skipped, and callbacks are called with the
-    /// error.
+    /// Functions that already run are not stopped. Calls that wait for the stream of a held
+    /// function wait until it has run, including the last release of a context. When a context
+    /// fails, its functions are no longer held: as always in a failed context, host functions are
+    /// skipped, and callbacks are called with the error.
     pub fn hold_host_functions(&self, hold: bool) {
         self.machine().hold_host_functions(hold);
     }
@@ -280,8 +280,8 @@ impl SoftDriver {
         }
     }
 
-    /// Makes every call return what it returns in a forked child of a process that uses the driver,
-    /// or ends this.
+    /// Begins or ends a simulated fork: while it is on, every call returns its result in a forked
+    /// child of a process that uses the driver.
     pub fn pretend_forked(&self, on: bool) {
         self.machine().switches.pretend_forked(on);
     }
@@ -376,7 +376,8 @@ mod tests {
     use crate::model::config::OnMisuse;
 
     /// Measured: the driver keeps what is destroyed in a failed context, and its release frees it.
-    /// The leak report counts what the program could not destroy neither before nor after.
+    /// The leak report counts the objects that the program destroyed neither before nor after the
+    /// failure.
     #[test]
     fn what_is_destroyed_in_a_failed_context() {
         let config = Config { on_misuse: OnMisuse::Error, ..Config::DEFAULT };

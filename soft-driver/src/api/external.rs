@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 
-/// A semaphore for tests that a software driver can import, in place of one of Vulkan.
+/// A semaphore for tests, which a software driver can import like a semaphore of Vulkan.
 ///
 /// Pass its `descriptor` to `cuImportExternalSemaphore` of any software driver, in this process or
 /// in another process that received the descriptor. A binary semaphore has the type
@@ -17,8 +17,9 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 /// software driver imports no other descriptors, and no other driver imports these. Linux only.
 ///
 /// The driver checks a waiting stream from time to time, at least every 2 ms. The wait blocks no
-/// other stream. For the order checker a wait is after the signals of the same driver that can have
-/// ended it. It does not see the signals of others, and reports nothing about them.
+/// other stream. For the order checker, a wait is after the signals of the same driver that can
+/// have ended the wait. The checker does not see the signals of other drivers and processes, and
+/// reports nothing about them.
 ///
 /// # Misuse
 ///
@@ -35,8 +36,8 @@ use crate::model::external::{Descriptor, Semaphore, SemaphoreKind};
 ///   has consumed the earlier signal.
 ///
 /// In the last two cases the call that submitted the signal cannot return the error. The report
-/// names that call, and the stream goes on. Of signals by another driver or process, only the
-/// current value of the semaphore is seen, so no other misuse by them is found.
+/// names that call, and the stream goes on. The driver sees a signal by another driver or process
+/// only as the current value of the semaphore, so it finds no other misuse by them.
 ///
 /// # Example
 ///
@@ -76,7 +77,7 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// Those of the system; on other systems than Linux, that it is not supported.
+    /// The system's error. On systems other than Linux, an error of the kind `Unsupported`.
     pub fn new(kind: SemaphoreKind) -> Result<Self> {
         match Semaphore::create(kind) {
             Some((semaphore, descriptor)) => Ok(Self { semaphore, descriptor }),
@@ -89,7 +90,7 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// If the descriptor is not that of such a semaphore.
+    /// If the descriptor is not the descriptor of an `ExternalSemaphore`.
     #[cfg(target_os = "linux")]
     pub fn from_descriptor(descriptor: OwnedFd) -> Result<Self> {
         use std::os::fd::AsRawFd as _;
@@ -125,9 +126,9 @@ impl ExternalSemaphore {
     ///
     /// # Panics
     ///
-    /// If a graphics API forbids this signal: the value of a timeline is not above the current
-    /// value, or a binary semaphore is signalled and no wait has consumed the signal. The semaphore
-    /// stays as it is.
+    /// If a graphics API forbids this signal: `value` is not above the current value of a timeline,
+    /// or a binary semaphore is signalled and no wait has consumed the signal. The semaphore stays
+    /// as it is.
     #[track_caller]
     pub fn signal(&self, value: u64) {
         if let Err(what) = self.semaphore.signal(value) {

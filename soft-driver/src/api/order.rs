@@ -15,7 +15,7 @@ use crate::model::machine::Machine;
 
 macro_rules! told {
     ($($name:ident = $text:literal;)*) => {$(
-        /// As reports name it. It is no export.
+        /// The name in reports. It is not an exported function.
         static $name: EntryPoint =
             EntryPoint { id: Id(u16::MAX), name: $text, per_thread: false };
     )*};

@@ -80,7 +80,7 @@ impl fmt::Display for Live {
     }
 }
 
-/// How many of a kind a report names.
+/// The number of objects of each kind that a report lists.
 const NAMED: usize = 8;
 
 /// Counts what is alive, and says which.
