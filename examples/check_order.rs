@@ -31,8 +31,8 @@ struct Feeder {
 }
 
 impl Feeder {
-    /// Reports a call to the checker, for the calls that this program makes. A checker for any
-    /// program also needs host functions, values, graphs and the default streams.
+    /// Reports a call to the checker. It handles only the calls that this program makes: for any
+    /// program, it would also need host functions, values, graphs and the default streams.
     fn report(&mut self, call: &observer::Call<'_>) {
         self.calls += 1;
         if call.result != CUresult::CUDA_SUCCESS {

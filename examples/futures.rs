@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (waited, ()) = tokio::join!(waits, ends);
     waited?;
 
-    // Everything that is in the stream now. This crate creates the event. Any task may await it.
+    // Awaits the work that is in the stream now. This crate creates the event.
     let completion = stream.completion()?;
     tokio::spawn(completion).await??;
     assert!(stream.query()?.is_done());

@@ -73,10 +73,10 @@ mod role {
 
     use super::*;
 
-    /// How many signals of each producer the consumer sees. Then it kills it.
+    /// The number of signals that the consumer waits for. Then it kills the producer.
     const SIGNALS: usize = 3;
 
-    /// The context, and whether it is the software driver's.
+    /// The context, and whether its driver is the software driver.
     fn context(soft: bool) -> Result<(Context, bool), Box<dyn Error>> {
         let real = if soft { None } else { Driver::load().ok() };
         let driver = match real {

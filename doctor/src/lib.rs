@@ -47,8 +47,8 @@ pub use report::{Check, Finding, Level, Report};
 pub use system::{Platform, System};
 
 const HELP: &str = "\
-Explains why there is no GPU here, or which one: one line for each finding, then one sentence of
-advice.
+Shows which GPU a program would use here, or why it cannot use one: one line for each finding, then
+one sentence of advice.
 
 usage: cuda-events-doctor [--json] [--context]
 

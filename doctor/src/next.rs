@@ -4,8 +4,8 @@ use crate::checks::Facts;
 use crate::probe::Library;
 use crate::report::{Check, Finding, Level};
 
-/// The checks whose advice comes first, by how far the driver came. What explains more comes
-/// before what follows from it.
+/// The checks whose advice comes first, depending on the step that the driver reached. A cause
+/// comes before its consequences.
 fn order(facts: &Facts) -> &'static [Check] {
     use Check::{
         Bus, Container, Devices, Elsewhere, Fabric, Init, Library as Lib, Limits, Mig, Module, Mps,

@@ -1,5 +1,5 @@
-//! Adopts the context and a stream of cudarc: its work gets an event of this crate, which lives on
-//! when everything of cudarc is gone.
+//! Adopts the context and a stream of cudarc. An event of this crate is recorded after cudarc's
+//! work, and stays valid when all objects of cudarc are dropped.
 //!
 //! cudarc opens the driver by itself. Without a GPU, `examples/cudarc/run` puts the software driver
 //! in its place.

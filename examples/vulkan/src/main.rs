@@ -27,13 +27,13 @@ use crate::vulkan::{Result, Vulkan};
 
 /// 4 MiB.
 const WORDS: usize = 1 << 20;
-/// In so many rounds each side is held, and it is seen that the other one waits.
+/// The number of rounds in which the program holds one side, and checks that the other side waits.
 const HELD: u64 = 8;
-/// For how long a side that must wait is watched.
+/// How long the program watches a side that must wait.
 const WATCHED: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_secs(10);
 
-/// Both sides, and all that crosses between them. The fields are dropped in this order: CUDA's
+/// Both sides, and the objects that they share. The fields are dropped in this order: CUDA's
 /// imports end before Vulkan destroys the exported objects.
 struct Pair {
     stream: Stream,
@@ -42,7 +42,7 @@ struct Pair {
     memory: SharedMemory,
 
     semaphore: ash::vk::Semaphore,
-    /// Of Vulkan alone: the copies that are done.
+    /// A semaphore of Vulkan alone, which counts the copies that are done.
     copied: ash::vk::Semaphore,
     buffer: ash::vk::Buffer,
     staging: ash::vk::Buffer,
@@ -85,7 +85,7 @@ impl Pair {
         })
     }
 
-    /// One round; whether the data is as the order demands.
+    /// Runs one round. Returns whether the data is right.
     fn round(&self, round: u64, without: Without) -> Result<bool> {
         let (filled, written) = (2 * round + 1, 2 * round + 2);
         // Both change each round, so that nothing that was left there passes.
