@@ -3,7 +3,7 @@
 Every function-pointer typedef, record layout and constant of wrapper.h is looked up in cuda.h and
 cudaTypedefs.h of several CUDA versions from 11.8 to 13.5. Those headers come out of the vendor's
 PyPI wheels, are kept under the target folder and never enter the repository. vendor-docs/abi.md
-says what is compared, and by which rules.
+lists what is compared, and the rules.
 """
 
 import argparse
