@@ -93,7 +93,7 @@ pub struct DriverCall {
     pub end: Instant,
     arguments: [u64; ARGUMENTS],
     count: usize,
-    /// Whether a NULL stream is the one of the thread.
+    /// Whether a NULL stream means the calling thread's default stream.
     per_thread: bool,
 }
 
@@ -112,7 +112,7 @@ impl DriverCall {
         self.arguments.get(..self.count).unwrap_or_default()
     }
 
-    /// What it means for the order of streams, if it succeeded.
+    /// The effect of the call on the order of streams, if the call succeeded.
     pub(crate) fn edge(&self) -> Option<Edge> {
         if self.result != CUresult::CUDA_SUCCESS {
             return None;

@@ -18,7 +18,7 @@ use crate::host::HostRecorder;
 #[derive(Clone, Debug)]
 pub struct HostLayer {
     recorder: HostRecorder,
-    /// Which of several layers it is.
+    /// The identity of this layer, as the address of the `Arc`.
     number: Arc<()>,
 }
 
@@ -47,7 +47,8 @@ impl HostRecorder {
     }
 }
 
-/// What is kept with a span: its fields as text. Another layer of this type has its own.
+/// The data that a layer keeps with a span: the span's fields as text. Each layer keeps its own
+/// data.
 struct Fields(Vec<(usize, String)>);
 
 thread_local! {

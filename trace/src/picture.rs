@@ -16,10 +16,10 @@ pub(crate) struct Picture {
 }
 
 pub(crate) struct Row {
-    /// Which of the groups.
+    /// The index of the row's group.
     pub(crate) group: usize,
     pub(crate) name: String,
-    /// By start, an outer one before what is in it.
+    /// In the order of their starts; an outer slice comes before the slices inside it.
     pub(crate) slices: Vec<Slice>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Slice {
     pub(crate) kind: Kind,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// How many others of its row are around it.
+    /// The number of slices of the row that enclose this slice.
     pub(crate) depth: usize,
     pub(crate) details: Vec<(&'static str, String)>,
 }
@@ -41,13 +41,13 @@ pub(crate) enum Kind {
     FailedCall,
 }
 
-/// From the end of one slice to the beginning of another.
+/// An arrow from the end of one slice to the beginning of another.
 pub(crate) struct Arrow {
     pub(crate) from: (usize, u64),
     pub(crate) to: (usize, u64),
 }
 
-/// Where a slice went.
+/// The place of a slice: its row, start and end.
 #[derive(Clone, Copy)]
 struct Shown {
     row: usize,
@@ -77,7 +77,7 @@ impl Picture {
         picture
     }
 
-    /// The rows of the streams; where each span of the trace went.
+    /// Adds the rows of the streams. Returns the place of each span of the trace.
     fn add_streams(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) -> Vec<Shown> {
         // By the stream, and by which of its names it had then: a name that comes later is for what
         // came before it, too, unless there is an earlier one.
@@ -129,7 +129,7 @@ impl Picture {
         shown
     }
 
-    /// The rows of the threads; where each call of the trace went.
+    /// Adds the rows of the threads. Returns the place of each call of the trace.
     fn add_threads(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) -> Vec<Shown> {
         let mut threads: BTreeMap<u64, (String, Vec<(usize, Slice)>)> = BTreeMap::new();
         let calls = trace.calls.len();
@@ -177,7 +177,8 @@ impl Picture {
         shown
     }
 
-    /// As few rows as it takes for slices of one row to nest; where each went.
+    /// Puts slices into as few rows as possible, so the slices of one row nest. Returns the place
+    /// of each slice.
     fn add_rows(&mut self, name: &str, mut slices: Vec<(usize, Slice)>) -> Vec<(usize, Shown)> {
         slices.sort_by_key(|(_, slice)| (slice.start, core::cmp::Reverse(slice.end)));
         let first = self.rows.len();
@@ -211,7 +212,7 @@ impl Picture {
         shown
     }
 
-    /// An arrow for each wait of a stream for an event that was recorded in another one.
+    /// Adds an arrow for each wait of a stream for an event that was recorded in another stream.
     fn add_arrows(&mut self, trace: &Trace, spans: &[Shown], calls: &[Shown]) {
         // The spans of each stream by when the host ended and began them.
         let mut ended: BTreeMap<StreamId, Vec<(Instant, Shown)>> = BTreeMap::new();
@@ -258,7 +259,7 @@ impl Picture {
     }
 }
 
-/// As calls name it, which do not say a device.
+/// A stream as calls name it. Calls do not name a device.
 fn without_device(stream: StreamId) -> StreamId {
     StreamId { device: 0, ..stream }
 }

@@ -18,7 +18,7 @@ const PER_THREAD: usize = 2;
 pub struct StreamId {
     pub(crate) device: u32,
     pub(crate) raw: usize,
-    /// Of a per-thread default stream: whose.
+    /// For a per-thread default stream: the number of its thread.
     pub(crate) thread: u64,
 }
 

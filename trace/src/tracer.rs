@@ -98,7 +98,8 @@ struct Inner {
     due: AtomicU64,
     clock: Mutex<Clock>,
     shards: [Mutex<Shard>; SHARDS],
-    /// The holder of this lock collects. It is locked before the clock and before a shard.
+    /// The thread that holds this lock collects spans. This lock is taken before the clock's lock
+    /// and before a shard's lock.
     collected: Mutex<Collected>,
     dropped: AtomicUsize,
     names: Mutex<BTreeMap<StreamId, Vec<(Instant, String)>>>,
@@ -110,15 +111,15 @@ enum HostClock {
     Given(Box<dyn Fn() -> Instant + Send + Sync>),
 }
 
-/// The spans that the threads with one remainder have begun and ended.
+/// The spans of the threads whose numbers have the same remainder.
 #[derive(Default)]
 struct Shard {
-    /// A span knows its place in here.
+    /// The open spans. A `Span` keeps its index here.
     open: Vec<Option<Open>>,
     free: Vec<usize>,
     ended: Vec<Ended>,
-    /// Events of spans that were collected, for the next ones of the same threads: the pool is for
-    /// all threads, and looks in many places where it has more events than slots.
+    /// Events of collected spans, for the next spans of the same threads. The pool is shared by all
+    /// threads, and is slower if it has more events than slots.
     spare: Vec<PooledEvent>,
 }
 
@@ -133,7 +134,7 @@ struct Open {
 
 enum Start {
     Recorded(PooledEvent),
-    /// Placed before the end, so no anchor is kept for it.
+    /// The start, if it was placed before the span's end, so no anchor is kept for it.
     Known(Stamp, Place),
 }
 
@@ -146,7 +147,7 @@ struct Ended {
 
 enum End {
     Own(PooledEvent),
-    /// A future has a share.
+    /// A share is with a future, if one waits for the span.
     Shared(Arc<PooledEvent>),
 }
 
@@ -165,8 +166,8 @@ struct Ready {
 
 #[derive(Default)]
 struct Collected {
-    /// In the order in which they were ended in each stream, which is the order in which they are
-    /// done.
+    /// For each stream in the order in which the spans were ended, which is also the order in which
+    /// their work is done.
     pending: BTreeMap<StreamId, VecDeque<Ended>>,
     ready: Vec<Ready>,
     failed: usize,
@@ -525,7 +526,7 @@ impl Shard {
         Self { open: Vec::new(), free: Vec::new(), ended: Vec::new(), spare: Vec::new() }
     }
 
-    /// Keeps an open span, and says where.
+    /// Stores an open span, and returns its index.
     fn open(&mut self, open: Open) -> usize {
         if let Some(place) = self.free.pop()
             && let Some(free) = self.open.get_mut(place)
@@ -587,7 +588,7 @@ impl Ended {
         }
     }
 
-    /// A future for its end, which it shares.
+    /// Returns a future for the span's end. The two share the end's event.
     fn wait(self) -> (Self, Completion<Arc<PooledEvent>>) {
         let Self { open, ended, end } = self;
         let event = match end {
@@ -597,7 +598,8 @@ impl Ended {
         (Self { open, ended, end: End::Shared(Arc::clone(&event)) }, Completion::new(event))
     }
 
-    /// Its events are not given to another span: the driver returned an error for them.
+    /// Drops the span's events, and does not give them to another span, because the driver returned
+    /// an error for them.
     fn discard(self) {
         if let Start::Recorded(event) = self.open.start {
             event.discard();
