@@ -80,8 +80,8 @@
 //!
 //! If other code than this crate's [`Capture`](crate::capture::Capture) began the capture, no graph
 //! keeps the semaphore: it must outlive the captured graph and its executable graphs. If a
-//! `Capture` of this process is in progress at that time, this crate leaks the import and its share
-//! of the context instead.
+//! `Capture` of this process is in progress when the signal or the wait is made, this crate leaks
+//! the import and its share of the context.
 //!
 //! # Memory
 //!

@@ -6,7 +6,7 @@
 //! | `slot` | this process's knowledge about a line; the allocation of lines |
 //! | `point`, `wait`, `future`, `queue`, `poller` | waits |
 //! | `asked` | the time of the last question whether the context works |
-//! | `ending` | the end of a dropped timeline, for its waits |
+//! | `ending` | releases the waits for a timeline that was dropped |
 //! | `crossing` | waits of streams of another context |
 //! | `host` | timelines of the host |
 //! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
