@@ -273,7 +273,7 @@ pub fn passed_alone(place: &str, settings: &str) -> bool {
     let path = place.split_once("::").and_then(|(_, path)| path.rsplit_once("::"));
     let (test, _) = path.expect("a test is in a crate, and the item in the test");
     let _turn = turn();
-    Child::start_named(test, ALONE, |command| {
+    let child = Child::start_named(test, ALONE, |command| {
         if !settings.is_empty() {
             command.env("CUDA_SOFT_DRIVER", crate::soft_settings(settings));
         }
@@ -281,8 +281,8 @@ pub fn passed_alone(place: &str, settings: &str) -> bool {
             // Which all tests are to have that say nothing else.
             command.env_remove("CUDA_EVENTS_TEST_VERSION");
         }
-    })
-    .finish();
+    });
+    watch::without_limit(|| child.finish());
     true
 }
 
@@ -290,7 +290,8 @@ pub fn passed_alone(place: &str, settings: &str) -> bool {
 /// room for so many.
 pub fn turn() -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
-    (Door::chosen() == Door::Native).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner))
+    let take = || TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    (Door::chosen() == Door::Native).then(|| watch::without_limit(take))
 }
 
 /// In a child that may hang: ends it after so many seconds, which fails its test in the parent.

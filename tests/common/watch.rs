@@ -5,7 +5,7 @@
 //! themselves: by taking a driver, a child, or a child's answer. What counts is the time since a
 //! test did that last.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
@@ -37,8 +37,27 @@ impl Drop for Ends {
     }
 }
 
+thread_local! {
+    /// Whether this thread's test waits for one that has a limit.
+    static WAITS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread's test has no limit while it waits for a child that runs a test, and so has one, or
+/// for another test that waits for such a child.
+pub fn without_limit<T>(wait: impl FnOnce() -> T) -> T {
+    tests().remove(&thread::current().id());
+    WAITS.set(true);
+    let result = wait();
+    WAITS.set(false);
+    alive();
+    result
+}
+
 /// This thread's test is alive.
 pub fn alive() {
+    if WAITS.get() {
+        return;
+    }
     thread_local! {
         static ENDS: OnceCell<Ends> = const { OnceCell::new() };
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cuda_events_test_support::child::{command, full_name, own_binary, role};
 use cuda_events_test_support::raw::Raw;
-use cuda_events_test_support::watch::{LIMIT_VARIABLE, alive};
+use cuda_events_test_support::watch::{LIMIT_VARIABLE, alive, without_limit};
 
 /// Starts the test in a role, with a limit of a second.
 #[track_caller]
@@ -51,5 +51,30 @@ fn a_test_may_take_long_that_goes_on() {
     for _ in 0..25 {
         alive();
         std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Nor one that waits for a child with a limit. Afterwards it has its own again.
+#[test]
+fn a_test_may_wait_for_another() {
+    const NAME: &str = "a_test_may_wait_for_another";
+    match role().as_deref() {
+        None => {
+            let (output, said) = run(NAME, "waits");
+            assert!(output.status.success(), "{said}");
+            let (output, said) = run(NAME, "then hangs");
+            assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
+        }
+        Some(role) => {
+            alive();
+            let waits = || {
+                alive();
+                std::thread::sleep(Duration::from_millis(2500));
+            };
+            without_limit(waits);
+            if role == "then hangs" {
+                std::thread::sleep(Duration::from_secs(60));
+            }
+        }
     }
 }
