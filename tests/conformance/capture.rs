@@ -1,5 +1,5 @@
-//! Stream capture: what is allowed while a stream captures, in the three modes, and what a refusal
-//! does to the capture.
+//! Stream capture: the calls that are allowed during a capture, in the three modes, and the effect
+//! of the other calls on the capture.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -21,7 +21,7 @@ pub const RELAXED: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_
 const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 const ILLEGAL_STATE: CUresult = CUresult::CUDA_ERROR_ILLEGAL_STATE;
 
-/// A stream whose capture has begun.
+/// A stream that captures in this mode.
 pub fn capturing(raw: &Raw, mode: CUstreamCaptureMode) -> CUstream {
     let stream = raw.stream(NON_BLOCKING);
     begin(raw, stream, mode);
@@ -42,14 +42,15 @@ pub fn status(raw: &Raw, stream: CUstream) -> Result<u32, CUresult> {
     }
 }
 
-/// Ends a capture: the code, and the graph, which the call is given a handle to write over.
+/// Ends a capture, and returns the code and the graph. The place for the graph first has another
+/// handle, so that a call that writes nothing shows.
 pub fn end(raw: &Raw, stream: CUstream) -> (CUresult, CUgraph) {
     let mut graph = std::ptr::without_provenance_mut(77);
     let code = raw.cuStreamEndCapture(stream, &mut graph);
     (code, graph)
 }
 
-/// Ends a capture, and says in a word what had become of it.
+/// Ends a capture, and returns its state in a word.
 pub fn fate(raw: &Raw, stream: CUstream) -> String {
     let status = status(raw, stream);
     let (code, graph) = end(raw, stream);
@@ -67,7 +68,7 @@ pub fn fate(raw: &Raw, stream: CUstream) -> String {
     }
 }
 
-/// The same thing in the three modes.
+/// Does the same in the three modes.
 fn in_each_mode(saw: &Saw, work: impl Fn(CUstreamCaptureMode) -> String) {
     let [global, local, relaxed] = [GLOBAL, THREAD_LOCAL, RELAXED].map(work);
     if global == local && local == relaxed {
@@ -79,8 +80,7 @@ fn in_each_mode(saw: &Saw, work: impl Fn(CUstreamCaptureMode) -> String) {
     }
 }
 
-/// In each mode: begins a capture, makes a call, and says what it answered and what had become of
-/// the capture.
+/// In each mode, begins a capture, makes a call, and reports its code and the state of the capture.
 fn call_in_each_mode(rig: &Rig, saw: &Saw, call: impl Fn(CUstream) -> CUresult) {
     in_each_mode(saw, |mode| {
         let stream = capturing(rig, mode);
@@ -89,13 +89,13 @@ fn call_in_each_mode(rig: &Rig, saw: &Saw, call: impl Fn(CUstream) -> CUresult) 
     });
 }
 
-/// Several calls, each in a capture of its own.
+/// Makes several calls, each in its own capture.
 fn calls_in_each_mode(rig: &Rig, saw: &Saw, calls: &[(&str, &dyn Fn(CUstream) -> CUresult)]) {
     in_each_mode(saw, |mode| grouped(rig, calls, || capturing(rig, mode)));
 }
 
-/// What the calls answer, each in the capture of a stream of its own, and what becomes of that; the
-/// names of those with one answer together.
+/// Makes each call in its own capture. Returns the codes and the states of the captures; calls with
+/// the same result are in one group.
 fn grouped(
     rig: &Rig,
     calls: &[(&str, &dyn Fn(CUstream) -> CUresult)],
@@ -118,7 +118,7 @@ fn grouped(
     groups.join(", ")
 }
 
-/// Sets this thread's capture mode for the time of the work.
+/// Sets this thread's capture mode during the work.
 fn with_mode<T>(raw: &Raw, mode: CUstreamCaptureMode, work: impl FnOnce() -> T) -> T {
     let mut exchanged = mode;
     must(
@@ -133,8 +133,7 @@ fn with_mode<T>(raw: &Raw, mode: CUstreamCaptureMode, work: impl FnOnce() -> T) 
     result
 }
 
-/// What a capture forbids in some modes: asking about an uncaptured event or another stream, and
-/// waiting for it.
+/// An uncaptured event and another stream. Some modes forbid queries and synchronizations of them.
 fn unsafe_calls(rig: &Rig) -> (CUevent, CUstream) {
     let (event, other) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
     rig.record(event, other);
@@ -163,7 +162,7 @@ fn unsafe_calls_in_each_mode(
 unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut c_void) {}
 
 rules! {
-    /// A capture begins and ends, with a graph.
+    /// A capture begins and ends. Its end returns a graph, and the stream no longer captures.
     fn begin_and_end(rig, saw) = "each mode: status 0, status 1, success with a graph, status 0" {
         in_each_mode(saw, |mode| {
             let stream = rig.stream(NON_BLOCKING);
@@ -177,7 +176,8 @@ rules! {
         });
     }
 
-    /// The legacy stream cannot capture, by either handle.
+    /// A capture cannot begin in the legacy stream, by either of its handles (NULL and
+    /// `CU_STREAM_LEGACY`).
     fn beginning_in_the_legacy_stream(rig, saw) =
         "each mode: NULL CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), legacy \
          CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"
@@ -189,7 +189,7 @@ rules! {
         });
     }
 
-    /// A per-thread default stream can capture.
+    /// A capture can begin in a per-thread default stream.
     fn beginning_in_a_per_thread_stream(rig, saw) = "each mode: success, unharmed" {
         in_each_mode(saw, |mode| {
             let code = said(rig.cuStreamBeginCapture_v2(PER_THREAD, mode));
@@ -197,12 +197,14 @@ rules! {
         });
     }
 
-    /// Beginning twice in one stream is an illegal state.
+    /// Beginning a capture in a stream that already captures returns `CUDA_ERROR_ILLEGAL_STATE`,
+    /// and does not harm the capture.
     fn beginning_twice(rig, saw) = "each mode: CUDA_ERROR_ILLEGAL_STATE (401), unharmed" {
         call_in_each_mode(rig, saw, |stream| rig.cuStreamBeginCapture_v2(stream, GLOBAL));
     }
 
-    /// There are three modes; other numbers are refused.
+    /// There are three capture modes. For any other number the call returns
+    /// `CUDA_ERROR_INVALID_VALUE`, and no capture begins.
     fn a_mode_that_there_is_not(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from 3, -1; status 0" {
         let stream = rig.stream(NON_BLOCKING);
         saw.codes(&[
@@ -212,7 +214,7 @@ rules! {
         saw.text(format_args!("status {}", status(rig, stream).expect("a status")));
     }
 
-    /// Asking or waiting for the capturing stream itself invalidates the capture.
+    /// A query or a synchronization of the capturing stream itself invalidates the capture.
     fn asking_the_capturing_stream(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (query, synchronize)"
     {
@@ -226,13 +228,13 @@ rules! {
         );
     }
 
-    /// Waiting for the whole context invalidates the captures in it.
+    /// `cuCtxSynchronize` invalidates the captures in the context.
     fn waiting_for_the_context(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED \
         (900), invalidated" {
         call_in_each_mode(rig, saw, |_| rig.cuCtxSynchronize());
     }
 
-    /// Waiting for the whole context in another thread invalidates the captures in it, too.
+    /// `cuCtxSynchronize` in another thread also invalidates the captures in the context.
     fn waiting_for_the_context_in_another_thread(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated"
     {
@@ -244,8 +246,8 @@ rules! {
         });
     }
 
-    /// The capturing thread may ask and wait for uncaptured events and other streams only in the
-    /// relaxed mode.
+    /// The capturing thread may query and synchronize uncaptured events and other streams only if
+    /// the mode of the capture is relaxed.
     fn unsafe_calls_in_the_capturing_thread(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
          synchronize, stream query, stream synchronize); thread-local: \
@@ -256,8 +258,8 @@ rules! {
         unsafe_calls_in_each_mode(rig, saw, |call| call());
     }
 
-    /// Another thread may not ask or wait for uncaptured events and other streams while there is a
-    /// global capture.
+    /// During a global capture, other threads may not query or synchronize uncaptured events and
+    /// other streams. During a thread-local or a relaxed capture, they may.
     fn unsafe_calls_in_another_thread(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
          synchronize, stream query, stream synchronize); thread-local: success, unharmed (event \
@@ -267,8 +269,8 @@ rules! {
         unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(call));
     }
 
-    /// A thread that set itself to the relaxed mode may ask and wait for uncaptured events and
-    /// other streams beside any capture.
+    /// A thread that set its own mode to relaxed may query and synchronize uncaptured events and
+    /// other streams during any capture of another thread.
     fn unsafe_calls_in_another_relaxed_thread(rig, saw) =
         "each mode: success, unharmed (event query, event synchronize, stream query, stream \
             synchronize)"
@@ -276,8 +278,8 @@ rules! {
         unsafe_calls_in_each_mode(rig, saw, |call| elsewhere(|| with_mode(rig, RELAXED, call)));
     }
 
-    /// A thread that set itself to the thread-local mode may ask and wait for uncaptured events and
-    /// other streams beside the captures of other threads.
+    /// A thread that set its own mode to thread-local may query and synchronize uncaptured events
+    /// and other streams during any capture of another thread.
     fn unsafe_calls_in_another_thread_local_thread(rig, saw) =
         "each mode: success, unharmed (event query, event synchronize, stream query, stream \
             synchronize)"
@@ -287,8 +289,8 @@ rules! {
         });
     }
 
-    /// The capturing thread may ask and wait for uncaptured events and other streams while it is
-    /// set to the relaxed mode.
+    /// The capturing thread may query and synchronize uncaptured events and other streams while its
+    /// own mode is relaxed.
     fn unsafe_calls_in_the_capturing_thread_made_relaxed(rig, saw) =
         "each mode: success, unharmed (event query, event synchronize, stream query, stream \
             synchronize)"
@@ -296,8 +298,8 @@ rules! {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, RELAXED, call));
     }
 
-    /// The thread-local mode does not allow the capturing thread to ask and wait for uncaptured
-    /// events and other streams.
+    /// If the capturing thread sets its own mode to thread-local, it still may not query or
+    /// synchronize uncaptured events and other streams, unless the mode of the capture is relaxed.
     fn unsafe_calls_in_the_thread_made_thread_local(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
          synchronize, stream query, stream synchronize); thread-local: \
@@ -308,8 +310,9 @@ rules! {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, THREAD_LOCAL, call));
     }
 
-    /// What a capture forbids in its own context, it forbids in the other contexts of the device
-    /// too; waiting for another context as a whole is allowed.
+    /// A capture that forbids queries and synchronizations of events and streams in its own context
+    /// forbids them in the other contexts of the device, too. `cuCtxSynchronize` of another context
+    /// is allowed.
     fn another_context(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, event \
          synchronize, stream query, stream synchronize), success, unharmed (context synchronize); \
@@ -333,8 +336,7 @@ rules! {
         );
     }
 
-    /// A global capture forbids other threads, too, to ask about events and streams of other
-    /// contexts.
+    /// A global capture also forbids other threads to query events and streams of other contexts.
     fn another_context_in_another_thread(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (event query, stream \
          query); thread-local: success, unharmed (event query, stream query); relaxed: success, \
@@ -352,8 +354,8 @@ rules! {
         );
     }
 
-    /// Making and destroying events and streams, exporting, and timing uncaptured events is
-    /// allowed.
+    /// During a capture, these calls are allowed: creating and destroying events and streams,
+    /// exporting an event, and measuring the time between uncaptured events.
     fn safe_calls(rig, saw) =
         "each mode: success, unharmed (event create, event destroy, stream create, stream destroy, \
             export, elapsed)"
@@ -378,7 +380,8 @@ rules! {
         );
     }
 
-    /// An event that was recorded in a capture is not one to ask or to wait for.
+    /// A query or a synchronization of an event that was recorded in a capture returns
+    /// `CUDA_ERROR_CAPTURED_EVENT`, and invalidates the capture.
     fn asking_a_captured_event(rig, saw) =
         "each mode: CUDA_ERROR_CAPTURED_EVENT (907), invalidated (query, synchronize)"
     {
@@ -393,7 +396,8 @@ rules! {
         );
     }
 
-    /// There is no time of an event that was recorded in a capture, but to ask for it does no harm.
+    /// An event that was recorded in a capture has no elapsed time. The call returns
+    /// `CUDA_ERROR_CAPTURED_EVENT`, and does not harm the capture.
     fn timing_a_captured_event(rig, saw) = "each mode: CUDA_ERROR_CAPTURED_EVENT (907), unharmed \
         (twice, from, to)" {
         let stream = rig.stream(NON_BLOCKING);
@@ -419,7 +423,9 @@ rules! {
         );
     }
 
-    /// After its capture has ended, a captured event is an invalid value to every use.
+    /// After the end of a capture, its events cannot be used until they are recorded again.
+    /// Queries, synchronizations, waits and calls for the elapsed time return
+    /// `CUDA_ERROR_INVALID_VALUE`.
     fn a_captured_event_afterwards(rig, saw) =
         "each mode: CUDA_ERROR_INVALID_VALUE (1) from query, synchronize, wait, elapsed"
     {
@@ -440,7 +446,8 @@ rules! {
         });
     }
 
-    /// After a capture that failed, an event that was recorded in it is an invalid value, too.
+    /// After a capture failed, its events cannot be used. Queries, waits and calls for the elapsed
+    /// time return `CUDA_ERROR_INVALID_VALUE`.
     fn a_captured_event_after_a_failure(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from query, \
         wait, elapsed" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(TIMING));
@@ -454,7 +461,7 @@ rules! {
         ]);
     }
 
-    /// A record outside makes a captured event an ordinary one again.
+    /// A record outside a capture makes a captured event an ordinary event again.
     fn recording_a_captured_event_outside(rig, saw) =
         "record success; synchronize success; query success; elapsed success"
     {
@@ -467,7 +474,8 @@ rules! {
         saw.code("elapsed", rig.elapsed_code(event, event));
     }
 
-    /// A captured stream cannot wait for an event that was recorded outside.
+    /// A capturing stream cannot wait for an event that was recorded outside the capture. The call
+    /// invalidates the capture.
     fn waiting_for_an_outside_event(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_ISOLATION \
         (905), invalidated" {
         let other = rig.stream(NON_BLOCKING);
@@ -476,14 +484,14 @@ rules! {
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, event, 0));
     }
 
-    /// A captured stream may wait for an event that was never recorded: there is nothing to wait
-    /// for.
+    /// A capturing stream may wait for an event that was never recorded. The wait does nothing.
     fn waiting_for_a_never_recorded_event(rig, saw) = "each mode: success, unharmed" {
         let never = rig.event(NO_TIMING);
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, never, 0));
     }
 
-    /// An external wait is captured, whatever the event was recorded in.
+    /// An external wait (`CU_EVENT_WAIT_EXTERNAL`) can be captured, both for an event that was
+    /// recorded outside the capture and for an event that was never recorded.
     fn an_external_wait(rig, saw) = "each mode: success, unharmed (recorded, never recorded)" {
         let other = rig.stream(NON_BLOCKING);
         let (recorded, never) = (rig.recorded(other), rig.event(NO_TIMING));
@@ -502,7 +510,7 @@ rules! {
         );
     }
 
-    /// An external record is captured.
+    /// An external record (`CU_EVENT_RECORD_EXTERNAL`) can be captured.
     [since(11, 1)]
     fn an_external_record(rig, saw) = "each mode: success, unharmed" {
         let event = rig.event(NO_TIMING);
@@ -511,8 +519,8 @@ rules! {
         });
     }
 
-    /// An event with an external record only is not a captured one: it stands for what it stood
-    /// for.
+    /// An external record in a capture does not make the event a captured event: the event keeps
+    /// its state from before.
     [since(11, 1)]
     fn an_externally_recorded_event(rig, saw) = "query success; elapsed CUDA_ERROR_INVALID_HANDLE \
         (400); unharmed" {
@@ -526,7 +534,7 @@ rules! {
         saw.text(fate(rig, stream));
     }
 
-    /// An external record takes an interprocess event, and one of another context.
+    /// An external record accepts an interprocess event and an event of another context.
     [since(11, 1)]
     fn what_an_external_record_takes(rig, saw) = "each mode: success, unharmed (interprocess, of \
         another context)" {
@@ -546,7 +554,8 @@ rules! {
         );
     }
 
-    /// A plain record in a capture takes no event of another context.
+    /// A plain record in a capture returns `CUDA_ERROR_INVALID_HANDLE` for an event of another
+    /// context, and does not harm the capture.
     fn recording_an_event_of_another_context(rig, saw) = "each mode: CUDA_ERROR_INVALID_HANDLE \
         (400), unharmed" {
         let other = rig.new_context();
@@ -554,14 +563,16 @@ rules! {
         call_in_each_mode(rig, saw, |stream| rig.cuEventRecord(others, stream));
     }
 
-    /// A plain record of an interprocess event cannot be captured, but does no harm.
+    /// A plain record of an interprocess event cannot be captured, but the call does not harm the
+    /// capture.
     fn recording_an_interprocess_event(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), unharmed" {
         let shared = rig.event(INTERPROCESS);
         call_in_each_mode(rig, saw, |stream| rig.cuEventRecord(shared, stream));
     }
 
-    /// A stream that waits for a captured event joins the capture.
+    /// A stream that waits for a captured event joins the capture. After the end of the capture, it
+    /// no longer captures.
     fn joining(rig, saw) = "each mode: wait success, status 1, after the end 0" {
         in_each_mode(saw, |mode| {
             let (stream, joined) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
@@ -576,7 +587,8 @@ rules! {
         });
     }
 
-    /// A stream of one capture that waits for an event of another one spoils both.
+    /// If a stream of one capture waits for an event of another capture, both captures are
+    /// invalidated.
     fn merging(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_MERGE (902), invalidated and \
         invalidated" {
         in_each_mode(saw, |mode| {
@@ -587,7 +599,8 @@ rules! {
         });
     }
 
-    /// An event of a capture that has ended spoils another capture that waits for it.
+    /// If a capturing stream waits for an event of a capture that has ended, the stream's own
+    /// capture is invalidated.
     fn waiting_for_an_event_of_an_ended_capture(rig, saw) = "each mode: CUDA_ERROR_INVALID_VALUE \
         (1), invalidated" {
         let first = capturing(rig, GLOBAL);
@@ -596,7 +609,8 @@ rules! {
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, event, 0));
     }
 
-    /// A capture ends in the stream that it began in; ended in a joined one it is spoiled.
+    /// A capture must end in the stream in which it began. Ending it in a joined stream invalidates
+    /// it.
     fn ending_in_a_joined_stream(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNMATCHED (903) and NULL, invalidated"
     {
@@ -610,8 +624,8 @@ rules! {
         });
     }
 
-    /// Work in a forked stream must be joined before the end; otherwise the capture is over,
-    /// without a graph.
+    /// Work in a forked stream must be joined before the end of the capture. Otherwise the end
+    /// returns an error and no graph, and the capture is over.
     fn unjoined_work(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_UNJOINED (904) and NULL, \
         origin 0, forked 0" {
         in_each_mode(saw, |mode| {
@@ -626,7 +640,7 @@ rules! {
         });
     }
 
-    /// A forked stream without work of its own needs no joining.
+    /// A forked stream that has no work need not be joined.
     fn a_forked_stream_without_work(rig, saw) = "each mode: unharmed" {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
@@ -636,7 +650,7 @@ rules! {
         });
     }
 
-    /// A forked stream whose work was joined is good.
+    /// If the work of a forked stream was joined, the capture ends with a graph.
     fn joined_work(rig, saw) = "each mode: unharmed" {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
@@ -649,7 +663,8 @@ rules! {
         });
     }
 
-    /// A forked stream that is destroyed before the end leaves its work unjoined.
+    /// If a forked stream is destroyed and its work is not joined, the end of the capture returns
+    /// an error and no graph.
     fn a_destroyed_stream_with_unjoined_work(rig, saw) =
         "each mode: destroy success, CUDA_ERROR_STREAM_CAPTURE_UNJOINED (904) and NULL, origin 0"
     {
@@ -666,7 +681,7 @@ rules! {
         });
     }
 
-    /// A forked stream without work of its own can be destroyed before the end.
+    /// A forked stream that has no work can be destroyed before the end of the capture.
     fn a_destroyed_stream_without_work(rig, saw) = "each mode: success, unharmed" {
         call_in_each_mode(rig, saw, |stream| {
             let (forked, event) = (rig.stream(NON_BLOCKING), rig.recorded(stream));
@@ -675,7 +690,8 @@ rules! {
         });
     }
 
-    /// A forked stream can be destroyed between its work and the join.
+    /// A forked stream can be destroyed between the record after its work and the wait that joins
+    /// it.
     fn a_stream_destroyed_before_it_is_joined(rig, saw) = "each mode: success, unharmed" {
         call_in_each_mode(rig, saw, |stream| {
             let (forked, fork) = (rig.stream(NON_BLOCKING), rig.recorded(stream));
@@ -688,8 +704,8 @@ rules! {
         });
     }
 
-    /// Only a relaxed capture can be ended by another thread; the others are over then all the
-    /// same.
+    /// Another thread can end only a relaxed capture. For a global or a thread-local capture, the
+    /// call returns an error and no graph, and the capture is over.
     fn ending_in_another_thread(rig, saw) =
         "global: CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; thread-local: \
          CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD (908) and NULL, over; relaxed: success and a \
@@ -706,7 +722,8 @@ rules! {
         });
     }
 
-    /// Ending where nothing began is an illegal state, without a graph.
+    /// Ending a capture in a stream that does not capture returns `CUDA_ERROR_ILLEGAL_STATE`, and
+    /// writes NULL as the graph.
     fn ending_without_a_capture(rig, saw) =
         "CUDA_ERROR_ILLEGAL_STATE (401), NULL; NULL stream CUDA_ERROR_ILLEGAL_STATE (401), NULL"
     {
@@ -718,14 +735,14 @@ rules! {
         saw.text(format_args!("NULL stream {}", answer(NULL_STREAM)));
     }
 
-    /// Nobody has to ask for the graph.
+    /// At the end of a capture, the place for the graph may be NULL.
     fn no_place_for_the_graph(rig, saw) = "success; over" {
         let stream = capturing(rig, GLOBAL);
         saw.text(said(rig.cuStreamEndCapture(stream, null_mut())));
         saw.text(fate(rig, stream));
     }
 
-    /// A host function is captured, and not called by that.
+    /// A host function can be captured. The capture does not call it.
     fn a_host_function(rig, saw) = "each mode: success, unharmed, not called" {
         in_each_mode(saw, |mode| {
             let (stream, (call, called)) = (capturing(rig, mode), std::sync::mpsc::channel::<()>());
@@ -741,7 +758,8 @@ rules! {
         });
     }
 
-    /// A callback of the old form cannot be captured.
+    /// A callback of the old form (`cuStreamAddCallback`) cannot be captured. The call invalidates
+    /// the capture.
     fn a_callback(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated" {
         call_in_each_mode(rig, saw, |stream| {
@@ -749,8 +767,8 @@ rules! {
         });
     }
 
-    /// While a blocking stream captures, the legacy stream cannot be used: it would have to wait
-    /// for the capture.
+    /// While a blocking stream captures, the legacy stream cannot be used, because it would have to
+    /// wait for the capture. A call that uses it invalidates the capture.
     fn the_legacy_stream_beside_a_blocking_capture(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), invalidated (record, wait, query, \
          synchronize, host function)"
@@ -772,8 +790,8 @@ rules! {
         });
     }
 
-    /// While a blocking stream captures, the legacy stream cannot even be asked whether it
-    /// captures; that does no harm.
+    /// While a blocking stream captures, `cuStreamIsCapturing` of the legacy stream returns an
+    /// error, but does not harm the capture.
     fn asking_the_legacy_stream_beside_a_blocking_capture(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906), unharmed"
     {
@@ -786,7 +804,7 @@ rules! {
         });
     }
 
-    /// Beside a non-blocking capture the legacy stream can be used.
+    /// While a non-blocking stream captures, the legacy stream can be used.
     fn the_legacy_stream_beside_a_non_blocking_capture(rig, saw) =
         "each mode: success, unharmed (record, wait, host function, capturing)"
     {
@@ -805,7 +823,8 @@ rules! {
         );
     }
 
-    /// The legacy stream cannot join a capture.
+    /// The legacy stream cannot join a capture. Its wait for a captured event invalidates the
+    /// capture.
     fn the_legacy_stream_cannot_join(rig, saw) = "each mode: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT \
         (906), invalidated" {
         call_in_each_mode(rig, saw, |stream| {
@@ -814,13 +833,14 @@ rules! {
         });
     }
 
-    /// Destroying the capturing stream ends its capture.
+    /// Destroying the capturing stream ends its capture. Calls that the capture forbade are then
+    /// allowed again.
     fn destroying_the_capturing_stream(rig, saw) = "each mode: success, others success" {
         in_each_mode(saw, |mode| {
             let (event, other) = unsafe_calls(rig);
             let stream = capturing(rig, mode);
             let code = said(rig.cuStreamDestroy_v2(stream));
-            // Nothing forbids these any more.
+            // No capture forbids these any more.
             let others =
                 [rig.cuEventQuery(event), rig.cuStreamQuery(other), rig.cuCtxSynchronize()];
             let failed = others.into_iter().find(|code| *code != CUresult::CUDA_SUCCESS);
@@ -828,12 +848,13 @@ rules! {
         });
     }
 
-    /// An event that was recorded in a capture can be destroyed in it.
+    /// An event that was recorded in a capture can be destroyed during the capture.
     fn destroying_a_captured_event(rig, saw) = "each mode: success, unharmed" {
         call_in_each_mode(rig, saw, |stream| rig.cuEventDestroy_v2(rig.recorded(stream)));
     }
 
-    /// What is given to an invalidated capture is refused.
+    /// After a capture was invalidated, calls that submit work to its stream or change its
+    /// dependencies return `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`.
     [since(11, 3)]
     fn in_an_invalidated_capture(rig, saw) =
         "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED (901) from wait, external wait, record, external \
@@ -855,8 +876,8 @@ rules! {
         let _ = end(rig, stream);
     }
 
-    /// Asking or waiting for the stream of an invalidated capture is answered as before it was
-    /// invalidated.
+    /// A query or a synchronization of the stream of an invalidated capture returns the same error
+    /// as before it was invalidated.
     fn asking_the_stream_of_an_invalidated_capture(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (query, synchronize)"
     {
@@ -876,8 +897,8 @@ rules! {
         );
     }
 
-    /// A stream cannot join an invalidated capture: the event is an invalid value, as after the
-    /// capture's end.
+    /// A stream cannot join an invalidated capture. The wait for its event returns
+    /// `CUDA_ERROR_INVALID_VALUE`, as after the end of the capture.
     fn joining_an_invalidated_capture(rig, saw) =
         "each mode: CUDA_ERROR_INVALID_VALUE (1), status 0, invalidated"
     {
@@ -894,8 +915,8 @@ rules! {
         });
     }
 
-    /// A thread's mode is exchanged for the one that was set; numbers that are no mode are taken,
-    /// too.
+    /// `cuThreadExchangeStreamCaptureMode` sets a thread's mode and returns the previous mode. It
+    /// also accepts numbers that are not modes.
     fn exchanging_the_mode(rig, saw) = "was 0; was 2; was 7; was 1" {
         elsewhere(|| {
             for new in [2, 7, 1, 0] {
@@ -909,7 +930,8 @@ rules! {
         });
     }
 
-    /// Whole-context calls invalidate the captures in the context, relaxed ones too.
+    /// The whole-context calls (`cuCtxRecordEvent` and `cuCtxWaitEvent`) invalidate the captures in
+    /// the context, including relaxed captures.
     [since(12, 5)]
     fn whole_context_calls(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (record, wait)"
@@ -925,7 +947,7 @@ rules! {
         );
     }
 
-    /// Two captures in one context are two: one goes on when the other ends.
+    /// Two captures in one context are independent. When one ends, the other continues.
     fn two_captures(rig, saw) = "each mode: unharmed and unharmed" {
         in_each_mode(saw, |mode| {
             let (one, two) = (capturing(rig, mode), capturing(rig, mode));
@@ -933,7 +955,7 @@ rules! {
         });
     }
 
-    /// A forbidden call invalidates every capture that forbids it.
+    /// A forbidden call invalidates every capture that forbids it, and leaves the others unharmed.
     fn a_forbidden_call_and_two_captures(rig, saw) =
         "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900); global invalidated; relaxed unharmed"
     {

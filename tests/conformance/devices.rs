@@ -38,7 +38,7 @@ impl Drop for Second<'_> {
 
 const VISIBLE: &str = "visible";
 
-/// Not a rule: a process that says which devices it sees, each by its UUID.
+/// Not a rule: a process that prints the UUIDs of the devices that it sees.
 #[test]
 #[ignore = "another process, which the rules start: cargo test --test conformance"]
 fn visible() {
@@ -59,9 +59,9 @@ fn visible() {
     say(&uuids.collect::<Vec<_>>().join(" "));
 }
 
-/// What a process sees with this list, or without one.
+/// The devices that a process sees with this list, or without a list.
 fn sees(list: Option<&str>) -> String {
-    // The shared library looks at the environment by itself.
+    // The shared library reads the environment itself.
     let asked = if Door::chosen() == Door::Soft { ",visible=environment" } else { "" };
     let settings = soft_settings(&format!("devices=3{asked}"));
     let mut environment = vec![("CUDA_SOFT_DRIVER", settings.as_str())];
@@ -75,7 +75,7 @@ fn all_visible() -> Result<(), String> {
     set.map_or(Ok(()), |_| Err("the environment chooses the devices".to_owned()))
 }
 
-/// Each list by the devices that it gives, among all that there are.
+/// Reports the devices that each list selects among all devices.
 fn lists(saw: &Saw, all: &[&str], lists: &[(&str, String)]) {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for (what, list) in lists {
@@ -94,8 +94,9 @@ fn lists(saw: &Saw, all: &[&str], lists: &[(&str, String)]) {
 }
 
 rules! {
-    /// `CUDA_VISIBLE_DEVICES` chooses devices by number or by the begin of a UUID. The list ends at
-    /// what is no device; one that names a device twice names none; with none `cuInit` fails.
+    /// `CUDA_VISIBLE_DEVICES` selects devices by number or by the beginning of a UUID. The list
+    /// ends at the first entry that is not a device. If it names a device twice, or no device,
+    /// `cuInit` returns an error.
     [alone, needs(all_visible)]
     fn visible_devices(rig, saw) =
         "[0] from 0, blanks, 0 and nonsense, 0gpu, 0 and -1, 0 and 99, 0 and nothing, UUID, \
@@ -128,7 +129,7 @@ rules! {
         ]);
     }
 
-    /// The devices come in the order of the list.
+    /// The devices have the order of the list in `CUDA_VISIBLE_DEVICES`.
     [alone, two_devices, needs(all_visible)]
     fn visible_devices_in_order(rig, saw) =
         "[1] from 1, 1 and -1, second UUID, second UUID and 0; [1, 0] from 1 and 0, both UUIDs; \
@@ -151,7 +152,8 @@ rules! {
         ]);
     }
 
-    /// Each device has a primary context of its own, and tells itself.
+    /// Each device has its own primary context. `cuCtxGetDevice` in that context returns the
+    /// device.
     [two_devices]
     fn primary_contexts(rig, saw) = "different contexts; the second one's device 1" {
         let second = Second::new(rig);
@@ -203,7 +205,8 @@ rules! {
         }
     }
 
-    /// There is no time between events of different devices.
+    /// Events of different devices have no elapsed time. The call returns
+    /// `CUDA_ERROR_INVALID_HANDLE`.
     [two_devices]
     fn elapsed_across_devices(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let second = Second::new(rig);
@@ -217,7 +220,8 @@ rules! {
         saw.text(said(rig.elapsed_code(events.0, events.1)));
     }
 
-    /// An event of one device can be asked and waited for while another device is current.
+    /// An event of one device can be queried, synchronized and destroyed while a context of another
+    /// device is current.
     [two_devices]
     fn asking_with_another_device_current(rig, saw) =
         "query CUDA_ERROR_NOT_READY (600); synchronize success; destroy success"
@@ -234,7 +238,7 @@ rules! {
         });
     }
 
-    /// The legacy streams of two devices have nothing to do with each other.
+    /// The legacy streams of two devices do not wait for each other.
     [two_devices]
     fn legacy_streams(rig, saw) = "here CUDA_ERROR_NOT_READY (600); there success" {
         let second = Second::new(rig);
@@ -246,7 +250,7 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// A stream tells its device.
+    /// `cuStreamGetDevice` returns the device of a stream.
     [two_devices, since(12, 8)]
     fn the_device_of_a_stream(rig, saw) = "1; 0" {
         let second = Second::new(rig);
@@ -259,7 +263,7 @@ rules! {
         }
     }
 
-    /// Ids of streams are unique across devices.
+    /// The ids of streams are unique across devices.
     [two_devices, since(12, 0)]
     fn ids(rig, saw) = "all different" {
         let second = Second::new(rig);
@@ -274,8 +278,8 @@ rules! {
         saw.holds("all different", unique.len() == ids.len());
     }
 
-    /// What a capture forbids, it forbids about another device too; waiting for that device's
-    /// context is allowed.
+    /// A global capture also forbids queries of events and streams of another device.
+    /// `cuCtxSynchronize` of that device's context is allowed.
     [two_devices]
     fn a_capture_and_another_device(rig, saw) =
         "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900) from event query, stream query; success from \
@@ -296,7 +300,7 @@ rules! {
         saw.text(fate(rig, stream));
     }
 
-    /// A stream of another device joins a capture by waiting for its event.
+    /// A stream of another device joins a capture when it waits for an event of the capture.
     [two_devices]
     fn joining_a_capture_across_devices(rig, saw) = "wait success; status 1; joined again success; \
         unharmed" {
@@ -316,7 +320,8 @@ rules! {
         saw.text(fate(rig, stream));
     }
 
-    /// Whole-context calls are of one device.
+    /// A whole-context record (`cuCtxRecordEvent`) covers the streams of one device, not those of
+    /// another.
     [two_devices, since(12, 5)]
     fn whole_contexts(rig, saw) = "of the other device success; of this one CUDA_ERROR_NOT_READY \
         (600)" {
@@ -333,7 +338,7 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// Releasing one device's primary context leaves the other's.
+    /// Releasing the primary context of one device does not affect the primary context of another.
     [two_devices]
     fn releasing_one(rig, saw) = "still there success" {
         let event = rig.event(NO_TIMING);
@@ -341,7 +346,8 @@ rules! {
         saw.code("still there", rig.cuEventRecord(event, rig.stream(NON_BLOCKING)));
     }
 
-    /// Each context of each device can export its own events.
+    /// A context of each device can export its own interprocess events, and their descriptors are
+    /// different.
     [two_devices]
     fn exporting(rig, saw) = "success from the first, the second; different descriptors" {
         let second = Second::new(rig);
@@ -358,7 +364,8 @@ rules! {
         saw.holds("different descriptors", handles[0].reserved != handles[1].reserved);
     }
 
-    /// A descriptor opens in a context of another device than the exporter's, too.
+    /// A descriptor can also be opened in a context of a device that is not the exporter's. Queries
+    /// and waits there see the exporter's record.
     [two_devices]
     fn importing_on_another_device(rig, saw) =
         "open success; query CUDA_ERROR_NOT_READY (600); a stream there that waits \
@@ -380,8 +387,9 @@ rules! {
         peer.end();
     }
 
-    /// Memory is copied between devices, whether their contexts have access to each other or not.
-    /// Access is given and taken once for each pair.
+    /// Memory can be copied between devices, whether or not their contexts have access to each
+    /// other. Peer access is enabled and disabled once for each pair of contexts. A second call
+    /// returns an error.
     [two_devices]
     fn peers(rig, saw) =
         "copied; can reach 1, itself 0; access supported success, 1; of itself \

@@ -33,7 +33,7 @@ fn instantiate(rig: &Rig, graph: CUgraph) -> (CUresult, CUgraphExec) {
     (rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0), exec)
 }
 
-/// Bytes that a graph sets and copies.
+/// Memory that a graph sets and copies.
 struct Memory<'a> {
     rig: &'a Rig,
     address: CUdeviceptr,
@@ -52,7 +52,7 @@ impl<'a> Memory<'a> {
         MemsetParams { address: self.address, pitch: 0, value, element: 1, width: BYTES, height: 1 }
     }
 
-    /// A node that sets all of it.
+    /// Adds a node that sets all bytes.
     fn set(&self, graph: CUgraph, after: &[CUgraphNode], value: u32) -> CUgraphNode {
         let (mut node, params) = (null_mut(), self.params(value));
         let (first, count) = (after.as_ptr(), after.len());
@@ -62,7 +62,7 @@ impl<'a> Memory<'a> {
         node
     }
 
-    /// The value of all bytes, or that they differ.
+    /// The value of all bytes, or `several` if they differ.
     fn value(&self) -> String {
         let (mut all, stream) = ([0_u8; BYTES], self.rig.stream(NON_BLOCKING));
         let place = all.as_mut_ptr().cast();
@@ -72,7 +72,7 @@ impl<'a> Memory<'a> {
         if all == [all[0]; BYTES] { all[0].to_string() } else { "several".to_owned() }
     }
 
-    /// Launches and tells what is there then.
+    /// Launches the graph, and returns the value afterwards.
     fn launched(&self, exec: CUgraphExec) -> String {
         let stream = self.rig.stream(NON_BLOCKING);
         must("cuGraphLaunch", self.rig.cuGraphLaunch(exec, stream));
@@ -87,7 +87,7 @@ impl Drop for Memory<'_> {
     }
 }
 
-/// The result of an update: the code, what it says, and whether there is a node at fault.
+/// The result of an update: the code, the result, and whether it names nodes.
 fn update(rig: &Rig, exec: CUgraphExec, graph: CUgraph) -> String {
     let nowhere = std::ptr::without_provenance_mut(77);
     let mut info = UpdateInfo { result: 77, error_node: nowhere, error_from_node: nowhere };
@@ -98,8 +98,9 @@ fn update(rig: &Rig, exec: CUgraphExec, graph: CUgraph) -> String {
 }
 
 rules! {
-    /// Edges can be added and removed, each once. One of a node to itself, one to another graph's
-    /// node and one that is not there are invalid values.
+    /// Edges can be added and removed, each once. The calls return `CUDA_ERROR_INVALID_VALUE` for
+    /// an edge from a node to itself, for an edge to a node of another graph, for adding an edge
+    /// that exists, and for removing an edge that does not exist.
     fn edges(rig, saw) =
         "add a-b success; again CUDA_ERROR_INVALID_VALUE (1); a-a CUDA_ERROR_INVALID_VALUE (1); \
          to another graph CUDA_ERROR_INVALID_VALUE (1); none success; edges 1; two with one that \
@@ -134,8 +135,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
 
-    /// Edges may go in a circle, until the graph is instantiated. A node may come after one that
-    /// was added later, and is then done after it.
+    /// Edges may form a circle until the graph is instantiated. A node may depend on a node that
+    /// was added later, and then runs after it.
     [since(11, 4)]
     fn circles_and_later_edges(rig, saw) =
         "a circle success; instantiated CUDA_ERROR_INVALID_VALUE (1); without it success; the \
@@ -154,7 +155,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// A node that is destroyed takes its edges along. What was instantiated stays as it was.
+    /// Destroying a node also removes its edges. Executable graphs that were instantiated before
+    /// stay as they were.
     [since(11, 4)]
     fn destroying_a_node(rig, saw) =
         "nodes 3, edges 2; destroyed success; nodes 2, edges 0; the old launch sets 2; a new one 1"
@@ -182,8 +184,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// Nodes set and copy memory. Their parameters can be read and changed, in the graph and in
-    /// what was instantiated.
+    /// Nodes can set and copy memory. Their parameters can be read, and can be changed in the graph
+    /// and in an executable graph.
     [since(11, 4)]
     fn memory_nodes(rig, saw) =
         "kinds 2, 1; launched 1; the parameters as given; set to 2 success; the old launch 1; \
@@ -242,7 +244,9 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// What no memory node can be made with.
+    /// `cuGraphAddMemsetNode` returns `CUDA_ERROR_INVALID_VALUE` for elements of 3 bytes, an
+    /// address that is not aligned, memory that is not allocated, a size past the end of the
+    /// memory, a size of 0, and NULL as the parameters.
     fn memory_nodes_refused(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from element of 3, unaligned, nobody's memory, past the end, \
          no bytes, no parameters"
@@ -266,8 +270,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// A child graph is a copy, which is the node's own: it does not change with the graph that it
-    /// was made of, it can be changed itself, and it cannot be destroyed alone.
+    /// The graph of a child node is a copy that belongs to the node. It does not change with the
+    /// original graph. It can be changed itself, and it cannot be destroyed alone.
     [since(11, 4)]
     fn child_graphs(rig, saw) =
         "kind 4; a copy; launched 2; the original changed: 2; the copy changed: 4; destroying the \
@@ -307,8 +311,9 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(inner));
     }
 
-    /// An executable graph takes over the values of a graph of the same shape. Another number of
-    /// nodes or other edges are a change of topology, another kind of node is one of type.
+    /// An update gives an executable graph the values of another graph of the same shape. A
+    /// different number of nodes or different edges change the topology, and a different kind of
+    /// node changes the type. Such updates fail, and leave the executable graph as it was.
     [since(12, 0)]
     fn updates(rig, saw) =
         "the same shape success, result 0, node none, from none; sets 5; another kind \
@@ -336,7 +341,8 @@ rules! {
         }
     }
 
-    /// The same nodes with another edge are another topology.
+    /// An update with a graph of the same nodes and different edges fails, because the topology is
+    /// different.
     [since(12, 0)]
     fn updates_with_other_edges(rig, saw) =
         "an edge more CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (910), result 2; an edge less \
@@ -351,7 +357,7 @@ rules! {
         for (what, from, to) in [more, ("an edge less", chained, plain)] {
             let (code, exec) = instantiate(rig, from);
             must("cuGraphInstantiate", code);
-            // Which node is named is the driver's to choose.
+            // A driver may name any node.
             let answer = update(rig, exec, to);
             let answer = answer.split(", node").next().unwrap_or_default();
             saw.text(format_args!("{what} {answer}"));
@@ -361,7 +367,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(chained));
     }
 
-    /// The nodes of a clone can be found by those that they were made of.
+    /// `cuGraphNodeFindInClone` finds the node of a clone that was made from a node of the
+    /// original. For a node that was added to the original later, it returns an error.
     fn nodes_of_a_clone(rig, saw) =
         "found success, another node; one added later CUDA_ERROR_INVALID_VALUE (1)"
     {
@@ -378,7 +385,9 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(clone));
     }
 
-    /// Graphs, executable graphs and nodes have numbers; nodes know their graph.
+    /// Graphs and executable graphs have unique ids. Nodes have ids in their graph, and the id of a
+    /// destroyed node is not used again. `cuGraphNodeGetContainingGraph` returns the graph of a
+    /// node.
     [since(13, 1), settings("version=13.1")]
     fn numbers(rig, saw) =
         "all different; nodes 0, 1, then 2 although one is gone; its graph"

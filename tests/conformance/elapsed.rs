@@ -17,10 +17,10 @@ fn pair(raw: &Raw) -> (CUevent, CUevent) {
     (start, end)
 }
 
-/// A time between two events, by one of the two functions.
+/// One of the two functions for the time between two events.
 type Elapsed<'a> = &'a dyn Fn(CUevent, CUevent) -> CUresult;
 
-/// The cases that are refused: what each is called, and the answer.
+/// The cases that return an error: the name and the code of each.
 fn refusals(rig: &Rig, elapsed: Elapsed) -> Vec<(&'static str, CUresult)> {
     let stream = rig.stream(NON_BLOCKING);
     let (done, _) = pair(rig);
@@ -53,7 +53,7 @@ fn refusals(rig: &Rig, elapsed: Elapsed) -> Vec<(&'static str, CUresult)> {
 }
 
 rules! {
-    /// The time between two events that are done is there, and not negative.
+    /// Two events that are done have an elapsed time, and it is not negative.
     fn done(rig, saw) = "success, not negative" {
         let (start, end) = pair(rig);
         match rig.elapsed(start, end) {
@@ -65,18 +65,18 @@ rules! {
         }
     }
 
-    /// From an event to itself the time is exactly zero.
+    /// The time from an event to itself is exactly zero.
     fn the_same_event_twice(rig, saw) = "0" {
         let (start, _) = pair(rig);
         saw.text(rig.elapsed(start, start).map_or_else(said, |time| time.to_string()));
     }
 
-    /// In reversed order the time is the negative number.
+    /// If the two events are swapped, the time is the exact negative.
     fn reversed_is_negative(rig, saw) = "the exact negative" {
         let stream = rig.stream(NON_BLOCKING);
         let (start, end) = (rig.event(TIMING), rig.event(TIMING));
         rig.record(start, stream);
-        // Something that takes a while, so that the two differ.
+        // This takes some time, so that the two times differ.
         assert_eq!(rig.host(stream, || {}), CUresult::CUDA_SUCCESS);
         rig.record(end, stream);
         rig.synchronize(stream);
@@ -89,9 +89,9 @@ rules! {
         }
     }
 
-    /// An event that was never recorded or is without timing, or one of another context, is an
-    /// invalid handle, also beside one that is pending; two good ones of which either is pending
-    /// are not ready.
+    /// If an event was never recorded, has no timing or belongs to another context,
+    /// `cuEventElapsedTime` returns `CUDA_ERROR_INVALID_HANDLE`, even if the other event is
+    /// pending. Otherwise it returns `CUDA_ERROR_NOT_READY` while either event is pending.
     fn refused(rig, saw) =
         "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed \
          to done, done to untimed, never to pending, pending to never, untimed to pending, another \
@@ -101,7 +101,7 @@ rules! {
         saw.codes(&refusals(rig, &|start, end| rig.elapsed_code(start, end)));
     }
 
-    /// The second version of the function refuses the same.
+    /// The second version of `cuEventElapsedTime` returns the same errors as the first.
     [since(12, 8)]
     fn refused_by_the_second_version(rig, saw) =
         "CUDA_ERROR_INVALID_HANDLE (400) from never to done, done to never, never twice, untimed \
@@ -112,7 +112,7 @@ rules! {
         saw.codes(&refusals(rig, &|start, end| rig.cuEventElapsedTime_v2(&mut 0.0, start, end)));
     }
 
-    /// Both versions of the function give the same time.
+    /// Both versions of `cuEventElapsedTime` return the same time.
     [since(12, 8)]
     fn the_second_version_agrees(rig, saw) = "the same, and the same reversed" {
         let (start, end) = pair(rig);
@@ -127,20 +127,22 @@ rules! {
         saw.holds("the same, and the same reversed", same == [true, true]);
     }
 
-    /// The result needs a place; without one it is an invalid handle, of all codes.
+    /// If the place for the time is NULL, `cuEventElapsedTime` returns `CUDA_ERROR_INVALID_HANDLE`,
+    /// not `CUDA_ERROR_INVALID_VALUE`.
     fn no_place_for_the_result(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let (start, end) = pair(rig);
         saw.text(said(rig.cuEventElapsedTime(null_mut(), start, end)));
     }
 
-    /// The second version of the function, too, calls a missing place an invalid handle.
+    /// If the place for the time is NULL, the second version of `cuEventElapsedTime` also returns
+    /// `CUDA_ERROR_INVALID_HANDLE`.
     [since(12, 8)]
     fn no_place_for_the_result_of_the_second_version(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let (start, end) = pair(rig);
         saw.text(said(rig.cuEventElapsedTime_v2(null_mut(), start, end)));
     }
 
-    /// Events of different streams of one context can be compared.
+    /// Events of different streams of one context have an elapsed time.
     fn across_streams(rig, saw) = "success" {
         let events = [0, 1].map(|_| {
             let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
@@ -151,21 +153,21 @@ rules! {
         saw.text(said(rig.elapsed_code(events[0], events[1])));
     }
 
-    /// A refused call writes no time.
+    /// A call that returns an error writes no time.
     fn a_refusal_writes_nothing(rig, saw) = "nothing written" {
         let (never, mut milliseconds) = (rig.event(TIMING), 77.5);
         assert_ne!(rig.cuEventElapsedTime(&mut milliseconds, never, never), CUresult::CUDA_SUCCESS);
         saw.holds("nothing written", milliseconds == 77.5);
     }
 
-    /// The times lie on a grid of 32 nanoseconds.
+    /// Times are multiples of 32 nanoseconds.
     fn resolution(rig, saw) = "all of 500 on the grid" {
         let stream = rig.stream(NON_BLOCKING);
         let events: Vec<CUevent> = (0..501).map(|_| rig.event(TIMING)).collect();
         let (mut judged, mut on_grid) = (0, 0);
-        // The result is a float: below 8 ms it loses less than a hundredth of a step. Where the
-        // machine stood still between two records nothing can be told, and others are looked at in
-        // their place.
+        // The result is a float: below 8 ms its error is less than a hundredth of a step. If the
+        // machine stood still between two records, the time is too long to judge, and the rule
+        // takes another one.
         for _ in 0..20 {
             for event in &events {
                 rig.record(*event, stream);
@@ -187,7 +189,7 @@ rules! {
         });
     }
 
-    /// A later record in the stream has no earlier time.
+    /// A later record in a stream never has an earlier time.
     fn time_does_not_run_back(rig, saw) = "never" {
         let stream = rig.stream(NON_BLOCKING);
         let events: Vec<CUevent> = (0..200).map(|_| rig.event(TIMING)).collect();
@@ -202,7 +204,7 @@ rules! {
         saw.text(if back == 0 { "never".to_owned() } else { format!("{back} times") });
     }
 
-    /// The blocking flag does not take the timing away.
+    /// The blocking flag does not turn the timing off.
     fn a_blocking_event(rig, saw) = "success" {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(CU_EVENT_BLOCKING_SYNC));
         rig.record(event, stream);
@@ -210,7 +212,7 @@ rules! {
         saw.text(said(rig.elapsed_code(event, event)));
     }
 
-    /// The time needs no current context and no particular one.
+    /// The call for the elapsed time needs no current context, and any context may be current.
     fn no_context(rig, saw) = "success with none current; success with another current" {
         let (start, end) = pair(rig);
         let other = rig.new_context();

@@ -1,7 +1,8 @@
-//! A context that failed: after a kernel that trapped, nothing in it works any more, in this
-//! process.
+//! A context that failed. After a kernel that trapped, nothing in the context works any more in
+//! this process.
 //!
-//! A real context is broken by such a kernel, the software one by the driver's own switch.
+//! On a real driver, such a kernel breaks the context. On the software driver, the test makes all
+//! contexts fail.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -15,7 +16,7 @@ use crate::rules;
 
 const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
 
-/// A kernel that traps, for the driver's own compiler.
+/// A kernel that traps, as text for the driver's compiler.
 const TRAP: &std::ffi::CStr = c".version 6.0\n.target sm_50\n.address_size 64\n\
     .visible .entry empty()\n{\n    ret;\n}\n\
     .visible .entry broken()\n{\n    trap;\n}\n";
@@ -36,7 +37,8 @@ fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
         must("cuModuleGetFunction", find(&mut empty, module, c"empty".as_ptr()));
         must("cuModuleGetFunction", find(&mut broken, module, c"broken".as_ptr()));
     }
-    // The first launch in a context waits for much, and must not wait for a stream that is held.
+    // The first launch in a context waits for other work, and must not wait for a stream that is
+    // held.
     launch(rig, empty, stream);
     rig.synchronize(stream);
     broken
@@ -53,7 +55,7 @@ fn launch(rig: &Rig, function: *mut c_void, stream: CUstream) {
     must("cuLaunchKernel", code);
 }
 
-/// Has the software driver's contexts fail.
+/// Makes the contexts of the software driver fail.
 fn fail_software(rig: &Rig) {
     if let Some(soft) = rig.soft() {
         return soft.fail_contexts(FAILED);
@@ -62,15 +64,16 @@ fn fail_software(rig: &Rig) {
     // SAFETY: the type above is that of the library.
     let control: Control = unsafe { rig.entry(c"cuda_soft_driver_control") };
     let command = CString::new(format!("fail={}", FAILED.0)).expect("no NUL");
-    // SAFETY: a C string, and no place for an answer.
+    // SAFETY: a C string, and no place for an output.
     let answer = unsafe { control(command.as_ptr(), null_mut(), 0) };
     assert_eq!(answer, 0, "the driver does not know how to fail");
 }
 
-/// Breaks the context by something in a stream, behind which `queued` is queued before it strikes.
+/// Breaks the context by failing work in a stream. Before the work fails, `queued` submits more
+/// work to the stream.
 fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
     let stream = rig.stream(NON_BLOCKING);
-    // Before the stream is held: loading may wait for the context.
+    // This comes before the stream is held, because loading may wait for the context.
     let trap = (Door::chosen() == Door::Native).then(|| load_trap(rig, stream));
     let latch = rig.hold(stream);
     if let Some(trap) = trap {
@@ -84,7 +87,7 @@ fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
     assert_eq!(rig.cuStreamSynchronize(stream), FAILED, "the context did not fail");
 }
 
-/// How often each code came, in the order in which they came.
+/// The number of times that each code came, in the order of the first times.
 fn counted(codes: impl Iterator<Item = CUresult>) -> String {
     let mut seen: Vec<(CUresult, u32)> = Vec::new();
     for code in codes {
@@ -108,8 +111,8 @@ fn executable(rig: &Rig) -> (CUgraph, CUgraphExec) {
 }
 
 rules! {
-    /// In a failed context all calls on events and streams, on those too that were done before,
-    /// answer its error.
+    /// In a failed context, all calls on events and streams return the context's error, even if the
+    /// work was done before.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn events_and_streams(rig, saw) =
         "CUDA_ERROR_LAUNCH_FAILED (719) from query of a done event, query of a never recorded \
@@ -140,9 +143,8 @@ rules! {
         ]);
     }
 
-    /// Destroying events of a failed context: the answers of the first calls, what the events
-    /// answer afterwards, and the answers of second calls, which tell whether the first ones
-    /// destroyed anything.
+    /// Destroying events of a failed context returns the context's error. Later queries of these
+    /// events, and destroying them again, return the same error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn destroying_events(rig, saw) =
         "1000 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); \
@@ -154,11 +156,12 @@ rules! {
         saw.text(counted(codes));
         saw.code("then query", rig.cuEventQuery(events[0]));
         saw.code("destroyed again", rig.cuEventDestroy_v2(events[0]));
-        // What is left may not be possible to clean up.
+        // The rest may be impossible to clean up.
         crate::common::child::end_at_once(0);
     }
 
-    /// Destroying streams of a failed context, as for events.
+    /// Destroying streams of a failed context returns the context's error. Later queries of these
+    /// streams, and destroying them again, return the same error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn destroying_streams(rig, saw) =
         "100 times CUDA_ERROR_LAUNCH_FAILED (719); then query CUDA_ERROR_LAUNCH_FAILED (719); \
@@ -173,8 +176,7 @@ rules! {
         crate::common::child::end_at_once(0);
     }
 
-    /// Destroying graphs and executable graphs after a context failed: the answers of the first
-    /// calls.
+    /// Graphs and executable graphs can be destroyed after a context failed.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(11, 4)]
     fn destroying_graphs(rig, saw) = "executable graphs 100 times success; graphs 100 times \
         success" {
@@ -187,8 +189,8 @@ rules! {
         crate::common::child::end_at_once(0);
     }
 
-    /// Nothing can be made in a failed context, and waiting for it or exporting from it answers the
-    /// error.
+    /// No object can be created in a failed context. `cuCtxSynchronize` and the export of an event
+    /// return the context's error, too.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn making_things(rig, saw) =
         "CUDA_ERROR_LAUNCH_FAILED (719) from event create, stream create, context synchronize, \
@@ -207,7 +209,7 @@ rules! {
         ]);
     }
 
-    /// An import of a semaphore in a failed context answers the error, whatever the handle is.
+    /// Importing a semaphore in a failed context returns the context's error for every handle.
     #[cfg(target_os = "linux")]
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn importing_a_semaphore(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
@@ -222,7 +224,7 @@ rules! {
         saw.text(said(rig.cuImportExternalSemaphore(&mut null_mut(), &description)));
     }
 
-    /// The id of a stream in a failed context is not told.
+    /// In a failed context, `cuStreamGetId` returns the context's error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(12, 0)]
     fn ids(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let stream = rig.stream(NON_BLOCKING);
@@ -230,7 +232,8 @@ rules! {
         saw.text(said(rig.cuStreamGetId(stream, &mut 0)));
     }
 
-    /// The second version of the elapsed time answers the error, too.
+    /// In a failed context, the second version of `cuEventElapsedTime` returns the context's error,
+    /// too.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, since(12, 8)]
     fn the_second_version_of_elapsed_time(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(TIMING));
@@ -240,7 +243,8 @@ rules! {
         saw.text(said(rig.cuEventElapsedTime_v2(&mut 0.0, event, event)));
     }
 
-    /// What is about contexts and devices works on after a context failed.
+    /// After a context failed, the current context can still be queried and changed, devices can be
+    /// queried, and the primary context can be released.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn contexts_and_devices(rig, saw) =
         "success from current, set current, push, pop, device count, device of the context, \
@@ -260,8 +264,8 @@ rules! {
         std::process::exit(0);
     }
 
-    /// Released and retained again, a failed primary context does not recover: only another process
-    /// can use the device.
+    /// A failed primary context does not recover when it is released and retained again. Only
+    /// another process can use the device.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn no_recovery(rig, saw) =
         "release success; retain CUDA_ERROR_LAUNCH_FAILED (719); then event create \
@@ -274,8 +278,8 @@ rules! {
         std::process::exit(0);
     }
 
-    /// A host function behind the failure is not called; a callback of the old form is, with the
-    /// error.
+    /// A host function that was submitted after the failing work is not called. A callback of the
+    /// old form (`cuStreamAddCallback`) is called, and gets the error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn what_was_queued(rig, saw) = "the callback got CUDA_ERROR_LAUNCH_FAILED (719); the host \
         function was not called" {
@@ -303,8 +307,8 @@ rules! {
         saw.holds("the host function was not called", calls.try_recv().is_err());
     }
 
-    /// What is given to a stream right behind the launch that will fail is taken: the failure shows
-    /// later.
+    /// A call that submits work to a stream directly after the launch that will fail returns
+    /// success. The failure shows later.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn right_behind_the_failure(rig, saw) = "success from record, wait, host function, callback" {
         unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut c_void) {}
@@ -319,8 +323,8 @@ rules! {
         });
     }
 
-    /// An event that was pending when the context failed answers the error, and so does waiting for
-    /// it.
+    /// A query or a synchronization of an event that was pending when the context failed returns
+    /// the error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn an_event_that_was_pending(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719) from query, \
         synchronize" {
@@ -332,7 +336,8 @@ rules! {
         ]);
     }
 
-    /// The error is the context's, whichever thread asks and whatever is current there.
+    /// The error belongs to the context: it is the same in every thread, and does not depend on the
+    /// thread's current context.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]
     fn in_another_thread(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let event = rig.event(NO_TIMING);

@@ -8,7 +8,7 @@ use cuda_soft_driver::abi::{Copy2D, Copy3D, MemsetParams, PoolPointer, PoolProps
 use crate::raw::Rig;
 
 impl Rig {
-    /// The function of an exported name, which a driver as new as the rule asks for has.
+    /// The function with this exported name. A driver of the version that the rule needs has it.
     ///
     /// # Safety
     ///
@@ -22,7 +22,7 @@ impl Rig {
     }
 }
 
-/// Defines calls as `Raw` has those that are bound. The holder of a `Rig` answers for the same.
+/// Defines calls in the same way as those of `Raw`, with the same duties for the holder of a `Rig`.
 macro_rules! exported {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         #[allow(non_snake_case, clippy::too_many_arguments)]
@@ -35,9 +35,9 @@ macro_rules! exported {
                     Err(_) => panic!("a name without NUL"),
                 };
                 type Function = unsafe extern "C" fn($($type),*) -> CUresult;
-                // SAFETY: the list below says what the driver declares.
+                // SAFETY: the list below has the driver's declarations.
                 let call = unsafe { self.entry::<Function>(NAME) };
-                // SAFETY: what is called with is what `Raw::new` asks for.
+                // SAFETY: the arguments are as `Raw::new` requires.
                 unsafe { call($($argument),*) }
             })*
         }

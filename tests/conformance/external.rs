@@ -1,4 +1,5 @@
-//! External semaphores: what is refused, and what one does. A real driver gets those of Vulkan.
+//! External semaphores: the calls that return an error, and signals and waits. A real driver
+//! imports semaphores of Vulkan.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
@@ -32,7 +33,7 @@ fn import(rig: &Rig, kind: Type, fd: i32, flags: u32) -> CUresult {
     rig.cuImportExternalSemaphore(&mut semaphore, &described(kind, fd, flags))
 }
 
-/// A new semaphore of another API.
+/// Imports a new semaphore of another API.
 fn imported(rig: &Rig, kind: SemaphoreKind) -> CUexternalSemaphore {
     let as_kind = if matches!(kind, SemaphoreKind::Timeline) { TIMELINE } else { OPAQUE };
     let description = described(as_kind, exported(rig, kind).into_raw_fd(), 0);
@@ -61,7 +62,8 @@ fn nothing() -> OwnedFd {
 }
 
 rules! {
-    /// An import takes a place for the handle, and a description.
+    /// An import needs a place for the handle, and a description. If either is NULL, it returns
+    /// `CUDA_ERROR_INVALID_VALUE`.
     [alone]
     fn an_import_without_a_place(rig, saw) =
         "no place CUDA_ERROR_INVALID_VALUE (1); no description CUDA_ERROR_INVALID_VALUE (1)"
@@ -72,7 +74,7 @@ rules! {
         saw.code("no description", rig.cuImportExternalSemaphore(&mut semaphore, null()));
     }
 
-    /// An import takes a type of handle that there is.
+    /// An import with an unknown type of handle returns `CUDA_ERROR_INVALID_VALUE`.
     [alone]
     fn an_import_of_an_unknown_type(rig, saw) =
         "0 CUDA_ERROR_INVALID_VALUE (1); 99 CUDA_ERROR_INVALID_VALUE (1)"
@@ -82,13 +84,13 @@ rules! {
         saw.code("99", import(rig, CUexternalSemaphoreHandleType(99), file.as_raw_fd(), 0));
     }
 
-    /// An import takes no flags.
+    /// The flags of an import must be 0.
     [alone]
     fn an_import_with_flags(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         saw.text(said(import(rig, OPAQUE, nothing().as_raw_fd(), 1)));
     }
 
-    /// What is no semaphore is not imported, and its descriptor stays open.
+    /// A file that is not a semaphore cannot be imported. Its descriptor stays open.
     [alone, since(11, 2)]
     fn an_import_of_something_else(rig, saw) =
         "/dev/null CUDA_ERROR_UNKNOWN (999), CUDA_ERROR_UNKNOWN (999); a pipe CUDA_ERROR_UNKNOWN \
@@ -109,7 +111,8 @@ rules! {
         saw.text(if open { "all open" } else { "not all open" });
     }
 
-    /// A number that is no descriptor is not imported.
+    /// A number that is not a descriptor cannot be imported. The error depends on the type of
+    /// handle.
     [alone, since(11, 2)]
     fn an_import_of_no_descriptor(rig, saw) =
         "opaque CUDA_ERROR_UNKNOWN (999); timeline CUDA_ERROR_INVALID_VALUE (1)"
@@ -118,7 +121,7 @@ rules! {
         saw.code("timeline", import(rig, TIMELINE, -1, 0));
     }
 
-    /// Handles of Windows are an invalid value on Linux.
+    /// On Linux, an import with a type of handle for Windows returns `CUDA_ERROR_INVALID_VALUE`.
     [alone, since(11, 2)]
     fn an_import_of_handles_of_windows(rig, saw) =
         "2 CUDA_ERROR_INVALID_VALUE (1); 3 CUDA_ERROR_INVALID_VALUE (1); 4 \
@@ -131,7 +134,7 @@ rules! {
         }
     }
 
-    /// An import takes a current context.
+    /// An import needs a current context.
     [alone]
     fn an_import_without_a_context(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
         let file = nothing();
@@ -139,7 +142,7 @@ rules! {
         saw.text(said(import(rig, OPAQUE, file.as_raw_fd(), 0)));
     }
 
-    /// A call that is about no semaphores is an invalid value.
+    /// A signal or a wait with no semaphores returns `CUDA_ERROR_INVALID_VALUE`.
     [alone]
     fn no_semaphores_at_all(rig, saw) =
         "signal CUDA_ERROR_INVALID_VALUE (1); wait CUDA_ERROR_INVALID_VALUE (1); the stream success"
@@ -150,13 +153,13 @@ rules! {
         saw.code("the stream", rig.cuStreamQuery(stream));
     }
 
-    /// NULL is no semaphore that can be destroyed.
+    /// Destroying NULL as a semaphore returns `CUDA_ERROR_INVALID_VALUE`.
     [alone]
     fn destroying_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         saw.text(said(rig.cuDestroyExternalSemaphore(null_mut())));
     }
 
-    /// NULL is no semaphore that can be waited for.
+    /// A wait for NULL as a semaphore returns `CUDA_ERROR_INVALID_VALUE`.
     [alone]
     fn waiting_for_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let stream = rig.stream(NON_BLOCKING);
@@ -164,7 +167,8 @@ rules! {
         saw.text(said(rig.cuWaitExternalSemaphoresAsync(&null_mut(), &wait, 1, stream)));
     }
 
-    /// A stream that waits for several timelines in one call goes on after the last of them.
+    /// A stream that waits for several timelines in one call continues after the last of them is
+    /// signalled.
     [alone, since(11, 2), needs(available)]
     fn several_in_one_call(rig, saw) =
         "wait success; at first CUDA_ERROR_NOT_READY (600); signals success; after two of three \
@@ -182,7 +186,8 @@ rules! {
         saw.code("after the third", rig.cuStreamSynchronize(waits));
     }
 
-    /// A call with a semaphore and with NULL is refused, and the stream waits for neither.
+    /// A wait for a semaphore and NULL in one call returns an error, and the stream waits for
+    /// neither.
     [alone, since(11, 2), needs(available)]
     fn a_wait_for_one_and_null(rig, saw) =
         "wait CUDA_ERROR_INVALID_VALUE (1); the stream success"
@@ -194,7 +199,7 @@ rules! {
         signal(rig, rig.stream(NON_BLOCKING), &all[..1], 1);
     }
 
-    /// A signal and a wait can be captured. Each launch does them.
+    /// A signal and a wait can be captured. Each launch of the graph runs them.
     [alone, since(11, 4), needs(available)]
     fn in_a_capture(rig, saw) =
         "wait success; signal success; end success; instantiate success; launch success; pending \
@@ -219,7 +224,8 @@ rules! {
         saw.code("then", rig.cuStreamSynchronize(stream));
     }
 
-    /// A binary semaphore is not imported as a timeline, nor a timeline as a binary one.
+    /// A binary semaphore cannot be imported as a timeline, and a timeline cannot be imported as a
+    /// binary semaphore.
     [alone, since(11, 2), needs(available)]
     fn an_import_as_the_other_kind(rig, saw) =
         "binary as timeline CUDA_ERROR_UNKNOWN (999); timeline as binary CUDA_ERROR_UNKNOWN (999)"
@@ -232,13 +238,13 @@ rules! {
             let code = import(rig, other, fd.as_raw_fd(), 0);
             saw.code(what, code);
             if code == CUresult::CUDA_SUCCESS {
-                // The driver has taken it.
+                // The driver now owns it.
                 let _ = fd.into_raw_fd();
             }
         }
     }
 
-    /// A stream can wait for a binary semaphore before its signal is given to another stream.
+    /// A stream can wait for a binary semaphore before the signal is submitted to another stream.
     [alone, needs(available)]
     fn a_binary_wait_before_its_signal(rig, saw) =
         "wait success; before CUDA_ERROR_NOT_READY (600); signal success; then success"
@@ -251,7 +257,8 @@ rules! {
         saw.code("then", rig.cuStreamSynchronize(waits));
     }
 
-    /// Streams of a green context and of the primary one use each other's semaphores.
+    /// Streams of a green context can use semaphores that were imported in the primary context, and
+    /// streams of the primary context can use those of the green context.
     [alone, since(12, 4), needs(available)]
     fn in_a_green_context(rig, saw) =
         "signal success; wait success; done success; signal success; wait success; done success; \
@@ -272,7 +279,8 @@ rules! {
         there_and_back(rig.within(green.context, || imported(rig, SemaphoreKind::Timeline)));
     }
 
-    /// Only Windows names a device by a LUID.
+    /// On Linux, `cuDeviceGetLuid` returns `CUDA_ERROR_NOT_SUPPORTED`: only Windows identifies a
+    /// device by a LUID.
     [alone]
     fn a_name_of_windows(rig, saw) = "CUDA_ERROR_NOT_SUPPORTED (801)" {
         let (mut luid, mut nodes) = ([0; 8], 0);

@@ -1,4 +1,4 @@
-//! What a capture tells of itself, captures into graphs, and event nodes.
+//! The information about a capture, captures into graphs, and event nodes.
 
 use std::ptr::{null, null_mut};
 
@@ -33,7 +33,7 @@ fn instantiate(raw: &Raw, graph: CUgraph) -> CUgraphExec {
     exec
 }
 
-/// The graph that a capture of these operations makes.
+/// The graph of a capture of these operations.
 fn captured(raw: &Raw, work: impl FnOnce(CUstream)) -> CUgraph {
     let stream = capturing(raw, RELAXED);
     work(stream);
@@ -42,7 +42,8 @@ fn captured(raw: &Raw, work: impl FnOnce(CUstream)) -> CUgraph {
     graph
 }
 
-/// What a capture tells, written over numbers that show what was not written.
+/// The information about a capture. Its places first have numbers that show which of them the call
+/// did not write.
 struct Info {
     code: CUresult,
     status: u32,
@@ -73,7 +74,7 @@ impl Info {
     }
 }
 
-/// The nodes that a capture's next work depends on.
+/// The nodes on which the next work of a capture depends.
 fn dependencies(raw: &Raw, stream: CUstream) -> Vec<CUgraphNode> {
     let info = info(raw, stream);
     must("cuStreamGetCaptureInfo", info.code);
@@ -84,7 +85,7 @@ fn dependencies(raw: &Raw, stream: CUstream) -> Vec<CUgraphNode> {
     unsafe { std::slice::from_raw_parts(info.nodes, info.count) }.to_vec()
 }
 
-/// With which flags a graph can be instantiated, of 0 to 17.
+/// The flags from 0 to 17 with which a graph can be instantiated.
 fn instantiation_flags(raw: &Raw, graph: CUgraph) -> String {
     let works = |flags: &u64| {
         let mut exec = null_mut();
@@ -101,9 +102,10 @@ fn instantiation_flags(raw: &Raw, graph: CUgraph) -> String {
 }
 
 rules! {
-    /// A graph is instantiated plainly, with node priorities, or so that memory that it allocates
-    /// is freed at each launch. It can be made for launches from the device only if it has work,
-    /// and no host, event or empty node. All other flags are an invalid value.
+    /// Every graph can be instantiated with the flags 1 (at each launch, the memory that the graph
+    /// allocates is freed) and 8 (node priorities), with both, and with none. The flag 4 (launches
+    /// from the device) needs a graph that has work, and no host, event or empty node. All other
+    /// flags return `CUDA_ERROR_INVALID_VALUE`.
     [since(12, 0)]
     fn flags_of_instantiation(rig, saw) =
         "nothing 0, 1, 8, 9; empty node 0, 1, 8, 9; host node 0, 1, 8, 9; record node 0, 1, 8, 9; \
@@ -139,7 +141,8 @@ rules! {
         must("cuMemFree", rig.cuMemFree_v2(address));
     }
 
-    /// A stream that does not capture says so, and nothing else is written.
+    /// For a stream that does not capture, `cuStreamGetCaptureInfo_v2` returns status 0, and writes
+    /// nothing more.
     [since(11, 3)]
     fn info_without_a_capture(rig, saw) = "success, status 0, nothing else written; NULL stream \
         success, status 0" {
@@ -155,7 +158,8 @@ rules! {
         saw.text(format_args!("NULL stream {}, status {}", said(null.code), null.status));
     }
 
-    /// Of a capture that was invalidated nothing but that is told.
+    /// For an invalidated capture, `cuStreamGetCaptureInfo_v2` returns only the status, and writes
+    /// nothing more.
     [since(11, 3)]
     fn info_of_an_invalidated_capture(rig, saw) = "success, status 2, nothing else written" {
         let stream = capturing(rig, GLOBAL);
@@ -171,7 +175,8 @@ rules! {
         let _ = end(rig, stream);
     }
 
-    /// The first capture has id 1, the next one id 2; all streams of a capture have its id.
+    /// The first capture of a process has the id 1, and the next one has the id 2. All streams of a
+    /// capture have its id.
     [since(11, 3), alone]
     fn ids(rig, saw) = "first 1; joined 1; next 2" {
         let (stream, joined) = (capturing(rig, GLOBAL), rig.stream(NON_BLOCKING));
@@ -185,7 +190,7 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// The first version of the information about a capture tells status and id as the second does.
+    /// The first version of `cuStreamGetCaptureInfo` returns the same status and id as the second.
     [since(11, 3)]
     fn the_first_version(rig, saw) = "success; the same status and id" {
         let stream = capturing(rig, GLOBAL);
@@ -196,8 +201,8 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// The third version, which tells of edges, tells the rest as the second does; nobody has to
-    /// ask for the edges.
+    /// The third version of `cuStreamGetCaptureInfo` also returns edges. Its other results are the
+    /// same as those of the second version. The place for the edges may be NULL.
     [since(12, 3)]
     fn the_third_version(rig, saw) = "success; without edges success; the same status, id, graph \
         and count" {
@@ -226,7 +231,8 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// The graph that is being captured is told, and it is the one that the end gives.
+    /// During a capture, `cuStreamGetCaptureInfo_v2` returns the graph of the capture. The end of
+    /// the capture returns the same graph.
     [since(11, 3)]
     fn the_graph_being_captured(rig, saw) = "the same graph" {
         let stream = capturing(rig, GLOBAL);
@@ -236,7 +242,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// An external record becomes a node of the event; a plain record becomes none.
+    /// In a capture, an external record becomes a node with its event. A plain record becomes no
+    /// node.
     [since(11, 3)]
     fn nodes_of_records(rig, saw) = "at first 0; after a plain record 0; after an external one 1; \
         it is of the event" {
@@ -253,7 +260,7 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// An external wait becomes a node of the event.
+    /// In a capture, an external wait becomes a node with its event.
     [since(11, 3)]
     fn nodes_of_waits(rig, saw) = "1; it is of the event" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
@@ -266,7 +273,7 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// What the next work of a capture depends on can be added to, replaced and emptied.
+    /// The dependencies of the next work in a capture can be added to, replaced and emptied.
     [since(11, 3)]
     fn dependencies_can_be_changed(rig, saw) = "captured 1; added 2; replaced 1; emptied 0; \
         unharmed" {
@@ -289,7 +296,8 @@ rules! {
         saw.text(fate(rig, stream));
     }
 
-    /// Changes of the dependencies that make no sense are refused, and the capture is unharmed.
+    /// A change of the dependencies returns an error for a stream that does not capture, for
+    /// unknown flags, and for a node of another graph. The capture is unharmed.
     [since(11, 3)]
     fn dependencies_that_make_no_sense(rig, saw) =
         "no capture CUDA_ERROR_ILLEGAL_STATE (401); unknown flags CUDA_ERROR_INVALID_VALUE (1); a \
@@ -308,7 +316,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
 
-    /// The second version of changing the dependencies takes no edges for default ones.
+    /// For the second version of `cuStreamUpdateCaptureDependencies`, NULL in place of the edges
+    /// means default edges.
     [since(12, 3)]
     fn dependencies_without_edges(rig, saw) = "success; 1" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
@@ -318,7 +327,8 @@ rules! {
         let _ = fate(rig, stream);
     }
 
-    /// Edge data that makes no sense is refused, and the capture goes on.
+    /// A change of the dependencies returns `CUDA_ERROR_INVALID_VALUE` for edge data with an
+    /// unknown type or port. The capture is unharmed.
     [since(12, 3)]
     fn edges_that_make_no_sense(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from type 77, port 77 from, port 77 to; depends on 1; \
@@ -340,7 +350,7 @@ rules! {
         saw.text(fate(rig, stream));
     }
 
-    /// A capture can go on with an existing graph, which the end gives back.
+    /// A capture can extend an existing graph. The end of the capture returns that graph.
     [since(12, 3)]
     fn capturing_into_a_graph(rig, saw) = "success; depends on 1; the same graph" {
         let (stream, event, into) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig));
@@ -353,7 +363,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(into));
     }
 
-    /// What a capture into a graph refuses to begin with.
+    /// A capture into a graph does not begin if the graph is NULL, if a node belongs to another
+    /// graph, or if the nodes are NULL although their number is not 0.
     [since(12, 3)]
     fn capturing_into_a_graph_refused(rig, saw) =
         "no graph CUDA_ERROR_INVALID_VALUE (1); a node of another graph CUDA_ERROR_INVALID_VALUE \
@@ -379,8 +390,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
 
-    /// One capture at a time goes into a graph, and the graph cannot be destroyed meanwhile;
-    /// neither try does harm.
+    /// Only one capture at a time can extend a graph, and the graph cannot be destroyed during the
+    /// capture. Neither attempt harms the capture.
     [since(12, 3)]
     fn capturing_into_a_graph_twice(rig, saw) =
         "a second capture CUDA_ERROR_ILLEGAL_STATE (401); destroy CUDA_ERROR_ILLEGAL_STATE (401); \
@@ -396,8 +407,8 @@ rules! {
         saw.text(fate(rig, one));
     }
 
-    /// A capture into a graph that fails destroys the graph; what is called with it is an invalid
-    /// value.
+    /// A capture into a graph that fails destroys the graph. Calls with the graph then return
+    /// `CUDA_ERROR_INVALID_VALUE`.
     [since(12, 3)]
     fn a_failed_capture_into_a_graph(rig, saw) =
         "invalidated: CUDA_ERROR_INVALID_VALUE (1) from instantiate, destroy; unjoined: \
@@ -426,7 +437,7 @@ rules! {
         saw.text(format_args!("unjoined: {}", after(into)));
     }
 
-    /// Destroying the stream of a capture into a graph destroys the graph, too.
+    /// Destroying the stream of a capture into a graph also destroys the graph.
     [since(12, 3)]
     fn destroying_the_stream_of_a_capture_into_a_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let (stream, into) = (rig.stream(NON_BLOCKING), graph(rig));
@@ -435,7 +446,8 @@ rules! {
         saw.text(said(rig.cuGraphDestroy(into)));
     }
 
-    /// Handles of graphs, executable graphs and nodes are checked, destroyed ones too.
+    /// The driver checks the handles of graphs, executable graphs and nodes, including destroyed
+    /// ones. For a wrong handle, the call returns `CUDA_ERROR_INVALID_VALUE`.
     [since(11, 4)]
     fn handles_are_checked(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from graph destroyed twice, exec destroyed twice, launch of \
@@ -475,8 +487,8 @@ rules! {
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
 
-    /// After its graph was destroyed, an executable graph's nodes cannot be named any more; it can
-    /// be launched.
+    /// An executable graph can be launched after its graph was destroyed. Calls that name one of
+    /// its nodes then return an error.
     [since(11, 4)]
     fn an_exec_outlives_its_graph(rig, saw) = "set CUDA_ERROR_INVALID_VALUE (1); launch success" {
         let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
@@ -489,8 +501,8 @@ rules! {
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
 
-    /// Instantiating needs a current context, and launching in a default stream does; nothing else
-    /// about graphs does.
+    /// Instantiating a graph, and launching it in a default stream, need a current context. Other
+    /// calls on graphs need none.
     [since(11, 4)]
     fn what_needs_a_context(rig, saw) =
         "CUDA_ERROR_INVALID_CONTEXT (201) from instantiate, launch in NULL; success from create, \
@@ -532,7 +544,7 @@ rules! {
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
 
-    /// A launch does what was captured: its host function is called, once for each launch.
+    /// A launch does the captured work: it calls a captured host function once for each launch.
     [since(11, 4)]
     fn launching(rig, saw) = "before 0; after two launches 2" {
         let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -557,8 +569,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// Externally recorded events are recorded by the launch: pending until it is done, with times,
-    /// and others can wait.
+    /// A launch records the events of captured external records. These events are pending until the
+    /// launch is done, they have times, and other streams can wait for them.
     [since(11, 4)]
     fn a_launch_records_events(rig, saw) =
         "before: query success, elapsed CUDA_ERROR_INVALID_HANDLE (400); launched: query \
@@ -598,8 +610,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// Graph and executable graph can be destroyed while a launch is under way: it is done, and its
-    /// event with it.
+    /// A graph and its executable graph can be destroyed while a launch is running. The launch
+    /// still completes, and so does the record of its event.
     [since(11, 4)]
     fn destroyed_while_launched(rig, saw) =
         "exec success; graph success; event CUDA_ERROR_NOT_READY (600); then success"
@@ -618,8 +630,8 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// An event that is destroyed after instantiation, or while a launch is under way, is no
-    /// trouble to launches.
+    /// An event can be destroyed after the instantiation, or while a launch is running. The
+    /// launches still succeed.
     [since(11, 4)]
     fn events_destroyed_after_instantiation(rig, saw) =
         "event success; launch success; stream success; again success, success; destroyed while \
@@ -657,7 +669,8 @@ rules! {
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
 
-    /// A node's event can be replaced in the graph, and in an executable graph for later launches.
+    /// The event of a record node can be replaced in the graph, and in an executable graph for its
+    /// later launches.
     [since(11, 4)]
     fn replacing_a_nodes_event(rig, saw) =
         "the graph tells the new one; launched: first not recorded, second recorded"
@@ -676,7 +689,7 @@ rules! {
         saw.holds("the graph tells the new one", told == second);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
-        // Only what was recorded has a time.
+        // Only a recorded event has a time.
         let recorded =
             |event| if rig.elapsed(event, event).is_ok() { "recorded" } else { "not recorded" };
         saw.text(format_args!("launched: first {}, second {}", recorded(first), recorded(second)));
@@ -684,8 +697,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// A wait node's event can be replaced in the graph, and in an executable graph for later
-    /// launches.
+    /// The event of a wait node can be replaced in the graph, and in an executable graph for its
+    /// later launches.
     [since(11, 4)]
     fn replacing_a_wait_nodes_event(rig, saw) = "the graph tells the new one; launched success" {
         let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
@@ -705,7 +718,7 @@ rules! {
         must("cuGraphEventWaitNodeGetEvent", rig.cuGraphEventWaitNodeGetEvent(node, &mut told));
         saw.holds("the graph tells the new one", told == never);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
-        // While the first event is still pending.
+        // The first event is still pending.
         saw.code("launched", rig.cuStreamSynchronize(stream));
         latch.release();
         rig.synchronize(held);
@@ -731,8 +744,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
 
-    /// Threads that make and launch graphs of the same events, and record and wait for those
-    /// plainly, are no trouble to each other.
+    /// Several threads can create and launch graphs with the same events, and record these events
+    /// and wait for them outside graphs, without errors.
     [since(11, 4)]
     fn threads_that_share_events(rig, saw) = "4 threads, 200 graphs, success" {
         const THREADS: usize = 4;

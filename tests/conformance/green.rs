@@ -1,8 +1,8 @@
-//! Green contexts: how multiprocessors are split, what a green context is to its primary one, and
-//! what its end leaves.
+//! Green contexts: splitting multiprocessors, the relation of a green context to its primary
+//! context, and the end of a green context.
 //!
-//! What a real driver answers depends on its multiprocessors: the numbers are those of an H100 or
-//! H200 with 132.
+//! The results of a real driver depend on the number of its multiprocessors. The rules have the
+//! numbers of an H100 or H200 with 132.
 
 use std::io::Write as _;
 use std::ptr::null_mut;
@@ -19,7 +19,7 @@ use crate::rules;
 const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 
-/// A green context and what stands for it.
+/// A green context and the context that represents it.
 #[derive(Clone, Copy)]
 pub struct Green {
     green: CUgreenCtx,
@@ -27,8 +27,7 @@ pub struct Green {
 }
 
 fn sm(resource: &CUdevResource) -> CUdevSmResource {
-    // SAFETY: whatever the driver wrote there, the bytes are initialised, and every number is a
-    // count.
+    // SAFETY: the bytes are initialised for any output of the driver, and every number is a count.
     unsafe { resource.u.sm }
 }
 
@@ -38,7 +37,7 @@ fn all(rig: &Rig) -> CUdevResource {
     resource
 }
 
-/// The code, the parts and what remains.
+/// Splits a resource, and returns the code, the parts and the remainder.
 fn split(
     rig: &Rig,
     input: &CUdevResource,
@@ -53,7 +52,7 @@ fn split(
     (code, parts, rest)
 }
 
-/// Parts of 16 multiprocessors of one split.
+/// So many parts of 16 multiprocessors, of one split.
 pub fn parts(rig: &Rig, count: u32) -> Vec<CUdevResource> {
     let (code, parts, _) = split(rig, &all(rig), count, 16);
     must("cuDevSmResourceSplitByCount", code);
@@ -71,15 +70,15 @@ pub fn describe(rig: &Rig, resources: &mut [CUdevResource]) -> (CUresult, CUdevR
     (code, description)
 }
 
-/// Says what is done next, in case that it ends the process.
+/// Prints the next step, because it may end the process.
 fn step(what: &str) {
     if Door::chosen() == Door::Native {
-        // Past the harness, which would show nothing of a process that ends.
+        // This bypasses the harness, which would show nothing if the process ends.
         writeln!(std::io::stderr(), "describing {what}").expect("stderr is open");
     }
 }
 
-/// A description, which is said before it is made.
+/// Describes resources, and prints the step before.
 fn describing(rig: &Rig, what: &str, resources: &[CUdevResource]) -> CUresult {
     step(what);
     describe(rig, &mut resources.to_vec()).0
@@ -97,7 +96,7 @@ fn create(rig: &Rig, resources: &mut [CUdevResource]) -> Green {
     Green { green, context }
 }
 
-/// One of 16 multiprocessors.
+/// A green context with 16 multiprocessors.
 pub fn one(rig: &Rig) -> Green {
     create(rig, &mut parts(rig, 1))
 }
@@ -114,7 +113,7 @@ fn event_in(rig: &Rig, green: Green, flags: u32) -> CUevent {
     rig.within(green.context, || rig.event(flags))
 }
 
-/// A stream and an event are destroyed before their green context is.
+/// Destroys streams and events; this comes before their green context is destroyed.
 fn clear(rig: &Rig, streams: &[CUstream], events: &[CUevent]) {
     for event in events {
         must("cuEventDestroy", rig.cuEventDestroy_v2(*event));
@@ -124,7 +123,7 @@ fn clear(rig: &Rig, streams: &[CUstream], events: &[CUevent]) {
     }
 }
 
-/// Which context a handle is.
+/// The name of a context's handle.
 fn name(rig: &Rig, of: Green, context: CUcontext) -> &'static str {
     match context {
         context if context.is_null() => "NULL",
@@ -135,8 +134,8 @@ fn name(rig: &Rig, of: Green, context: CUcontext) -> &'static str {
 }
 
 rules! {
-    /// What multiprocessors a device has, the least part, how many go together, and whether there
-    /// is a next resource.
+    /// The resource of a device has the number of multiprocessors, the smallest size of a part, and
+    /// the number of multiprocessors that belong together. Its pointer to a next resource is NULL.
     [since(13, 0)]
     fn a_device(rig, saw) = "132 of 8 and 8; next NULL" {
         let all = all(rig);
@@ -147,7 +146,8 @@ rules! {
         saw.holds("next NULL", all.nextResource.is_null());
     }
 
-    /// The primary context has what the device has, and a type that is none is refused.
+    /// The primary context has the multiprocessors of the device. For an unknown type of resource,
+    /// the calls return `CUDA_ERROR_INVALID_RESOURCE_TYPE`.
     [since(12, 4)]
     fn a_primary_context(rig, saw) =
         "the same; CUDA_ERROR_INVALID_RESOURCE_TYPE (914) from type 0 of a device, type 77 of a \
@@ -164,9 +164,9 @@ rules! {
         ]);
     }
 
-    /// A split by count rounds up to whole groups of eight, but not past all that there are, and
-    /// makes as many parts as there is room for, of eight one fewer: groups asked for x at least,
-    /// parts x size + remainder.
+    /// A split by count rounds the size up to whole groups of eight multiprocessors, but not above
+    /// the total. It makes as many parts as there is room for, and one fewer with parts of eight.
+    /// The results read: groups x requested minimum: parts x size + remainder.
     [since(12, 4)]
     fn splits(rig, saw) =
         "1x0: 1x8+124; 1x1: 1x8+124; 1x10: 1x16+116; 2x16: 2x16+100; 3x48: 2x48+36; 1x128: \
@@ -198,7 +198,9 @@ rules! {
         }
     }
 
-    /// What a split refuses. A flag that there is not is none.
+    /// A split returns an error for 0 groups, for NULL as the number of groups, for more
+    /// multiprocessors than the resource has, for a part of another split, and for a resource of
+    /// zeros. It ignores an unknown flag.
     [since(12, 4)]
     fn splits_that_are_refused(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from no groups, no place for the number; \
@@ -220,8 +222,8 @@ rules! {
         ]);
     }
 
-    /// Without a place for parts a split tells how many there would be. Nobody has to take what
-    /// remains.
+    /// If the place for the parts is NULL, a split returns the number of parts that it would make.
+    /// The place for the remainder may be NULL.
     [since(12, 4)]
     fn a_split_without_places(rig, saw) = "success, 15; without the remainder success, 1" {
         let (all, mut made, mut part) = (all(rig), 0, CUdevResource::default());
@@ -232,7 +234,7 @@ rules! {
         saw.text(format_args!("without the remainder {}, {made}", said(code)));
     }
 
-    /// Which resources can be described: all of a device, a part, and parts of one split.
+    /// The whole resource of a device, one part, and several parts of one split can be described.
     [since(12, 4)]
     fn descriptions(rig, saw) = "success from the device, a part, two parts" {
         let two = parts(rig, 2);
@@ -243,7 +245,8 @@ rules! {
         ]);
     }
 
-    /// A part and what remained of the same split, described together, as NVIDIA documents it.
+    /// A part and the remainder of the same split can be described together, as NVIDIA documents
+    /// it.
     [alone, since(12, 4)]
     fn describing_a_part_and_the_remainder(rig, saw) = "success" {
         let (code, parts, rest) = split(rig, &all(rig), 1, 16);
@@ -251,13 +254,14 @@ rules! {
         saw.text(said(describing(rig, "a part and the remainder", &[parts[0], rest])));
     }
 
-    /// A resource of zeros has no type that can be described.
+    /// The description of a resource of zeros returns `CUDA_ERROR_INVALID_RESOURCE_TYPE`.
     [alone, since(12, 4)]
     fn describing_zeros(rig, saw) = "CUDA_ERROR_INVALID_RESOURCE_TYPE (914)" {
         saw.text(said(describing(rig, "zeros", &[CUdevResource::default()])));
     }
 
-    /// A description of no resource, with no address. With an address the driver ends the process.
+    /// The description of no resource returns `CUDA_ERROR_INVALID_VALUE` if the address of the
+    /// resources is NULL. With another address, the driver ends the process.
     [alone, settings("misuse=error"), since(12, 4)]
     fn describing_nothing_at_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let mut description = null_mut();
@@ -265,21 +269,22 @@ rules! {
         saw.text(said(rig.cuDevResourceGenerateDesc(&mut description, null_mut(), 0)));
     }
 
-    /// A description of parts of two splits is taken, although NVIDIA documents an error.
+    /// Parts of two splits can be described together, although NVIDIA documents an error.
     [alone, since(12, 4)]
     fn describing_parts_of_two_splits(rig, saw) = "success" {
         let (one, other) = (parts(rig, 2), parts(rig, 2));
         saw.text(said(describing(rig, "parts of two splits", &[one[0], other[1]])));
     }
 
-    /// A description that has a part twice is taken.
+    /// A description can have the same part twice.
     [alone, since(12, 4)]
     fn describing_a_part_twice(rig, saw) = "success" {
         let part = parts(rig, 1)[0];
         saw.text(said(describing(rig, "a part twice", &[part, part])));
     }
 
-    /// The flag that asks for a default stream is a duty before CUDA 13.3. A description is none.
+    /// Before CUDA 13.3, creating a green context needs the flag for a default stream. It does not
+    /// need a description.
     [since(12, 4), before(13, 3)]
     fn flags_of_creation(rig, saw) =
         "success from flag 1, no description; CUDA_ERROR_INVALID_VALUE (1) from no flag, flag 2"
@@ -301,8 +306,9 @@ rules! {
         ]);
     }
 
-    /// Resources of one device make no green context of another, and those of two devices none at
-    /// all. A real driver may end the process over a description of both.
+    /// A resource of one device cannot make a green context of another device, and resources of two
+    /// devices cannot be described together. A real driver may end the process when it describes
+    /// both.
     [alone, two_devices, settings("devices=2,misuse=error"), since(12, 4)]
     fn resources_of_two_devices(rig, saw) =
         "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION (915) from a description of both; \
@@ -321,8 +327,8 @@ rules! {
         ]);
     }
 
-    /// The context that stands for a green one is another than the primary, always the same, and
-    /// not made current.
+    /// `cuCtxFromGreenCtx` returns the context that represents a green context. It is the same
+    /// context each time, it is not the primary context, and the call does not make it current.
     [since(12, 4)]
     fn what_stands_for_it(rig, saw) = "the green; the same again; current: the primary; device \
         success, the same" {
@@ -342,7 +348,8 @@ rules! {
         destroy(rig, green);
     }
 
-    /// What a green context has, asked by either handle, and split once more.
+    /// The resource of a green context can be queried with the handle of the green context and with
+    /// that of its context. It can be split again.
     [since(12, 4)]
     fn its_resource(rig, saw) = "16 by its context; 16 by itself; split: 1x8+8" {
         let green = one(rig);
@@ -361,7 +368,7 @@ rules! {
         destroy(rig, green);
     }
 
-    /// It keeps the primary context, with no retain by the program.
+    /// A green context keeps the primary context active, without a retain by the program.
     [bare, since(12, 4)]
     fn it_keeps_the_primary_context(rig, saw) = "before: not active; with it: active; after: not \
         active" {
@@ -381,8 +388,9 @@ rules! {
         tell("after");
     }
 
-    /// Which contexts a stream of it is said to be of: by cuStreamGetCtx, by its second form, and
-    /// by cuStreamGetGreenCtx.
+    /// For a stream of a green context, `cuStreamGetCtx` returns the context that represents the
+    /// green context. `cuStreamGetCtx_v2` returns the primary context and the green context, and
+    /// `cuStreamGetGreenCtx` returns the green context.
     [since(12, 5)]
     fn contexts_of_its_streams(rig, saw) =
         "cuStreamCreate: the green, the primary + the green one, the green one; \
@@ -418,8 +426,8 @@ rules! {
         destroy(rig, green);
     }
 
-    /// The default streams while it is current: a query of each, and whether cuStreamGetGreenCtx
-    /// names it.
+    /// While a green context is current, NULL and `CU_STREAM_LEGACY` name its default stream. Calls
+    /// with `CU_STREAM_PER_THREAD` return `CUDA_ERROR_INVALID_HANDLE`.
     [since(12, 5)]
     fn its_default_streams(rig, saw) =
         "NULL: success, green success true, v2 success true; 1: success, green success true, v2 \
@@ -446,7 +454,7 @@ rules! {
         destroy(rig, green);
     }
 
-    /// With the primary context current, its default stream is of no green context.
+    /// While the primary context is current, its default stream belongs to no green context.
     [since(12, 4)]
     fn the_primary_contexts_default_stream(rig, saw) = "success, NULL" {
         let green = one(rig);
@@ -460,7 +468,8 @@ rules! {
         destroy(rig, green);
     }
 
-    /// The flags that its streams may have: by cuStreamCreate with it current, and by its own call.
+    /// While a green context is current, `cuStreamCreate` creates blocking and non-blocking streams
+    /// in it. `cuGreenCtxStreamCreate` creates only non-blocking streams.
     [since(12, 5)]
     fn flags_of_its_streams(rig, saw) =
         "success from cuStreamCreate non-blocking, cuStreamCreate blocking, its own call \
@@ -488,8 +497,8 @@ rules! {
         destroy(rig, green);
     }
 
-    /// An event is recorded in the streams of the primary context, and of all its green ones,
-    /// whichever it was created in.
+    /// An event of the primary context or of one of its green contexts can be recorded in the
+    /// streams of all of them.
     [since(12, 4)]
     fn records_across(rig, saw) =
         "success from its own in its own, the primary's in the primary's, the primary's in its \
@@ -516,7 +525,8 @@ rules! {
         destroy(rig, other);
     }
 
-    /// A stream waits for an event of any of them.
+    /// A stream of the primary context or of one of its green contexts can wait for the events of
+    /// all of them.
     [since(12, 4)]
     fn waits_across(rig, saw) =
         "success from its own for the primary's, the primary's for its own; CUDA_ERROR_NOT_READY \
@@ -545,7 +555,8 @@ rules! {
         destroy(rig, green);
     }
 
-    /// The time between events: within one, and between it and its primary context.
+    /// Two events of one green context have an elapsed time, and so have an event of a green
+    /// context and an event of its primary context.
     [since(12, 4)]
     fn elapsed_across(rig, saw) =
         "success from within, its own to the primary's, the primary's to its own"
@@ -569,8 +580,9 @@ rules! {
         destroy(rig, green);
     }
 
-    /// A record of a whole context, of the one that stands for a green one, of the green one
-    /// itself, and of the primary one, takes events of all of them; so does a wait.
+    /// Whole-context records accept events of the primary context and of its green contexts. This
+    /// applies to records of the green context, of the context that represents it, and of the
+    /// primary context. It also applies to whole-context waits.
     [since(12, 5)]
     fn records_of_contexts(rig, saw) =
         "success from the context with its own, the context with the primary's, the green one with \
@@ -595,8 +607,8 @@ rules! {
         destroy(rig, green);
     }
 
-    /// A record or a wait of the primary context is one of its green contexts too; one of a green
-    /// context is of no other.
+    /// A whole-context record or wait of the primary context also covers its green contexts. A
+    /// record or wait of a green context covers no other context.
     [since(12, 5)]
     fn whole_contexts(rig, saw) =
         "while it works: the primary's record pending, its own pending, another's done; while the \
@@ -622,7 +634,7 @@ rules! {
         {
             must("cuCtxRecordEvent", rig.cuCtxRecordEvent(context, event));
         }
-        // What is done at once may take the device a moment.
+        // A record without work to wait for may take the device a moment.
         let another = is(rig.settled(events[2]));
         let (whole, its) = (is(rig.cuEventQuery(events[0])), is(rig.cuEventQuery(events[1])));
         saw.text(format_args!(
@@ -659,8 +671,8 @@ rules! {
         destroy(rig, other);
     }
 
-    /// Its streams capture, and so does its default stream; a captured wait goes to a stream of the
-    /// primary context.
+    /// The streams of a green context can capture, including its default stream. A stream of the
+    /// primary context can join such a capture by a wait.
     [since(12, 4)]
     fn captures(rig, saw) =
         "its stream: success, success; NULL: success, success; joined by the primary's: success, \
@@ -698,7 +710,7 @@ rules! {
         destroy(rig, green);
     }
 
-    /// Interprocess events can be created, exported and recorded in it.
+    /// Interprocess events can be created, exported and recorded in a green context.
     [alone, since(12, 4)]
     fn interprocess_events(rig, saw) =
         "success from cuEventCreate, cuIpcGetEventHandle, cuEventRecord, cuStreamWaitEvent in it, \
@@ -723,8 +735,8 @@ rules! {
         destroy(rig, green);
     }
 
-    /// Destroying it while a stream of it has work succeeds, and ends its streams. Whether it waits
-    /// for that work was seen both ways.
+    /// Destroying a green context while one of its streams has work succeeds, and ends its streams.
+    /// In some runs the call waited for that work, and in others it did not.
     [alone, since(12, 4), before(13, 1)]
     fn destroying_with_work(rig, saw) = "success; the stream is destroyed with \
         CUDA_ERROR_CONTEXT_IS_DESTROYED (709)" {
@@ -746,7 +758,8 @@ rules! {
         ));
     }
 
-    /// Its streams end with it, before CUDA 13.1.
+    /// Before CUDA 13.1, the streams of a green context end with it. Calls on them then return
+    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
     [alone, since(13, 0), before(13, 1)]
     fn streams_without_it(rig, saw) =
         "CUDA_ERROR_CONTEXT_IS_DESTROYED (709) from cuStreamQuery, cuStreamSynchronize, \
@@ -767,7 +780,8 @@ rules! {
         clear(rig, &[], &[event]);
     }
 
-    /// From CUDA 13.1 on its streams are detached, and can do no more than be destroyed.
+    /// From CUDA 13.1 on, the streams of a destroyed green context are detached. They can only be
+    /// destroyed.
     [alone, since(13, 1), settings("version=13.5")]
     fn detached_streams(rig, saw) =
         "CUDA_ERROR_STREAM_DETACHED (917) from cuStreamQuery, cuStreamSynchronize, \
@@ -785,7 +799,7 @@ rules! {
         clear(rig, &[], &[event]);
     }
 
-    /// Its events outlive it as those of the primary context.
+    /// The events of a green context outlive it, and still work like events of the primary context.
     [alone, since(12, 4)]
     fn events_without_it(rig, saw) =
         "success from cuEventQuery, cuEventSynchronize, cuStreamWaitEvent, cuEventRecord, \
@@ -808,7 +822,7 @@ rules! {
         clear(rig, &[other], &[]);
     }
 
-    /// The primary context's last release leaves the green context working.
+    /// A green context still works after the last release of the primary context.
     [alone, since(12, 4)]
     fn the_primary_contexts_release(rig, saw) = "success; then success from cuStreamCreate, \
         cuEventCreate, record, query" {
@@ -829,12 +843,12 @@ rules! {
         ));
         clear(rig, &[stream], &[event]);
         destroy(rig, green);
-        // The rule has released what the rig retained.
+        // The rule has released the context that the rig retained.
         std::process::exit(0);
     }
 
-    /// Threads that all have one green context current, create in it, record and wait: the
-    /// documents forbid it up to CUDA 13.4, and a driver may do anything.
+    /// Several threads that have the same green context current can create events and streams in
+    /// it, record and wait. NVIDIA forbids this up to CUDA 13.4, and the result is then undefined.
     [alone, since(12, 4)]
     fn many_threads(rig, saw) = "8 threads of 500 rounds: success" {
         let green = one(rig);

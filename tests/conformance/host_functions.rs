@@ -16,10 +16,10 @@ use crate::raw::{
 use crate::rules;
 use crate::rules::Saw;
 
-/// What a stream callback gets: the stream and the status.
+/// The arguments of a stream callback: the stream and the status.
 type Called = (usize, CUresult);
 
-/// Has a stream call an old-style callback once, which sends what it gets.
+/// Makes a stream call a callback of the old form once. The callback sends its arguments.
 fn callback(raw: &Raw, stream: CUstream, sender: Sender<Called>, flags: u32) -> CUresult {
     unsafe extern "C" fn call(stream: CUstream, status: CUresult, sender: *mut c_void) {
         // SAFETY: the pointer is the box that was leaked below for this one call.
@@ -29,8 +29,8 @@ fn callback(raw: &Raw, stream: CUstream, sender: Sender<Called>, flags: u32) -> 
     raw.cuStreamAddCallback(stream, Some(call), Box::into_raw(Box::new(sender)).cast(), flags)
 }
 
-/// Makes calls, each while a host function or callback of the old form runs: which of them have to
-/// wait for its end.
+/// Makes calls, each while a host function or a callback of the old form runs. Returns those that
+/// waited for its end.
 fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) -> String {
     type Work = Box<dyn FnOnce() + Send>;
     unsafe extern "C" fn call(_stream: CUstream, _status: CUresult, work: *mut c_void) {
@@ -43,7 +43,7 @@ fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) ->
         let ((begin, begun), (answer, answered), (tell, told)) = (channel(), channel(), channel());
         let work = move || {
             let _ = begin.send(());
-            // For a call that waits for this function no time is enough.
+            // If the call waits for this function, no time is enough.
             let _ = tell.send(answered.recv_timeout(Duration::from_secs(5)).is_ok());
         };
         let code = if old_form {
@@ -55,7 +55,7 @@ fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) ->
         must("giving the function to the stream", code);
         begun.recv().expect("the function is called");
         must(name, make_call());
-        // Nobody may listen any more.
+        // The function may have ended.
         let _ = answer.send(());
         rig.synchronize(stream);
         if !told.recv().expect("the function has ended") {
@@ -65,7 +65,7 @@ fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) ->
     if waiting.is_empty() { "none".to_owned() } else { waiting.join(", ") }
 }
 
-/// Does some calls inside a host function of a stream, and says what they answered.
+/// Makes some calls inside a host function of a stream, and reports their codes.
 fn inside(
     rig: &Rig,
     stream: CUstream,
@@ -73,8 +73,7 @@ fn inside(
     calls: impl FnOnce(&Raw) -> Vec<(&'static str, CUresult)> + Send + 'static,
 ) {
     let (answer, answers) = channel();
-    // The rule waits for the answers, so the driver's table is there for as long as the function
-    // runs.
+    // The rule waits for the codes, so the driver's table exists while the function runs.
     let raw = Raw { driver: rig.driver };
     must(
         "cuLaunchHostFunc",
@@ -85,7 +84,8 @@ fn inside(
 }
 
 rules! {
-    /// A host function is called once, after the work before it and before the work behind it.
+    /// A host function is called once, after the earlier work of its stream and before the later
+    /// work.
     fn order(rig, saw) = "1 2 3 4 5, then the event" {
         let (stream, seen) = (rig.stream(NON_BLOCKING), Arc::new(Mutex::new(Vec::new())));
         let latch = rig.hold(stream);
@@ -108,7 +108,7 @@ rules! {
         ));
     }
 
-    /// Work behind a host function waits until it has returned.
+    /// Work after a host function waits until the function has returned.
     fn the_stream_waits_for_its_return(rig, saw) =
         "while it runs CUDA_ERROR_NOT_READY (600), CUDA_ERROR_NOT_READY (600); then success"
     {
@@ -127,7 +127,7 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// A host function or callback cannot be NULL.
+    /// A host function or a callback cannot be NULL.
     fn no_function(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from host function, callback" {
         let stream = rig.stream(NON_BLOCKING);
         saw.codes(&[
@@ -136,7 +136,7 @@ rules! {
         ]);
     }
 
-    /// The NULL stream calls host functions too.
+    /// The NULL stream also calls host functions.
     fn in_the_null_stream(rig, saw) = "success; called" {
         let (call, called) = channel();
         saw.text(said(rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits"))));
@@ -144,7 +144,7 @@ rules! {
         saw.holds("called", called.try_recv().is_ok());
     }
 
-    /// A host function runs in a thread of the driver's, not in one that the program made.
+    /// A host function runs in a thread of the driver, not in a thread that the program created.
     fn in_a_thread_of_the_drivers(rig, saw) = "another thread" {
         let (stream, (call, called)) = (rig.stream(NON_BLOCKING), channel());
         must(
@@ -173,7 +173,7 @@ rules! {
                 let (running, most, count) = (running.clone(), most.clone(), count.clone());
                 let code = rig.host(stream, move || {
                     most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    // Room for another one to begin, if the driver would.
+                    // This is time in which the driver could begin another one.
                     (0..20).for_each(|_| std::thread::yield_now());
                     count.fetch_add(1, Ordering::SeqCst);
                     running.fetch_sub(1, Ordering::SeqCst);
@@ -186,8 +186,8 @@ rules! {
         saw.text(format_args!("{count} called, at most {most} at a time"));
     }
 
-    /// A callback of the old form gets its stream and the status, which is success without an
-    /// error.
+    /// A callback of the old form (`cuStreamAddCallback`) gets its stream and a status. Without an
+    /// error, the status is `CUDA_SUCCESS`.
     fn what_a_callback_gets(rig, saw) = "its stream, success" {
         let (stream, (sender, called)) = (rig.stream(NON_BLOCKING), channel());
         must("cuStreamAddCallback", callback(rig, stream, sender, 0));
@@ -200,7 +200,7 @@ rules! {
         ));
     }
 
-    /// A callback in the NULL stream gets NULL.
+    /// A callback in the NULL stream gets NULL as its stream.
     fn what_a_callback_in_the_null_stream_gets(rig, saw) = "NULL, success" {
         let (sender, called) = channel();
         must("cuStreamAddCallback", callback(rig, NULL_STREAM, sender, 0));
@@ -213,7 +213,7 @@ rules! {
         ));
     }
 
-    /// A callback takes no flags.
+    /// The flags of a callback must be 0.
     fn the_flags_of_a_callback(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from 1, all bits" {
         let (stream, (sender, _called)) = (rig.stream(NON_BLOCKING), channel());
         saw.codes(&[
@@ -222,7 +222,7 @@ rules! {
         ]);
     }
 
-    /// Callbacks and host functions of a stream come in the order in which they were given.
+    /// Callbacks and host functions of a stream run in the order in which they were submitted.
     fn callbacks_and_host_functions_in_order(rig, saw) = "function callback function callback" {
         let (stream, (sender, received)) = (rig.stream(NON_BLOCKING), channel::<Called>());
         let latch = rig.hold(stream);
@@ -247,7 +247,8 @@ rules! {
         saw.text(order.join(" "));
     }
 
-    /// While a host function or a callback of the old form runs, other threads' calls go on.
+    /// While a host function or a callback of the old form runs, calls in other threads do not wait
+    /// for it.
     [alone]
     fn calls_beside_a_callback(rig, saw) = "waiting for a host function: none; waiting for a \
         callback: none" {
@@ -267,8 +268,8 @@ rules! {
         saw.text(format_args!("waiting for a callback: {}", beside(rig, true, calls)));
     }
 
-    /// Inside a host function, calls on handles of one's own are not refused, though the contract
-    /// forbids all calls.
+    /// Inside a host function, calls on events and on streams that the program created work,
+    /// although NVIDIA forbids all calls there.
     [alone]
     fn calls_that_are_not_refused(rig, saw) =
         "success from cuEventQuery, cuEventSynchronize, cuEventRecord, cuEventElapsedTime, \
@@ -284,7 +285,7 @@ rules! {
         inside(rig, stream, saw, move |raw| {
             let (mut flags, mut priority, mut context, mut version, mut name) =
                 (0, 0, null_mut(), 0, std::ptr::null());
-            // While it has nothing to do.
+            // The stream has no work now.
             let idle = raw.cuStreamQuery(other.get());
             vec![
                 ("cuEventQuery", raw.cuEventQuery(done.get())),
@@ -306,8 +307,8 @@ rules! {
         });
     }
 
-    /// Inside a host function, calls that are about contexts and devices, make something or name a
-    /// default stream are refused.
+    /// Inside a host function, these calls return `CUDA_ERROR_NOT_PERMITTED`: calls on contexts and
+    /// devices, calls that create or export an object, and calls that name a default stream.
     [alone]
     fn calls_that_are_refused(rig, saw) =
         "CUDA_ERROR_NOT_PERMITTED (800) from cuCtxGetCurrent, cuCtxSetCurrent, cuCtxPushCurrent, \
@@ -336,8 +337,8 @@ rules! {
         });
     }
 
-    /// By the strict rules, which are the documented ones, every call inside a host function is
-    /// refused.
+    /// With the strict rules, which are the documented ones, every call inside a host function
+    /// returns `CUDA_ERROR_NOT_PERMITTED`.
     [soft_only, settings("rules=strict")]
     fn strict_rules(rig, saw) =
         "CUDA_ERROR_NOT_PERMITTED (800) from cuEventQuery, cuStreamQuery, cuCtxGetCurrent, \
@@ -356,8 +357,9 @@ rules! {
         });
     }
 
-    /// The second version takes how the stream waits for the function: blocking or spinning, and
-    /// nothing else.
+    /// The second version of `cuLaunchHostFunc` has an argument for the way in which the stream
+    /// waits for the function: blocking or spinning. For other values it returns
+    /// `CUDA_ERROR_INVALID_VALUE`.
     [since(13, 1), settings("version=13.5")]
     fn how_to_wait_for_a_host_function(rig, saw) =
         "success from blocking, spinning; CUDA_ERROR_INVALID_VALUE (1) from 2, all bits, no \
@@ -383,10 +385,10 @@ rules! {
         saw.holds("called twice", CALLED.load(Ordering::SeqCst) == 2);
     }
 
-    /// A host function in the legacy stream waits for blocking streams.
+    /// A host function in the legacy stream waits for the blocking streams.
     [since(11, 7)]
     fn in_the_legacy_stream(rig, saw) = "held back; then called" {
-        // The stream is not held by a host function: no other one would be called beside that.
+        // A host function must not hold the stream, because no other one would run beside it.
         let (stream, word) = (rig.stream(BLOCKING), Word::new(rig));
         let (free, (call, called)) = (rig.stream(NON_BLOCKING), channel());
         must(
@@ -397,7 +399,7 @@ rules! {
             "cuLaunchHostFunc",
             rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits")),
         );
-        // Those of a stream that nothing holds are called meanwhile, though they came later.
+        // Later host functions of a stream that is not held run meanwhile.
         for _ in 0..10 {
             must("cuLaunchHostFunc", rig.host(free, || {}));
             rig.synchronize(free);

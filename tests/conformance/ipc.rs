@@ -1,6 +1,7 @@
 //! Interprocess events.
 //!
-//! The rules tell another process, their peer, what to do with its side; see `peer`.
+//! The rules send steps to another process, their peer, which does its side of the work; see
+//! `peer`.
 
 use std::ptr::null_mut;
 
@@ -20,7 +21,8 @@ unsafe extern "C" {
     fn geteuid() -> u32;
 }
 
-/// Not a rule: the other process. Each line that it hears is one step, which it answers.
+/// Not a rule: the other process. Each line that it reads is one step, and it prints a line with
+/// the result.
 #[test]
 #[ignore = "the other process, which the tests start: cargo test --test conformance"]
 fn peer() {
@@ -39,7 +41,7 @@ fn peer() {
         let line = hear();
         let mut words = line.split(' ');
         let (step, word) = (words.next().expect("a step"), words.next().unwrap_or_default());
-        // Most steps are about the event that came last, or the one of this number.
+        // Most steps use the last event, or the event with this number.
         let at = word.parse().unwrap_or(events.len().wrapping_sub(1));
         let event = || events[at];
         match step {
@@ -95,7 +97,7 @@ impl Peer {
         }))
     }
 
-    /// Lets it take a step, and gives its answer.
+    /// Sends a step to the peer, and returns its result.
     #[track_caller]
     pub fn step(&mut self, step: &str) -> String {
         self.0.send(step);
@@ -107,7 +109,7 @@ impl Peer {
         self.step(&format!("import {}", to_hex(descriptor)))
     }
 
-    /// Lets it create an interprocess event, and gives the descriptor.
+    /// Makes the peer create an interprocess event, and returns the descriptor.
     #[track_caller]
     pub fn export(&mut self) -> [u8; 64] {
         self.step(&format!("create {INTERPROCESS}"));
@@ -120,7 +122,7 @@ impl Peer {
         self.0.finish();
     }
 
-    /// Ends it as a program that has no time to clean up.
+    /// Ends the peer without any cleanup.
     #[track_caller]
     fn exit(mut self) {
         self.0.send("exit");
@@ -128,7 +130,7 @@ impl Peer {
     }
 }
 
-/// Opens 3000 damaged and made-up descriptors: which codes there were.
+/// Opens 3000 damaged and made-up descriptors, and returns the codes.
 fn import_many(rig: &Rig, good: [u8; 64]) -> String {
     let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
     let mut random = move || {
@@ -149,10 +151,10 @@ fn import_many(rig: &Rig, good: [u8; 64]) -> String {
             }
         }
         if process(&bytes) == std::process::id() {
-            // That is another answer; see `opening_ones_own`.
+            // That has another result; see `opening_ones_own`.
             continue;
         }
-        // Nothing is done with what opens: it may name a place outside the exporter's memory.
+        // An event that opens is not used: it may name a place outside the exporter's memory.
         let (code, _) = rig.open(bytes);
         if !codes.contains(&code) {
             codes.push(code);
@@ -162,8 +164,8 @@ fn import_many(rig: &Rig, good: [u8; 64]) -> String {
     codes.into_iter().map(said).collect::<Vec<_>>().join(", ")
 }
 
-/// Opens a descriptor with one bit after another changed, a bit of each byte: which bytes gave
-/// which code.
+/// Opens a descriptor once for each byte, with one bit of the byte changed. Returns the code for
+/// each range of bytes.
 fn import_flipped(rig: &Rig, good: [u8; 64]) -> String {
     let mut ranges: Vec<(CUresult, usize, usize)> = Vec::new();
     for at in 0..64 {
@@ -172,10 +174,10 @@ fn import_flipped(rig: &Rig, good: [u8; 64]) -> String {
             bytes[at] ^= 0x80 >> bit;
             bytes
         };
-        // Not one that has events, too, and not this one.
+        // The process must be another one, and must have no events.
         let other = |pid| pid != std::process::id() && files_of(pid).is_empty();
         let bytes = (0..8).map(flipped).find(|bytes| at > 3 || other(process(bytes)));
-        // Nothing is done with what opens, as above.
+        // An event that opens is not used, as above.
         let (code, _) = rig.open(bytes.expect("a process without events"));
         match ranges.last_mut() {
             Some((last, _, to)) if *last == code => *to = at,
@@ -203,7 +205,7 @@ fn place(descriptor: &[u8; 64]) -> u32 {
     u32::from_le_bytes([descriptor[16], descriptor[17], descriptor[18], descriptor[19]])
 }
 
-/// An event of the peer's, opened here.
+/// An event of the peer, opened here.
 fn imported(rig: &Rig, peer: &mut Peer) -> CUevent {
     let (code, event) = rig.open(peer.export());
     must("cuIpcOpenEventHandle", code);
@@ -223,8 +225,8 @@ fn files_of(process: u32) -> Vec<std::path::PathBuf> {
     files.unwrap_or_default().into_iter().filter(of).collect()
 }
 
-/// As [`files_of`], for a process that is still to be started: files of one that had its number
-/// before, and was killed, do not count.
+/// Like [`files_of`], for a process that starts later. The files of a killed process that had the
+/// same number do not count.
 fn files_of_new() -> impl Fn(u32) -> Vec<std::path::PathBuf> {
     let shared =
         || std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.path());
@@ -232,7 +234,7 @@ fn files_of_new() -> impl Fn(u32) -> Vec<std::path::PathBuf> {
     move |process| files_of(process).into_iter().filter(|file| !before.contains(file)).collect()
 }
 
-/// What an importer answers that opens an event whose exporter has ended.
+/// The result of an importer that opens an event whose exporter has ended.
 fn opened_late(when: &str, importer: &mut Peer, descriptor: &[u8; 64]) -> String {
     let opened = importer.import(descriptor);
     if opened == said(CUresult::CUDA_SUCCESS) {
@@ -242,13 +244,13 @@ fn opened_late(when: &str, importer: &mut Peer, descriptor: &[u8; 64]) -> String
     }
 }
 
-/// What an event answers to being asked, said before and after something.
+/// Queries an event, and reports the code with its occasion.
 fn query(saw: &Saw, when: &str, rig: &Rig, event: CUevent) {
     saw.code(when, rig.cuEventQuery(event));
 }
 
 rules! {
-    /// The device says that it has interprocess events.
+    /// The attribute of the device for interprocess events is 1.
     [since(12, 0)]
     fn the_attribute(rig, saw) = "success, 1" {
         let mut value = 77;
@@ -270,7 +272,8 @@ rules! {
         ]);
     }
 
-    /// An export needs an event and a place.
+    /// An export needs an event, and a place for the descriptor. If either is NULL, it returns
+    /// `CUDA_ERROR_INVALID_VALUE`.
     fn exporting_nothing(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1) from no place, NULL event" {
         saw.codes(&[
             ("no place", rig.cuIpcGetEventHandle(null_mut(), rig.event(INTERPROCESS))),
@@ -281,14 +284,14 @@ rules! {
         ]);
     }
 
-    /// An event has the same descriptor each time, and no other event has it.
+    /// An event has the same descriptor each time. No other event has that descriptor.
     fn descriptors(rig, saw) = "the same each time; another event's is another" {
         let (event, other) = (rig.event(INTERPROCESS), rig.event(INTERPROCESS));
         saw.holds("the same each time", rig.descriptor(event) == rig.descriptor(event));
         saw.holds("another event's is another", rig.descriptor(event) != rig.descriptor(other));
     }
 
-    /// The blocking flag changes nothing about an export.
+    /// An interprocess event that also has the blocking flag can be exported.
     fn exporting_a_blocking_event(rig, saw) = "success" {
         let event = rig.event(INTERPROCESS | CU_EVENT_BLOCKING_SYNC);
         saw.text(said(rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, event)));
@@ -299,12 +302,13 @@ rules! {
         saw.text(said(rig.open(rig.descriptor(rig.event(INTERPROCESS))).0));
     }
 
-    /// Bytes that name nothing cannot be mapped.
+    /// A descriptor of zeros cannot be opened: the call returns `CUDA_ERROR_MAP_FAILED`.
     fn opening_zeroes(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
         saw.text(said(rig.open([0; 64]).0));
     }
 
-    /// A descriptor whose process is another one cannot be mapped.
+    /// A descriptor that names the wrong process cannot be opened: the call returns
+    /// `CUDA_ERROR_MAP_FAILED`.
     fn opening_the_wrong_process(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
         let mut peer = Peer::start();
         let mut descriptor = peer.export();
@@ -314,7 +318,7 @@ rules! {
         peer.end();
     }
 
-    /// An import needs a place.
+    /// If the place for the imported event is NULL, the call returns `CUDA_ERROR_INVALID_VALUE`.
     fn opening_without_a_place(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let mut peer = Peer::start();
         let handle = CUipcEventHandle { reserved: peer.export() };
@@ -322,7 +326,7 @@ rules! {
         peer.end();
     }
 
-    /// Opened twice, a descriptor gives two events, and each is destroyed on its own.
+    /// Opening a descriptor twice gives two events. Each of them is destroyed separately.
     fn opening_twice(rig, saw) =
         "success, success; two handles; destroy success; the other query success, destroy success"
     {
@@ -340,7 +344,8 @@ rules! {
         peer.end();
     }
 
-    /// An importer sees the exporter's record: pending until its work is done.
+    /// An importer sees the exporter's record: the event is pending until the exporter's work is
+    /// done.
     fn an_importer_sees_the_exporters_record(rig, saw) =
         "never recorded success; recorded CUDA_ERROR_NOT_READY (600); released success"
     {
@@ -370,7 +375,7 @@ rules! {
         peer.end();
     }
 
-    /// The exporter sees an importer's record, and so does another importer.
+    /// The exporter and other importers see an importer's record.
     fn an_importer_records(rig, saw) =
         "record success; the exporter CUDA_ERROR_NOT_READY (600), another importer \
          CUDA_ERROR_NOT_READY (600); released: the exporter success, another importer success"
@@ -414,8 +419,8 @@ rules! {
         peer.end();
     }
 
-    /// An import is of the context in which it was opened: it is recorded in that one's streams
-    /// only.
+    /// An imported event belongs to the context in which it was opened. It can be recorded only in
+    /// streams of that context.
     fn an_import_is_of_a_context(rig, saw) =
         "in its context's stream success; in another's CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -427,7 +432,7 @@ rules! {
         peer.end();
     }
 
-    /// An import can be recorded in the NULL stream.
+    /// An imported event can be recorded in the NULL stream.
     fn an_import_in_the_null_stream(rig, saw) = "record success; synchronize success" {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
@@ -436,7 +441,7 @@ rules! {
         peer.end();
     }
 
-    /// An import has no time.
+    /// An imported event has no elapsed time.
     fn timing_an_import(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400) from twice, from, to" {
         let mut peer = Peer::start();
         let (event, own, stream) =
@@ -452,7 +457,7 @@ rules! {
         peer.end();
     }
 
-    /// An import cannot be exported again.
+    /// An imported event cannot be exported again.
     fn exporting_an_import(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
@@ -460,7 +465,7 @@ rules! {
         peer.end();
     }
 
-    /// Destroying an import leaves the exporter's event as it is.
+    /// Destroying an imported event does not change the exporter's event.
     fn destroying_an_import(rig, saw) = "destroy success; the exporter CUDA_ERROR_NOT_READY (600), \
         then success" {
         let mut peer = Peer::start();
@@ -474,7 +479,8 @@ rules! {
         peer.end();
     }
 
-    /// A context has room for 4096 interprocess events; one more is out of memory.
+    /// A context can have 4096 interprocess events. Creating one more returns
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
     fn the_limit(rig, saw) = "4096, then CUDA_ERROR_OUT_OF_MEMORY (2); after one was destroyed \
         success" {
         let mut events = Vec::new();
@@ -492,7 +498,8 @@ rules! {
         events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
     }
 
-    /// When one context has no room for more interprocess events, another one has.
+    /// The limit of interprocess events applies to each context: when one context has no room for
+    /// more, another context has.
     fn the_limit_is_of_a_context(rig, saw) = "in another context success" {
         let mut events = Vec::new();
         loop {
@@ -512,8 +519,8 @@ rules! {
         events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
     }
 
-    /// A destroyed event's place goes to the next one: the descriptor comes again, and an old
-    /// import means the new event.
+    /// The place of a destroyed event goes to the next event, which then has the same descriptor.
+    /// An earlier import then refers to the new event.
     fn a_place_is_used_again(rig, saw) =
         "the same descriptor; the old import, while the new event is pending CUDA_ERROR_NOT_READY \
             (600); then success"
@@ -533,7 +540,8 @@ rules! {
         peer.end();
     }
 
-    /// Damaged and made-up descriptors open or cannot be mapped; to open them does no harm.
+    /// Damaged and made-up descriptors open or return `CUDA_ERROR_MAP_FAILED`. Opening them does no
+    /// harm.
     fn damaged_descriptors(rig, saw) = "success, CUDA_ERROR_MAP_FAILED (205); afterwards success" {
         let mut peer = Peer::start();
         let event = rig.event(INTERPROCESS);
@@ -543,8 +551,9 @@ rules! {
         peer.exit();
     }
 
-    /// The driver looks at the process, the context and the place: a descriptor opens whatever the
-    /// other bytes are, and whatever the place is.
+    /// The driver uses the process, the context and the place in a descriptor. It checks the
+    /// process and the context. A descriptor opens with any place, and with any values in the other
+    /// bytes.
     fn changed_bits(rig, saw) =
         "bytes 0 to 3 CUDA_ERROR_MAP_FAILED (205), bytes 4 to 7 success, bytes 8 to 15 \
          CUDA_ERROR_MAP_FAILED (205), bytes 16 to 63 success"
@@ -559,7 +568,7 @@ rules! {
         peer.exit();
     }
 
-    /// With the place of another event in it, a descriptor names that event.
+    /// A descriptor that has the place of another event names that event.
     fn the_place_of_another_event(rig, saw) =
         "success; the other event pending: by its place CUDA_ERROR_NOT_READY (600), without \
             success; then success"
@@ -580,7 +589,7 @@ rules! {
         peer.end();
     }
 
-    /// An importer can record an event that was never exported, by a descriptor that it made up.
+    /// An importer can record an event that was never exported, with a made-up descriptor.
     fn recording_by_a_made_up_descriptor(rig, saw) =
         "open success; record success; the exporter's events CUDA_ERROR_NOT_READY (600), success; \
             then success"
@@ -588,7 +597,7 @@ rules! {
         let mut peer = Peer::start();
         let exported = peer.export();
         peer.step(&format!("create {INTERPROCESS}"));
-        // Places are given out from the last to the first.
+        // The driver assigns places from the last to the first.
         let (code, event) = rig.open(at_place(exported, place(&exported) - 1));
         saw.code("open", code);
         let stream = rig.stream(NON_BLOCKING);
@@ -605,15 +614,15 @@ rules! {
         peer.end();
     }
 
-    /// What a killed exporter had recorded stays pending forever, and its descriptor can still be
-    /// opened.
+    /// If an exporter is killed, its unfinished record stays pending forever. Its descriptor can
+    /// still be opened.
     fn a_killed_exporter(rig, saw) =
         "query CUDA_ERROR_NOT_READY (600); the stream that waits CUDA_ERROR_NOT_READY (600); \
          opened again success, CUDA_ERROR_NOT_READY (600)"
     {
         let mut peer = Peer::start();
         let descriptor = peer.export();
-        // An importer of its own, because its stream will never end.
+        // This needs a separate importer, because its stream never completes.
         let mut importer = Peer::start();
         importer.import(&descriptor);
         peer.step("hold");
@@ -625,15 +634,15 @@ rules! {
         let (code, again) = rig.open(descriptor);
         saw.text(format_args!("opened again {}, {}", said(code), said(rig.cuEventQuery(again))));
         importer.0.kill();
-        // What the dead left.
+        // The killed processes left these files.
         for process in [peer.0.id(), importer.0.id()] {
             files_of(process).into_iter().for_each(|file| drop(std::fs::remove_file(file)));
         }
     }
 
-    /// After an exporter that ended in peace, its event and its context given back, a process that
-    /// never had the event open cannot open it. One that had it open before can, and sees it done,
-    /// whether it has destroyed that import or not.
+    /// If an exporter destroyed its event, released its context and ended, a process that never had
+    /// the event open cannot open it. A process that had the event open before can open it, even if
+    /// that import was destroyed. The event is then done.
     fn an_exporter_that_ended_in_peace(rig, saw) =
         "never open CUDA_ERROR_MAP_FAILED (205); destroyed before success, query success; still \
          open success, query success"
@@ -649,7 +658,7 @@ rules! {
         for step in ["record", "synchronize", "destroy"] {
             assert_eq!(peer.step(step), said(CUresult::CUDA_SUCCESS), "{step}");
         }
-        // The end of the peer's rig is the last release of its primary context.
+        // When the peer ends, its rig releases the primary context for the last time.
         peer.end();
         saw.text(format_args!("never open {}", never.import(&descriptor)));
         for (when, importer) in [("destroyed before", &mut destroyed), ("still open", &mut open)] {
@@ -664,8 +673,8 @@ rules! {
         [never, destroyed, open].into_iter().for_each(Peer::end);
     }
 
-    /// After an exporter that ended in peace its other events open too, in a process that had one
-    /// of its events open, whether it has destroyed that import or not. The opened event is done.
+    /// If an exporter ended normally, a process that had one of its events open can open its other
+    /// events, too, even if that import was destroyed. The opened event is done.
     fn other_events_after_a_peaceful_end(rig, saw) =
         "another was open success, query success; another is open success, query success; two \
          were open success, query success"
@@ -701,8 +710,9 @@ rules! {
         }
     }
 
-    /// An exporter that left without the last release of its context, or was killed, leaves the
-    /// file: its events open in any process, and what was completed is done.
+    /// If an exporter exits without the last release of its context, or is killed, its file in
+    /// shared memory stays. Its events can then be opened in every process, and records that were
+    /// complete are done.
     fn exporters_that_did_not_release(rig, saw) =
         "exit: never open success, query success; was open success, query success; is open \
          success, query success; killed: never open success, query success; was open success, \
@@ -733,12 +743,13 @@ rules! {
                 said
             });
             saw.text(format_args!("{end}: {}", said.join("; ")));
-            // What the dead left.
+            // The killed processes left these files.
             files_of(process).into_iter().for_each(|file| drop(std::fs::remove_file(file)));
         }
     }
 
-    /// An exporter that has given back its context and goes on is as one that has ended.
+    /// For importers, an exporter that released its context and continues to run is the same as an
+    /// exporter that has ended.
     fn an_exporter_that_released_and_goes_on(rig, saw) =
         "never open CUDA_ERROR_MAP_FAILED (205); was open success, query success; is open success, \
          query success"
@@ -761,8 +772,8 @@ rules! {
         peer.exit();
     }
 
-    /// A record by an importer does not replace the unfinished record of a killed exporter: its
-    /// stream waits for that, forever.
+    /// An importer's record does not replace the unfinished record of a killed exporter: the
+    /// importer's stream waits for that record forever.
     fn recording_after_a_killed_exporter(rig, saw) =
         "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600)"
     {
@@ -783,8 +794,8 @@ rules! {
         }
     }
 
-    /// A record by an importer does not replace the unfinished record of a living exporter either:
-    /// its stream waits.
+    /// An importer's record does not replace the unfinished record of a running exporter: the
+    /// importer's stream waits for that record.
     fn recording_beside_the_exporter(rig, saw) =
         "record success; query CUDA_ERROR_NOT_READY (600); stream CUDA_ERROR_NOT_READY (600); \
          released: success, success"
@@ -803,9 +814,9 @@ rules! {
         peer.end();
     }
 
-    /// The shared memory is a file that only its user can open; it is there from the first
-    /// interprocess event on, stays after a normal exit, and goes with the last release of the
-    /// primary context.
+    /// The shared memory is a file that only its user can open. It exists from the first
+    /// interprocess event on, and stays after a normal exit. The last release of the primary
+    /// context removes it.
     #[cfg(target_os = "linux")]
     fn the_file(rig, saw) = "one file, mode 600; after exit one file; after the last release no \
         file" {
@@ -835,12 +846,12 @@ rules! {
         let mut peer = Peer::start();
         let process = peer.0.id();
         peer.export();
-        // The peer's end is the end of its rig, which releases the primary context.
+        // When the peer ends, its rig releases the primary context.
         peer.end();
         saw.text(format_args!("after the last release {}", said(&files_of(process))));
     }
 
-    /// The file comes with the first interprocess event, before anything is exported.
+    /// The file in shared memory is created with the first interprocess event, before an export.
     #[cfg(target_os = "linux")]
     fn the_file_comes_with_the_event(rig, saw) =
         "before no file; an ordinary event no file; an interprocess event one file"
@@ -856,7 +867,7 @@ rules! {
                 format!("{} file", if count == 1 { "one" } else { "more than one" })
             }
         };
-        // Any answer says that the peer has its context.
+        // After any result the peer has its context.
         peer.step("stream-query");
         saw.text(format_args!("before {}", said(files_of(process).len())));
         peer.step(&format!("create {NO_TIMING}"));
@@ -866,10 +877,11 @@ rules! {
         peer.end();
     }
 
-    /// A process of another user cannot map an event.
+    /// A process of another user cannot open a descriptor: the call returns
+    /// `CUDA_ERROR_MAP_FAILED`.
     #[cfg(unix)]
     fn another_user(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
-        // SAFETY: only asks.
+        // SAFETY: the call only reads the user id.
         if unsafe { geteuid() } != 0 {
             saw.text("not run: only root can become another user");
             return;
@@ -880,7 +892,7 @@ rules! {
         peer.end();
     }
 
-    /// The exporter can go on with its event after all importers have ended, in whatever way.
+    /// The exporter can continue to use its event after all importers have ended or were killed.
     fn importers_that_are_gone(rig, saw) = "record success; synchronize success" {
         let (event, stream) = (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING));
         let descriptor = rig.descriptor(event);

@@ -1,4 +1,4 @@
-//! The legacy default stream's rule: it waits for the blocking streams of its context, and they for
+//! The legacy default stream: it waits for the blocking streams of its context, and they wait for
 //! it.
 
 use cuda_events::sys::*;
@@ -20,8 +20,8 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// The legacy stream is not ready while a blocking stream is busy, whether or not anything was
-    /// given to it.
+    /// The legacy stream is not ready while a blocking stream is busy, even if the legacy stream
+    /// itself has no work.
     fn it_is_busy_with_blocking_streams(rig, saw) =
         "NULL CUDA_ERROR_NOT_READY (600); legacy CUDA_ERROR_NOT_READY (600); then success"
     {
@@ -43,8 +43,9 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// Through the legacy stream one blocking stream's later work waits for another blocking
-    /// stream; asking the stream is about what was given to it alone.
+    /// After an operation in the legacy stream, later work of one blocking stream waits for the
+    /// other blocking streams. A query of a blocking stream covers only the work that was submitted
+    /// to that stream.
     fn blocking_streams_wait_through_it(rig, saw) =
         "the other stream before success; after an operation in legacy success; its event \
          CUDA_ERROR_NOT_READY (600); then success"
@@ -69,7 +70,7 @@ rules! {
         rig.synchronize(held);
     }
 
-    /// A busy non-blocking stream is nothing to the legacy stream.
+    /// The legacy stream does not wait for non-blocking streams.
     fn it_ignores_non_blocking_streams(rig, saw) = "query success; synchronize success; its event \
         success" {
         let stream = rig.stream(NON_BLOCKING);
@@ -81,7 +82,7 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// A busy legacy stream is nothing to a non-blocking stream.
+    /// Non-blocking streams do not wait for the legacy stream.
     fn non_blocking_streams_ignore_it(rig, saw) = "success" {
         let latch = rig.hold(NULL_STREAM);
         saw.text(crate::raw::said(rig.settled(rig.recorded(rig.stream(NON_BLOCKING)))));
@@ -89,7 +90,7 @@ rules! {
         rig.synchronize(NULL_STREAM);
     }
 
-    /// A wait in the legacy stream, for an event that is done already, is an operation in it.
+    /// A wait in the legacy stream is an operation in it, even if the event is already done.
     fn a_wait_is_an_operation(rig, saw) = "another blocking stream's event CUDA_ERROR_NOT_READY \
         (600); then success" {
         let (held, other) = (rig.stream(BLOCKING), rig.stream(BLOCKING));
@@ -103,7 +104,7 @@ rules! {
         saw.code("then", rig.cuEventSynchronize(event));
     }
 
-    /// A wait in the legacy stream for an event that was never recorded is nothing at all.
+    /// A wait in the legacy stream for an event that was never recorded is not an operation in it.
     fn a_wait_for_nothing_is_no_operation(rig, saw) = "another blocking stream's event success" {
         let (held, other, never) =
             (rig.stream(BLOCKING), rig.stream(BLOCKING), rig.event(NO_TIMING));
@@ -149,7 +150,8 @@ rules! {
         rig.synchronize(PER_THREAD);
     }
 
-    /// The legacy streams of two contexts have nothing to do with each other.
+    /// Each context has its own legacy stream. The legacy streams of two contexts do not wait for
+    /// each other.
     fn each_context_has_its_own(rig, saw) = "here CUDA_ERROR_NOT_READY (600); in another context \
         success, success" {
         let (stream, other) = (rig.stream(BLOCKING), rig.new_context());
@@ -163,7 +165,7 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// The legacy handle names the same stream as NULL.
+    /// NULL and the legacy handle (`CU_STREAM_LEGACY`) name the same stream.
     fn by_either_handle(rig, saw) =
         "legacy CUDA_ERROR_NOT_READY (600); NULL CUDA_ERROR_NOT_READY (600); then success, success"
     {

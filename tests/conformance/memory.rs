@@ -1,4 +1,4 @@
-//! Copies of rows, other allocations than the plain one, copies between contexts, and pools.
+//! Copies of rows, pitched and managed memory, copies between contexts, and memory pools.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -25,7 +25,7 @@ fn device(address: CUdeviceptr, pitch: usize) -> Side2D {
     Side2D { memory_type: DEVICE, device: address, ..host(null_mut(), pitch) }
 }
 
-/// Device memory of which each byte is this.
+/// Device memory with this value in each byte.
 fn filled(rig: &Rig, bytes: usize, value: u8) -> CUdeviceptr {
     let mut address = 0;
     must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, bytes));
@@ -35,7 +35,7 @@ fn filled(rig: &Rig, bytes: usize, value: u8) -> CUdeviceptr {
     address
 }
 
-/// What is in device memory.
+/// The bytes in device memory.
 fn bytes(rig: &Rig, address: CUdeviceptr, count: usize) -> Vec<u8> {
     let (mut all, stream) = (vec![0_u8; count], rig.stream(NON_BLOCKING));
     let place = all.as_mut_ptr().cast();
@@ -83,7 +83,7 @@ fn take_descriptor(process: u32, descriptor: i32) -> Option<i32> {
     /// `pidfd_open` and `pidfd_getfd` have these numbers on every machine.
     const PIDFD_OPEN: std::ffi::c_long = 434;
     const PIDFD_GETFD: std::ffi::c_long = 438;
-    // SAFETY: numbers alone; what is not there is an error.
+    // SAFETY: the arguments are only numbers; a wrong one returns an error.
     let taken = unsafe {
         let process = syscall(PIDFD_OPEN, process, 0);
         syscall(PIDFD_GETFD, process, descriptor, 0)
@@ -101,14 +101,14 @@ fn descriptors_between_processes() -> Result<(), String> {
     Err("this system has no such descriptors".to_owned())
 }
 
-/// A process can take another one's descriptor only where the system lets it.
+/// A process can take a descriptor from another process only if the system allows it.
 #[cfg(target_os = "linux")]
 fn descriptors_between_processes() -> Result<(), String> {
-    // SAFETY: it lets any process of this user look at this one.
+    // SAFETY: the call allows any process of this user to trace this one.
     unsafe { prctl(0x5961_6D61, u64::MAX, 0_u64, 0_u64, 0_u64) };
     match take_descriptor(std::process::id(), 0) {
         Some(own) => {
-            // SAFETY: just taken, and nobody else's.
+            // SAFETY: the descriptor was just taken, and no other code has it.
             unsafe { close(own) };
             Ok(())
         }
@@ -118,7 +118,7 @@ fn descriptors_between_processes() -> Result<(), String> {
 
 const IMPORTER: &str = "importer";
 
-/// Not a rule: a process that opens a pool and memory of it.
+/// Not a rule: a process that opens a pool and memory of the pool.
 #[test]
 #[ignore = "another process, which a rule starts: cargo test --test conformance"]
 fn importer() {
@@ -147,8 +147,8 @@ fn importer() {
 }
 
 rules! {
-    /// Rows are copied to and from the device with any distance between them; what is between them
-    /// stays as it was.
+    /// A copy of rows (`cuMemcpy2D`) to or from the device accepts any distance between the rows.
+    /// The bytes between the rows stay as they were.
     [since(11, 4)]
     fn copies_of_rows(rig, saw) =
         "to the device as it should be; back as it should be; by an address that says whose it is \
@@ -161,7 +161,7 @@ rules! {
         let copy =
             |source, destination| Copy2D { source, destination, width: 10, height: 3 };
         must("cuMemcpy2D", rig.cuMemcpy2D_v2(&copy(own, there)));
-        // Whether a call without a stream has been done when it returns is another rule's question.
+        // A call without a stream may return before it is done; another rule tests that.
         must("the wait", rig.cuCtxSynchronize());
         let mut expected = vec![0xEE; 64 * 5];
         for row in 0..3 {
@@ -202,9 +202,10 @@ rules! {
         free(rig, other);
     }
 
-    /// What a copy of rows refuses: what is past the end, rows that overlap, memory that is
-    /// nobody's, places that are none, and kinds of memory that there are not. A distance that is
-    /// too long for the device is no error. Of nothing it is no copy.
+    /// A copy of rows returns `CUDA_ERROR_INVALID_VALUE` for rows past the end of the memory, for
+    /// rows that overlap, for memory that is not allocated, for NULL as host memory, for an unknown
+    /// kind of memory, and for NULL as the description. It succeeds for a row distance that is too
+    /// long for the device. With no bytes or no rows it succeeds and copies nothing.
     fn copies_of_rows_refused(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from past the end, rows that overlap, a row and what is \
          before it, nobody's, no host memory, no kind, no copy; success from a distance too long, \
@@ -234,7 +235,8 @@ rules! {
         free(rig, memory);
     }
 
-    /// Rows are set as well, elements of their own size; what is between them stays.
+    /// A memset of rows (`cuMemsetD2D16`) sets elements of its own size. The bytes between the rows
+    /// stay as they were.
     fn setting_rows(rig, saw) =
         "as it should be; CUDA_ERROR_INVALID_VALUE (1) from unaligned, rows that overlap, past the \
          end"
@@ -252,7 +254,7 @@ rules! {
         free(rig, memory);
     }
 
-    /// Rows of memory that is made for them begin at multiples of 512 bytes.
+    /// In memory from `cuMemAllocPitch`, each row begins at a multiple of 512 bytes.
     fn rows_of_memory(rig, saw) =
         "rows of 1, 100, 512 bytes: 512; 513 bytes: 1024; success from element of 4, element of 8, \
          element of 16; CUDA_ERROR_INVALID_VALUE (1) from element of 1, element of 3, no width, no \
@@ -289,7 +291,8 @@ rules! {
         ]);
     }
 
-    /// Managed memory is of the host and the device alike, for every stream or for none at first.
+    /// The host and the device can both use managed memory. At first it is attached to every stream
+    /// or to none.
     fn managed_memory(rig, saw) =
         "success from global, host; CUDA_ERROR_INVALID_VALUE (1) from no flags, both, single, no \
          bytes, no place; set by the device, read by the host; written by the host, copied by the \
@@ -318,7 +321,7 @@ rules! {
         must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 5, 64, stream));
         rig.synchronize(stream);
         let host = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
-        // SAFETY: 64 bytes of memory that the host may touch, and nothing else does now.
+        // SAFETY: 64 bytes of memory that the host may access, and nothing else uses them now.
         let seen = unsafe { std::slice::from_raw_parts(host, 64) } == [5; 64];
         saw.holds("set by the device, read by the host", seen);
         // SAFETY: as above.
@@ -328,7 +331,7 @@ rules! {
             let mut value = 77_u32;
             let place = std::ptr::from_mut(&mut value).cast();
             must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, which, address));
-            // A bool is one byte of it.
+            // A bool is only one byte.
             value & 0xFF
         };
         saw.holds("managed", attribute(8) == 1);
@@ -336,8 +339,7 @@ rules! {
         free(rig, address);
     }
 
-    /// Managed memory can be sent ahead, and advice on it given; ordinary memory of the device has
-    /// neither.
+    /// Managed memory can be prefetched, and accepts advice. Ordinary device memory has neither.
     fn advice_on_managed_memory(rig, saw) =
         "success from to the device, to the host, read mostly; CUDA_ERROR_INVALID_VALUE (1) from \
          no bytes, past the end, no such advice; CUDA_ERROR_INVALID_DEVICE (101) from no such \
@@ -359,7 +361,8 @@ rules! {
         free(rig, address);
     }
 
-    /// A copy between contexts names both, or none; of one context it is an ordinary copy.
+    /// In a copy between contexts (`cuMemcpyPeer`), either context may be NULL. Within one context
+    /// it is an ordinary copy.
     fn a_copy_between_contexts(rig, saw) =
         "success from in a context, in a stream, of nothing; copied; success from no destination, \
          no source; CUDA_ERROR_INVALID_VALUE (1) from past the end"
@@ -379,14 +382,15 @@ rules! {
             ("no source", rig.cuMemcpyPeer(to, own, from, none, 32)),
             ("past the end", rig.cuMemcpyPeer(to, own, from, own, 1 << 40)),
         ]);
-        // Such a copy is no wait of the host's.
+        // Such a copy does not make the host wait.
         must("the wait", rig.cuCtxSynchronize());
         free(rig, from);
         free(rig, to);
     }
 
-    /// A device has a pool from the beginning, which nobody can destroy, and which is its current
-    /// one until another is set. Destroying that one brings the first one back.
+    /// Each device has a default memory pool from the beginning, which cannot be destroyed. It is
+    /// the current pool until another pool is set. Destroying that other pool makes the default
+    /// pool current again.
     [since(11, 2), alone]
     fn pools_of_a_device(rig, saw) =
         "the default one is current; attributes 1, 1, 1, 0, 0, 0, 0, 0; destroying it \
@@ -413,8 +417,8 @@ rules! {
         saw.holds("the default one is current", current() == default);
     }
 
-    /// Memory of a pool is allocated and freed in stream order. It can be freed at once as well,
-    /// and other memory in stream order.
+    /// Memory of a pool is allocated and freed in stream order. It can also be freed at once, with
+    /// `cuMemFree`, and `cuMemFreeAsync` also frees other memory.
     [since(11, 2), alone]
     fn memory_in_stream_order(rig, saw) =
         "allocated success; used 4096; freed success; used 0; of nothing success, NULL; freed at \
@@ -448,7 +452,9 @@ rules! {
         ]);
     }
 
-    /// What no pool can be made of, and which attributes cannot be set.
+    /// `cuMemPoolCreate` returns an error for a kind of memory, a location or a handle type that
+    /// does not exist, and for a device that does not exist. The attributes for reserved and used
+    /// memory cannot be set, except that their highest values can be reset to 0.
     [since(11, 2)]
     fn pools_refused(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from no kind of memory, no place, no such handle, reserved \
@@ -488,8 +494,8 @@ rules! {
         must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
     }
 
-    /// Another process opens a pool by a descriptor, and memory of it by what names that. It can
-    /// allocate nothing in it.
+    /// Another process can open a pool by a file descriptor, and memory of the pool by exported
+    /// data that names it. It cannot allocate memory in that pool.
     [since(11, 2), needs(descriptors_between_processes)]
     fn a_pool_of_another_process(rig, saw) =
         "pool success; memory success; the same bytes; allocating CUDA_ERROR_INVALID_VALUE (1); \
@@ -511,7 +517,7 @@ rules! {
         let mut other = Child::start_with("importer", IMPORTER, |command| {
             command.env("CUDA_SOFT_DRIVER", soft_settings(""));
         });
-        // Linux lets a process open the descriptors of its parent, if it may look at it.
+        // Linux allows a process to take the descriptors of its parent if it may trace it.
         other.send(&format!("{} {descriptor} {}", std::process::id(), to_hex(&data.reserved)));
         for _ in 0..5 {
             saw.text(other.receive());

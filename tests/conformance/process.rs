@@ -22,19 +22,19 @@ unsafe extern "C" {
     fn atexit(handler: extern "C" fn()) -> i32;
 }
 
-/// Runs `work` in a forked child, and gives what it returned, or how the child ended.
+/// Runs `work` in a forked child, and returns its result, or the end of the child.
 #[cfg(unix)]
 fn in_forked_child(work: impl FnOnce() -> String) -> String {
     let (said, status) = fork::in_child(|| {
-        // The parent's does not hold here.
+        // The parent's time limit does not apply here.
         crate::rules::do_not_hang();
         work()
     });
     if status == 0 { said } else { format!("{said} (the child ended with wait status {status})") }
 }
 
-/// Makes a call in a forked child, and gives its answer; ends this process as the child ended if
-/// that was by a signal.
+/// Makes a call in a forked child, and returns its code. If a signal ended the child, this process
+/// ends in the same way.
 #[cfg(unix)]
 pub fn forked_call(call: impl FnOnce() -> CUresult) -> CUresult {
     let said = in_forked_child(|| call().0.to_string());
@@ -44,7 +44,7 @@ pub fn forked_call(call: impl FnOnce() -> CUresult) -> CUresult {
     }
 }
 
-/// What an exit handler asks: the table, an event and a stream.
+/// The handles that an exit handler uses: the table, an event and a stream.
 struct Asked {
     raw: Raw,
     event: Sent,
@@ -53,13 +53,13 @@ struct Asked {
 
 static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
 
-/// Calls of several kinds, as a handler at exit makes them.
+/// Makes calls of several kinds in a handler at exit.
 extern "C" fn ask() {
     let asked = ASKED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(Asked { raw, event, stream }) = &*asked else { return };
     let (mut version, mut count, mut created) = (0, 0, null_mut());
     let one = Saw::default();
-    // While it has nothing to do.
+    // The stream has no work now.
     let idle = raw.cuStreamQuery(stream.get());
     one.codes(&[
         ("cuDriverGetVersion", raw.cuDriverGetVersion(&mut version)),
@@ -79,7 +79,7 @@ fn ask_at_exit() {
     assert_eq!(unsafe { atexit(ask) }, 0);
 }
 
-/// Gives the handlers what they ask about, and ends the process.
+/// Prepares the handles for the handlers, and ends the process.
 fn exit(raw: &Raw) -> ! {
     let (event, stream) = (raw.event(NO_TIMING), raw.stream(NON_BLOCKING));
     raw.record(event, stream);
@@ -89,7 +89,7 @@ fn exit(raw: &Raw) -> ! {
     std::process::exit(0);
 }
 
-/// Whether the destructor below is to ask: it is part of every process of this binary.
+/// Whether the destructor below makes its calls: it is part of every process of this binary.
 static ASK_IN_DESTRUCTOR: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn destructor() {
@@ -103,8 +103,8 @@ extern "C" fn destructor() {
 static DESTRUCTOR: extern "C" fn() = destructor;
 
 rules! {
-    /// In a process that was forked after `cuInit`, the driver answers as if it had never been
-    /// initialised, and cannot be.
+    /// In a process that was forked after `cuInit`, the driver behaves as if it had never been
+    /// initialised, and `cuInit` returns `CUDA_ERROR_NOT_INITIALIZED`.
     #[cfg(unix)]
     [alone]
     fn a_forked_child_is_not_initialised(rig, saw) =
@@ -127,7 +127,8 @@ rules! {
         }));
     }
 
-    /// Asking and destroying inherited handles is success in a forked child, which means nothing.
+    /// In a forked child, querying or destroying inherited handles returns success, which has no
+    /// meaning.
     #[cfg(unix)]
     [alone]
     fn inherited_handles_in_a_forked_child(rig, saw) = "success from cuEventQuery, cuStreamQuery, \
@@ -146,7 +147,8 @@ rules! {
         }));
     }
 
-    /// Giving work to inherited handles is success in a forked child, which means nothing.
+    /// In a forked child, submitting work with inherited handles, or waiting for it, returns
+    /// success, which has no meaning.
     #[cfg(unix)]
     [alone]
     fn work_in_a_forked_child(rig, saw) =
@@ -167,7 +169,7 @@ rules! {
         }));
     }
 
-    /// The parent is unharmed by what a forked child does and by its exit.
+    /// The calls and the exit of a forked child do not harm the parent.
     #[cfg(unix)]
     [alone]
     fn the_parent_of_a_fork(rig, saw) = "record success; synchronize success; stream success; \
@@ -185,7 +187,7 @@ rules! {
         saw.code("destroy", rig.cuEventDestroy_v2(event));
     }
 
-    /// A forked child may end by `exit`, with the handlers that it inherited.
+    /// A forked child may end by `exit`, which runs the inherited exit handlers.
     #[cfg(unix)]
     [alone]
     fn a_forked_child_exits(rig, saw) = "ended well; the parent success" {
@@ -199,7 +201,7 @@ rules! {
         saw.code("the parent", rig.cuStreamQuery(stream));
     }
 
-    /// A process that is forked before `cuInit` can use the driver.
+    /// A process that was forked before `cuInit` can use the driver, and so can its parent.
     #[cfg(unix)]
     [bare]
     fn forked_before_init(rig, saw) =
@@ -219,7 +221,7 @@ rules! {
     }
 
     /// An exit handler that was registered after the driver was loaded and initialised runs while
-    /// it still works.
+    /// the driver still works.
     #[cfg(unix)]
     [alone]
     fn a_handler_registered_after_init(rig, saw) =
@@ -231,8 +233,8 @@ rules! {
         exit(rig);
     }
 
-    /// An exit handler that was registered before the driver was loaded runs when it is gone: every
-    /// call says so.
+    /// An exit handler that was registered before the driver was loaded runs after the driver has
+    /// shut down. Every call then returns `CUDA_ERROR_DEINITIALIZED`.
     #[cfg(unix)]
     [before_loading(ask_at_exit)]
     fn a_handler_registered_before_loading(rig, saw) =
@@ -243,7 +245,8 @@ rules! {
         exit(rig);
     }
 
-    /// A destructor of the program runs when the driver is gone.
+    /// A destructor of the program runs after the driver has shut down. Every call then returns
+    /// `CUDA_ERROR_DEINITIALIZED`.
     #[cfg(unix)]
     [alone]
     fn a_destructor_of_the_program(rig, saw) =
@@ -255,7 +258,8 @@ rules! {
         exit(rig);
     }
 
-    /// A thread that goes on calling while the process ends gets answers, and no crash.
+    /// A thread can continue to call the driver while the process ends. Its calls return success or
+    /// `CUDA_ERROR_DEINITIALIZED`, and nothing crashes.
     [alone]
     fn a_thread_that_calls_during_exit(rig, saw) = "ended well" {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
@@ -280,7 +284,7 @@ rules! {
         std::process::exit(0);
     }
 
-    /// A process may end with work under way.
+    /// A process may end while the driver still has work.
     [alone]
     fn exit_with_work_under_way(rig, saw) = "ended well" {
         let stream = rig.stream(NON_BLOCKING);
@@ -291,7 +295,7 @@ rules! {
         std::process::exit(0);
     }
 
-    /// A process may end without having released anything.
+    /// A process may end without releasing anything.
     [alone]
     fn exit_without_release(rig, saw) = "ended well" {
         let _ = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), rig.new_context());

@@ -1,4 +1,4 @@
-//! The raw table as a rule calls it, and what most rules begin with.
+//! The raw table as a rule calls it, and the setup that most rules share.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
@@ -35,9 +35,9 @@ pub struct Raw {
 impl Raw {
     /// # Safety
     ///
-    /// The holder calls with places that can be written, and with handles that are live, NULL, or
-    /// of a kind that the driver is known to check. What a real driver does not check is for the
-    /// software driver alone, which checks it.
+    /// The holder passes places that can be written, and handles that are live, NULL, or of a kind
+    /// that the driver checks (measured). Rules that pass other handles run only on the software
+    /// driver, which checks them.
     unsafe fn new(driver: Driver) -> Self {
         Self { driver }
     }
@@ -50,7 +50,7 @@ macro_rules! calls {
             $(pub fn $name(&self, $($argument: $type),*) -> CUresult {
                 let call = self.driver.symbols().$name;
                 $(let call = call.$optional(concat!("the driver has no ", stringify!($name)));)?
-                // SAFETY: what is called with is what `Raw::new` asks for.
+                // SAFETY: the arguments are as `Raw::new` requires.
                 unsafe { call($($argument),*) }
             })*
         }
@@ -200,11 +200,12 @@ calls! {
     cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) [expect];
 }
 
-/// A driver, and unless it is bare the primary context of its first device, current on this thread.
+/// A driver. Unless the rig is bare, the primary context of the driver's first device is current on
+/// this thread.
 pub struct Rig {
     raw: Raw,
     pub device: CUdevice,
-    /// NULL when bare.
+    /// NULL if the rig is bare.
     pub context: CUcontext,
     created: RefCell<Vec<CUcontext>>,
     soft: Option<SoftDriver>,
@@ -221,10 +222,10 @@ impl std::ops::Deref for Rig {
 }
 
 impl Rig {
-    /// The driver as it is before `cuInit`.
+    /// The driver before `cuInit`.
     pub fn bare(settings: &str) -> Self {
-        // The software driver in the process is made anew for each rule. A loaded library is one
-        // for all, with one primary context and one thread for host functions: its rules take
+        // Each rule makes a new software driver in the process. A loaded library is shared by all
+        // rules, with one primary context and one thread for host functions, so its rules take
         // turns.
         static TURN: Mutex<()> = Mutex::new(());
         let door = Door::chosen();
@@ -249,12 +250,12 @@ impl Rig {
             }
         };
         let library = driver.library().map(|path| {
-            // SAFETY: the library is loaded already, so that nothing of it runs now.
+            // SAFETY: the library is already loaded, so its initialisers do not run now.
             ManuallyDrop::new(
                 unsafe { libloading::Library::new(path) }.expect("it is loaded already"),
             )
         });
-        // SAFETY: the rules keep to it; each says what it calls with.
+        // SAFETY: the rules keep these duties.
         let raw = unsafe { Raw::new(driver) };
         Self {
             raw,
@@ -291,7 +292,7 @@ impl Rig {
             return soft.resolve(name);
         }
         let library = self.library.as_ref().expect("what is not in the process is a library");
-        // SAFETY: the address is not called as this type, only looked at.
+        // SAFETY: the address is only read, and not called as this type.
         let symbol = unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) };
         // SAFETY: as above.
         symbol.map_or(null_mut(), |symbol| unsafe { symbol.try_as_raw_ptr() }.unwrap_or(null_mut()))
@@ -316,7 +317,7 @@ impl Rig {
         self.cuCtxDestroy_v2(context)
     }
 
-    /// Does something with another context current.
+    /// Does some work with another context current.
     pub fn within<T>(&self, context: CUcontext, work: impl FnOnce() -> T) -> T {
         must("cuCtxPushCurrent", self.cuCtxPushCurrent_v2(context));
         let result = work();
@@ -327,7 +328,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // A rule may have left anything; what does not work any more needs no cleaning.
+        // A rule may leave any state. Handles that no longer work need no cleanup.
         for context in self.created.take() {
             let _ = self.cuCtxDestroy_v2(context);
         }
@@ -339,18 +340,18 @@ impl Drop for Rig {
     }
 }
 
-/// For the calls that a rule is not about.
+/// Checks a call that must succeed, and that the rule does not test.
 #[track_caller]
 pub fn must(call: &str, code: CUresult) {
     assert_eq!(code, CUresult::CUDA_SUCCESS, "{call} answered {code}");
 }
 
-/// A code as the results say it.
+/// A code in the form of the results.
 pub fn said(code: CUresult) -> String {
     if code == CUresult::CUDA_SUCCESS { "success".to_owned() } else { code.to_string() }
 }
 
-/// What a rule makes of these calls.
+/// Short forms of these calls for rules.
 impl Raw {
     #[track_caller]
     pub fn event(&self, flags: u32) -> CUevent {
@@ -384,8 +385,8 @@ impl Raw {
         must("cuStreamSynchronize", self.cuStreamSynchronize(stream));
     }
 
-    /// Asks an event until it is done: the success, or the last answer when it is not done in time.
-    /// For rules that a wrong driver would never get out of.
+    /// Queries an event until it is done or the time is up, and returns the last code. With a wrong
+    /// driver, a rule that synchronizes would never end.
     pub fn settled(&self, event: CUevent) -> CUresult {
         let begun = Instant::now();
         loop {
@@ -409,7 +410,7 @@ impl Raw {
         id
     }
 
-    /// The time between two events: the code, and with success the milliseconds.
+    /// The time between two events in milliseconds, or the code.
     pub fn elapsed(&self, start: CUevent, end: CUevent) -> Result<f32, CUresult> {
         let mut milliseconds = f32::NAN;
         match self.cuEventElapsedTime(&mut milliseconds, start, end) {
@@ -428,7 +429,7 @@ impl Raw {
         handle.reserved
     }
 
-    /// Opens a descriptor: the code, and the event or NULL.
+    /// Opens a descriptor, and returns the code and the event, or NULL.
     pub fn open(&self, descriptor: [u8; 64]) -> (CUresult, CUevent) {
         let mut event = null_mut();
         let code = self.cuIpcOpenEventHandle(&mut event, CUipcEventHandle { reserved: descriptor });
@@ -441,14 +442,14 @@ impl Raw {
         count
     }
 
-    /// Has a stream call something once. A function that is never called is leaked.
+    /// Makes a stream call a function once. A function that is never called is leaked.
     pub fn host(&self, stream: CUstream, work: impl FnOnce() + Send + 'static) -> CUresult {
         type Work = Box<dyn FnOnce() + Send>;
         extern "C" fn call(work: *mut c_void) {
             // SAFETY: the pointer is the box that was leaked below for this one call.
             let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-            // A panic must not go through the driver; what it was about shows in the rule that
-            // waits.
+            // A panic must not pass through the driver. The rule that waits for the function shows
+            // the failure.
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         }
         let work: Box<Work> = Box::new(Box::new(work));
@@ -468,7 +469,7 @@ impl Raw {
     }
 }
 
-/// What holds a stream.
+/// Holds a stream.
 pub struct Latch(SyncSender<()>);
 
 impl Latch {
@@ -507,11 +508,11 @@ impl Drop for Word<'_> {
     }
 }
 
-/// Does something on another thread, which has no context, and waits for it.
+/// Does some work on another thread, which has no context, and waits for it.
 pub fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
     struct Carry<T>(T);
-    // SAFETY: what is carried is used by one thread at a time: this one waits until the other has
-    // ended. Handles are numbers, which every thread may give to the driver.
+    // SAFETY: only one thread at a time uses the value, because this one waits until the other has
+    // ended. Handles are numbers, which every thread may pass to the driver.
     unsafe impl<T> Send for Carry<T> {}
     impl<T> Carry<T> {
         fn open(self) -> T {
@@ -526,7 +527,7 @@ pub fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A handle that another thread may have, which is all that a number is.
+/// A handle that can be sent to another thread, as a number.
 #[derive(Clone, Copy)]
 pub struct Sent(usize);
 

@@ -1,6 +1,6 @@
-//! Semaphores to import: of the software driver, and for a real driver of Vulkan.
+//! Semaphores to import: those of the software driver, and for a real driver those of Vulkan.
 //!
-//! The few declarations of Vulkan are written here, as a test needs no crate for five calls.
+//! The few declarations of Vulkan are written here, because five calls need no crate.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -12,7 +12,7 @@ use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
 use crate::common::Door;
 use crate::raw::Rig;
 
-/// Whether this machine has a Vulkan for the driver that is tested.
+/// Whether this machine has Vulkan for the driver under test.
 pub fn available() -> Result<(), String> {
     match Door::chosen() {
         Door::Native => {
@@ -22,7 +22,7 @@ pub fn available() -> Result<(), String> {
     }
 }
 
-/// The descriptor of a new semaphore, whose maker lives as long as this process.
+/// The descriptor of a new semaphore, which its owner keeps until this process ends.
 pub fn exported(rig: &Rig, kind: SemaphoreKind) -> OwnedFd {
     if Door::chosen() == Door::Native {
         let device = Device::new(rig.driver, 0).expect("the device");
@@ -36,7 +36,7 @@ pub fn exported(rig: &Rig, kind: SemaphoreKind) -> OwnedFd {
     fd
 }
 
-/// A structure of Vulkan begins so.
+/// The beginning of each structure of Vulkan.
 #[repr(C)]
 struct Head {
     kind: i32,
@@ -136,7 +136,7 @@ const OPAQUE_FD: u32 = 1;
 type Handle = *mut c_void;
 type Lookup = unsafe extern "C" fn(Handle, *const c_char) -> *mut c_void;
 
-/// A device of Vulkan. It is never destroyed: its process does one rule.
+/// A device of Vulkan. It is never destroyed, because its process runs only one rule.
 struct Vulkan {
     lookup: Lookup,
     instance: Handle,
@@ -149,12 +149,12 @@ struct Vulkan {
 ///
 /// `F` must be the type of a pointer to it.
 unsafe fn function<F: Copy>(lookup: Lookup, instance: Handle, name: &CStr) -> Result<F, String> {
-    // SAFETY: an instance, or NULL for what needs none, and a name.
+    // SAFETY: an instance, or NULL for a function that needs no instance, and a name.
     let address = unsafe { lookup(instance, name.as_ptr()) };
     if address.is_null() {
         return Err(format!("it has no {name:?}"));
     }
-    // SAFETY: as the caller says; all pointers to functions are of one size.
+    // SAFETY: the caller names the right type, and all function pointers have one size.
     Ok(unsafe { std::mem::transmute_copy(&address) })
 }
 
@@ -165,7 +165,7 @@ fn check(what: &str, code: i32) -> Result<(), String> {
 impl Vulkan {
     /// The device with this UUID, or any of NVIDIA's.
     fn new(uuid: Option<[u8; 16]>) -> Result<Self, String> {
-        // SAFETY: the loader's initialisers have no demands.
+        // SAFETY: the loader's initialisers have no requirements.
         let library = unsafe { libloading::Library::new("libvulkan.so.1") };
         let library = library.map_err(|_| "there is no libvulkan.so.1")?;
         // SAFETY: this is the type of the loader's one entry point, and the library stays.

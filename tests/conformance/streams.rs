@@ -1,4 +1,4 @@
-//! Streams: creation, what they tell of themselves, their end, and waits for values in memory.
+//! Streams: creation, properties, destruction, and waits for values in memory.
 
 use std::collections::BTreeSet;
 use std::ptr::null_mut;
@@ -40,7 +40,7 @@ fn flags_of(raw: &Raw, stream: CUstream) -> u32 {
     flags
 }
 
-/// A stream's attributes by their ids, each with its words.
+/// The attributes of a stream, with their ids.
 const ATTRIBUTES: [(&str, u32); 4] =
     [("policy", 3), ("priority", 8), ("domain map", 9), ("domain", 10)];
 
@@ -63,7 +63,7 @@ fn set_attribute(raw: &Raw, stream: CUstream, id: u32, word: u32) -> CUresult {
 }
 
 rules! {
-    /// A stream is blocking or non-blocking; other flags are refused.
+    /// A stream is blocking or non-blocking. All other flags return `CUDA_ERROR_INVALID_VALUE`.
     fn flags(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, 3, 0x80000000, \
         all bits" {
         let create = |flags| {
@@ -80,7 +80,7 @@ rules! {
         ]);
     }
 
-    /// A stream with a priority takes the same flags as one without.
+    /// `cuStreamCreateWithPriority` accepts the same flags as `cuStreamCreate`.
     fn flags_with_a_priority(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, \
         all bits" {
         let create = |flags| {
@@ -95,7 +95,7 @@ rules! {
         ]);
     }
 
-    /// A result needs a place.
+    /// If the place for a required result is NULL, the call returns `CUDA_ERROR_INVALID_VALUE`.
     fn no_place_for_the_result(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from cuStreamCreate, cuStreamCreateWithPriority, \
          cuStreamGetFlags, cuStreamGetPriority, cuStreamGetCtx, cuStreamIsCapturing"
@@ -111,13 +111,14 @@ rules! {
         ]);
     }
 
-    /// The range of priorities: a lower number is a higher priority.
+    /// Priorities range from the least, 0, to the greatest, -5: a lower number is a higher
+    /// priority.
     fn the_range_of_priorities(rig, saw) = "least 0, greatest -5" {
         let (least, greatest) = range(rig);
         saw.text(format_args!("least {least}, greatest {greatest}"));
     }
 
-    /// Nobody has to ask for both ends of the range.
+    /// Each of the two places for the range of priorities may be NULL.
     fn no_place_for_the_range(rig, saw) = "success from neither, least, greatest" {
         let mut end = 0;
         saw.codes(&[
@@ -127,7 +128,8 @@ rules! {
         ]);
     }
 
-    /// A priority outside the range is clamped to it, and the stream tells the clamped one.
+    /// A priority outside the range is clamped to it. `cuStreamGetPriority` returns the clamped
+    /// priority.
     fn priorities_are_clamped(rig, saw) = "each inside as asked; above the greatest: greatest; \
         below the least: least" {
         let (least, greatest) = range(rig);
@@ -149,7 +151,7 @@ rules! {
         saw.text(priority(rig, rig.stream(NON_BLOCKING)));
     }
 
-    /// A stream tells the flags that it was created with.
+    /// `cuStreamGetFlags` returns the flags with which the stream was created.
     fn a_stream_tells_its_flags(rig, saw) =
         "blocking 0; non-blocking 1; blocking with a priority 0; non-blocking with a priority 1"
     {
@@ -165,8 +167,8 @@ rules! {
         ));
     }
 
-    /// What a new stream's attributes are. The first byte of the domain map is the default
-    /// domain's, the second the remote domain's.
+    /// The attributes of a new stream have the listed values. In the domain map, the first byte is
+    /// for the default domain, and the second byte is for the remote domain.
     [since(12, 0)]
     fn attributes_of_a_new_stream(rig, saw) = "policy 4294967295; priority 0; domain map 0x100; \
         domain 0" {
@@ -180,8 +182,8 @@ rules! {
         }
     }
 
-    /// Which values a stream takes for its attributes, and what is read back of those that it
-    /// takes.
+    /// A stream accepts only some values for its attributes. An accepted value can be read back,
+    /// and an accepted priority is clamped to the range.
     [since(12, 0)]
     fn values_of_attributes(rig, saw) =
         "policy 0 CUDA_ERROR_INVALID_VALUE (1); policy 1 success, 1; policy 4 success, 4; policy 5 \
@@ -210,7 +212,7 @@ rules! {
         }
     }
 
-    /// A stream whose attribute was refused goes on.
+    /// A stream still works after an attempt to set an attribute returned an error.
     [since(12, 0)]
     fn after_a_refused_attribute(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from policy 0, policy 77, domain 77; success from record, \
@@ -228,7 +230,7 @@ rules! {
         ]);
     }
 
-    /// What is no attribute of a stream cannot be asked for or set.
+    /// Reading or setting an attribute that streams do not have returns `CUDA_ERROR_INVALID_VALUE`.
     fn attributes_that_no_stream_has(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from get 0, set 0, get 2, set 2, get 77, set 77, get -1, set \
             -1"
@@ -265,8 +267,8 @@ rules! {
         }
     }
 
-    /// NULL and the legacy handle are one stream; the per-thread handle is another one in each
-    /// thread, and the same each time.
+    /// NULL and the legacy handle name one stream, which is the same in all threads. The per-thread
+    /// handle names another stream in each thread, and the same stream each time in one thread.
     [since(12, 0)]
     fn ids_of_the_default_streams(rig, saw) =
         "NULL is legacy; per-thread is another; it stays; it is another in each thread; legacy is \
@@ -284,7 +286,8 @@ rules! {
         saw.holds("legacy is one for all threads", their_legacy == legacy);
     }
 
-    /// Ids are of one stream each, in all contexts, and are not given again.
+    /// Each stream has its own id, which is unique across contexts. The id of a destroyed stream is
+    /// not used again.
     [since(12, 0)]
     fn ids_are_unique(rig, saw) = "203 streams, 203 ids" {
         let other = rig.new_context();
@@ -305,8 +308,8 @@ rules! {
         saw.text(format_args!("203 streams, {} ids", ids.len()));
     }
 
-    /// A stream's context is the one that it was created in; that of a default stream is the
-    /// current one.
+    /// The context of a stream is the context in which it was created. The context of a default
+    /// stream is the current context.
     fn the_context_of_a_stream(rig, saw) =
         "its own; NULL: the current one; legacy: the current one; per-thread: the current one"
     {
@@ -328,7 +331,7 @@ rules! {
         });
     }
 
-    /// A stream tells its device.
+    /// `cuStreamGetDevice` returns the device of a stream. It also accepts the NULL stream.
     [since(12, 8)]
     fn the_device_of_a_stream(rig, saw) = "its own; NULL's success" {
         let mut device = 77;
@@ -347,7 +350,7 @@ rules! {
         ]);
     }
 
-    /// Destroying a stream with work returns at once, and the work is still done.
+    /// Destroying a stream that has work returns at once. The work still completes.
     fn destroying_a_busy_stream(rig, saw) =
         "destroy success; event CUDA_ERROR_NOT_READY (600); then success; its host function ran"
     {
@@ -375,7 +378,7 @@ rules! {
         saw.code("query", rig.cuStreamQuery(stream));
     }
 
-    /// Streams do not wait for each other.
+    /// Non-blocking streams do not wait for each other.
     fn streams_are_independent(rig, saw) = "the other stream's event success" {
         let (held, other) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
@@ -384,7 +387,7 @@ rules! {
         rig.synchronize(held);
     }
 
-    /// Thousands of streams are alive at once.
+    /// Thousands of streams can be alive at once.
     fn many_streams(rig, saw) = "4000 created and destroyed" {
         let streams: Vec<CUstream> = (0..4000).map(|_| rig.stream(NON_BLOCKING)).collect();
         let gone = streams
@@ -394,7 +397,7 @@ rules! {
         saw.text(format_args!("{gone} created and destroyed"));
     }
 
-    /// A wait for a value in memory holds the stream until the host writes it.
+    /// A wait for a value in memory holds the stream until the host writes the value.
     [since(11, 7)]
     fn a_wait_for_a_value(rig, saw) = "wait success; CUDA_ERROR_NOT_READY (600); written success" {
         let (stream, word) = (rig.stream(NON_BLOCKING), Word::new(rig));
@@ -407,7 +410,7 @@ rules! {
         saw.code("written", rig.cuStreamSynchronize(stream));
     }
 
-    /// A write of a value in one stream lets another one go on.
+    /// A write of a value in one stream releases another stream that waits for the value.
     [since(11, 7)]
     fn a_write_of_a_value(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); write success; then \
         success; the word 9" {
@@ -423,8 +426,8 @@ rules! {
         saw.text(format_args!("the word {}", word.word().load(Ordering::SeqCst)));
     }
 
-    /// The comparisons of a wait for a value: at least (as a signed difference), equal, a common
-    /// bit, a bit that is clear in both.
+    /// A wait for a value has four comparisons: at least (as a signed difference), equal, a common
+    /// bit, and a bit that is clear in both.
     [since(11, 7)]
     fn comparisons_with_a_value(rig, saw) =
         "at least: success; equal: success; a common bit: success; a clear bit: success; not at \

@@ -16,10 +16,10 @@ use crate::rules::Saw;
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 
-/// More than the driver keeps in a command.
+/// More bytes than the driver keeps in a command.
 const LARGE: usize = 1 << 20;
 
-/// Memory of each kind, as calls take it.
+/// Memory of each kind for the calls.
 struct Memory<'a> {
     rig: &'a Rig,
     device: [CUdeviceptr; 2],
@@ -100,15 +100,15 @@ fn rows(kind: u32, host: *mut c_void, device: CUdeviceptr) -> Side2D {
     Side2D { x: 0, y: 0, memory_type: kind, host, device, array, pitch: 64 }
 }
 
-/// Long enough for a call that does not wait to return, on a machine that is busy.
+/// On a busy machine, a call that does not wait returns within this time.
 const LONG: Duration = Duration::from_secs(20);
-/// For how long a call that waits is watched.
+/// The time for which a call that waits is watched.
 const WATCHED: Duration = Duration::from_millis(50);
 
 type Call<'a> = (&'a str, &'a dyn Fn() -> CUresult);
 
-/// Says of calls in which order they stand to a stream that is held: those of the first list
-/// return, those of the second wait for it.
+/// Reports whether calls wait for a stream that is held. The calls of the first list should return,
+/// and the calls of the second list should wait.
 fn compare(rig: &Rig, saw: &Saw, returning: &[Call<'_>], waiting: &[Call<'_>]) {
     let said = |calls: &[Call<'_>], patience| {
         let kept = calls.iter().filter(|(_, call)| returns(rig, call, patience));
@@ -120,8 +120,8 @@ fn compare(rig: &Rig, saw: &Saw, returning: &[Call<'_>], waiting: &[Call<'_>]) {
 }
 
 rules! {
-    /// A memset or a copy without a stream returns before it is done if all its memory is the
-    /// device's.
+    /// A memset or a copy without a stream returns before it is done if all its memory is device
+    /// memory.
     fn memory_of_the_device(rig, saw) =
         "these return: a memset, a copy, a copy of rows, a copy between contexts; of the others: \
          none"
@@ -147,8 +147,8 @@ rules! {
         ]);
     }
 
-    /// A copy without a stream to or from the host's memory waits for the legacy stream, also of a
-    /// few bytes of ordinary memory.
+    /// A copy without a stream to or from host memory waits for the legacy stream, even if it is a
+    /// copy of a few bytes of ordinary memory.
     fn memory_of_the_host(rig, saw) = "these return: ; of the others: none" {
         let memory = Memory::new(rig);
         let ([to, from], pinned, ordinary) = (memory.device, memory.pinned, memory.ordinary());
@@ -169,8 +169,8 @@ rules! {
         ]);
     }
 
-    /// With a stream, a copy from ordinary memory returns before it is done, and one to ordinary
-    /// memory waits.
+    /// With a stream, a copy from ordinary host memory returns before it is done. A copy to
+    /// ordinary host memory waits until it is done.
     fn ordinary_memory_with_a_stream(rig, saw) =
         "these return: a few bytes to the device, many bytes to the device; of the others: none"
     {

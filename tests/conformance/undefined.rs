@@ -1,5 +1,5 @@
-//! What is undefined on a real driver, where most of it is a crash: the software driver says what
-//! was done and ends the process, or answers an error if it is told to.
+//! Misuse that is undefined on a real driver, which often crashes. The software driver reports the
+//! call in a message and ends the process. With the setting `misuse=error` it returns an error.
 
 use std::ptr::null_mut;
 
@@ -17,9 +17,9 @@ use crate::rules::{How, Rule, do_not_hang, in_child, report};
 
 const ROLE: &str = "misuse";
 
-/// Defines rules about misuse: for each the names that the message has to hold, and the whole
-/// answer. The body tells which handle it is about, and gives what the call answers where errors
-/// are asked for.
+/// Defines rules about misuse, each with the names that the message must have, and with the whole
+/// result. The body reports the handle that it misuses. It returns the code of the call, for the
+/// run in which the driver returns errors.
 macro_rules! misuses {
     ($(
         $(#[doc = $statement:literal])+
@@ -54,7 +54,7 @@ fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUre
         let rig = Rig::new("");
         let code = body(&rig, &|handle| say(&format!("{HANDLE}{:#x}", handle.addr())));
         say(&format!("{ANSWER}{}", said(code)));
-        // What is left is not worth cleaning up, and may not be possible to.
+        // The rest need not be cleaned up, and this may be impossible.
         std::process::exit(0);
     }
     if let Some(reason) = rule.how.unable() {
@@ -93,13 +93,13 @@ fn about<T>(about: &dyn Fn(*const ()), handle: *mut T) {
     about(handle.cast_const().cast());
 }
 
-/// Something that no driver gave out.
+/// A handle that no driver returned.
 fn made_up<T>() -> *mut T {
     std::ptr::without_provenance_mut(0x7f12_3456_7890)
 }
 
 misuses! {
-    /// Asking an event that never was.
+    /// A query of an event that never existed is undefined.
     fn query_of_a_made_up_event(rig, tell) names ["cuEventQuery"] =
         "aborted, naming cuEventQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -108,7 +108,7 @@ misuses! {
         rig.cuEventQuery(event)
     }
 
-    /// Asking an event that was destroyed.
+    /// A query of a destroyed event is undefined.
     fn query_of_a_destroyed_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
         "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -119,7 +119,8 @@ misuses! {
         rig.cuEventQuery(event)
     }
 
-    /// Asking a destroyed event after another one was created in its place.
+    /// A query of a destroyed event is undefined, also after another event was created in its
+    /// place.
     fn query_of_a_replaced_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
         "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -131,7 +132,7 @@ misuses! {
         rig.cuEventQuery(event)
     }
 
-    /// Recording a destroyed event.
+    /// A record of a destroyed event is undefined.
     fn record_of_a_destroyed_event(rig, tell) names ["cuEventRecord", "cuEventDestroy_v2"] =
         "aborted, naming cuEventRecord, cuEventDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -142,7 +143,7 @@ misuses! {
         rig.cuEventRecord(event, rig.stream(NON_BLOCKING))
     }
 
-    /// Destroying an event twice.
+    /// Destroying an event twice is undefined.
     fn an_event_destroyed_twice(rig, tell) names ["cuEventDestroy_v2", "thread"] =
         "aborted, naming cuEventDestroy_v2, thread, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -153,7 +154,8 @@ misuses! {
         rig.cuEventDestroy_v2(event)
     }
 
-    /// An event that was destroyed in another thread: the message says in which.
+    /// A query of an event that another thread destroyed is undefined. The message of the software
+    /// driver names that thread.
     fn an_event_destroyed_in_another_thread(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2",
         "the-destroyer"] =
         "aborted, naming cuEventQuery, cuEventDestroy_v2, the-destroyer, the handle; as an error \
@@ -169,7 +171,7 @@ misuses! {
         rig.cuEventQuery(event)
     }
 
-    /// Asking a stream that was destroyed.
+    /// A query of a destroyed stream is undefined.
     fn query_of_a_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
         "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -180,7 +182,7 @@ misuses! {
         rig.cuStreamQuery(stream)
     }
 
-    /// Asking a stream that was destroyed while it had work.
+    /// A query of a stream that was destroyed while it had work is undefined.
     fn query_of_a_busy_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
         "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -192,7 +194,7 @@ misuses! {
         rig.cuStreamQuery(stream)
     }
 
-    /// Destroying a stream twice.
+    /// Destroying a stream twice is undefined.
     fn a_stream_destroyed_twice(rig, tell) names ["cuStreamDestroy_v2", "thread"] =
         "aborted, naming cuStreamDestroy_v2, thread, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -203,7 +205,7 @@ misuses! {
         rig.cuStreamDestroy_v2(stream)
     }
 
-    /// Asking a stream whose handle is a small number.
+    /// A query of a stream whose handle is a small number is undefined.
     fn query_of_a_small_number(rig, tell) names ["cuStreamQuery"] =
         "aborted, naming cuStreamQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -212,7 +214,7 @@ misuses! {
         rig.cuStreamQuery(stream)
     }
 
-    /// Asking a stream whose handle is a larger number.
+    /// A query of a stream whose handle is a larger number is undefined.
     fn query_of_a_larger_number(rig, tell) names ["cuStreamQuery"] =
         "aborted, naming cuStreamQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -221,8 +223,8 @@ misuses! {
         rig.cuStreamQuery(stream)
     }
 
-    /// An event where a stream is wanted. The real driver survived that, and answered that the
-    /// context is destroyed.
+    /// Passing an event as a stream is undefined. The real driver did not crash, and returned
+    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
     fn an_event_as_a_stream(rig, tell) names ["cuStreamQuery", "event"] =
         "aborted, naming cuStreamQuery, event, the handle; as an error \
             CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
@@ -232,7 +234,7 @@ misuses! {
         rig.cuStreamQuery(event.cast())
     }
 
-    /// A stream where an event is wanted.
+    /// Passing a stream as an event is undefined.
     fn a_stream_as_an_event(rig, tell) names ["cuEventQuery", "stream"] =
         "aborted, naming cuEventQuery, stream, the handle; as an error \
             CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
@@ -242,8 +244,8 @@ misuses! {
         rig.cuEventQuery(stream.cast())
     }
 
-    /// Zeroed memory of the program's as an event. The real driver survived that, and answered an
-    /// invalid context.
+    /// Passing zeroed memory of the program as an event is undefined. The real driver did not
+    /// crash, and returned `CUDA_ERROR_INVALID_CONTEXT`.
     fn zeroed_memory_as_an_event(rig, tell) names ["cuEventQuery"] =
         "aborted, naming cuEventQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -252,7 +254,7 @@ misuses! {
         rig.cuEventQuery(memory.as_mut_ptr().cast())
     }
 
-    /// Making something current that is no context.
+    /// Making a context current that never existed is undefined.
     fn a_made_up_context(rig, tell) names ["cuCtxSetCurrent"] =
         "aborted, naming cuCtxSetCurrent, the handle; as an error CUDA_ERROR_INVALID_CONTEXT (201)"
     {
@@ -261,7 +263,7 @@ misuses! {
         rig.cuCtxSetCurrent(context)
     }
 
-    /// Destroying a context twice.
+    /// Destroying a context twice is undefined.
     fn a_context_destroyed_twice(rig, tell) names ["cuCtxDestroy_v2"] =
         "aborted, naming cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED \
             (709)"
@@ -272,7 +274,7 @@ misuses! {
         rig.cuCtxDestroy_v2(context)
     }
 
-    /// Destroying a stream after its context.
+    /// Destroying a stream after its context is undefined.
     fn a_stream_destroyed_after_its_context(rig, tell) names ["cuStreamDestroy_v2",
         "cuCtxDestroy_v2"] =
         "aborted, naming cuStreamDestroy_v2, cuCtxDestroy_v2, the handle; as an error \
@@ -285,7 +287,7 @@ misuses! {
         rig.cuStreamDestroy_v2(stream)
     }
 
-    /// Asking an event from before the last release of the primary context.
+    /// A query of an event from before the last release of the primary context is undefined.
     fn an_event_from_before_the_last_release(rig, tell) names ["cuEventQuery",
         "cuDevicePrimaryCtxRelease_v2"] =
         "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error \
@@ -299,7 +301,7 @@ misuses! {
         rig.cuEventQuery(event)
     }
 
-    /// Exchanging the capture mode without a place.
+    /// Exchanging the capture mode is undefined if the place for the mode is NULL.
     fn no_place_for_the_capture_mode(rig, _tell) names ["cuThreadExchangeStreamCaptureMode",
         "NULL"] =
         "aborted, naming cuThreadExchangeStreamCaptureMode, NULL; as an error \
@@ -308,7 +310,7 @@ misuses! {
         rig.cuThreadExchangeStreamCaptureMode(null_mut())
     }
 
-    /// Looking up an entry point without a place for it.
+    /// Looking up an entry point is undefined if the place for its address is NULL.
     [since(12, 0)]
     fn no_place_for_the_entry_point(rig, _tell) names ["cuGetProcAddress_v2", "NULL"] =
         "aborted, naming cuGetProcAddress_v2, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
@@ -316,7 +318,7 @@ misuses! {
         rig.cuGetProcAddress_v2(c"cuInit".as_ptr().cast(), null_mut(), 2000, 0, null_mut())
     }
 
-    /// Looking up an entry point without a name.
+    /// Looking up an entry point is undefined if its name is NULL.
     [since(12, 0)]
     fn no_name_of_the_entry_point(rig, _tell) names ["cuGetProcAddress_v2", "NULL"] =
         "aborted, naming cuGetProcAddress_v2, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
@@ -324,21 +326,21 @@ misuses! {
         rig.cuGetProcAddress_v2(std::ptr::null(), &mut null_mut(), 2000, 0, null_mut())
     }
 
-    /// Asking for the name of a code without a place for it.
+    /// The call for the name of a code is undefined if the place for the name is NULL.
     fn no_place_for_a_name(rig, _tell) names ["cuGetErrorName", "NULL"] =
         "aborted, naming cuGetErrorName, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
     {
         rig.cuGetErrorName(CUresult::CUDA_SUCCESS, null_mut())
     }
 
-    /// Asking for the text of a code without a place for it.
+    /// The call for the text of a code is undefined if the place for the text is NULL.
     fn no_place_for_a_text(rig, _tell) names ["cuGetErrorString", "NULL"] =
         "aborted, naming cuGetErrorString, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
     {
         rig.cuGetErrorString(CUresult::CUDA_SUCCESS, null_mut())
     }
 
-    /// Signalling an external semaphore that is NULL.
+    /// Signalling NULL as an external semaphore is undefined.
     fn no_semaphore_to_signal(rig, _tell) names ["cuSignalExternalSemaphoresAsync", "NULL"] =
         "aborted, naming cuSignalExternalSemaphoresAsync, NULL; as an error \
             CUDA_ERROR_INVALID_VALUE (1)"
@@ -347,7 +349,7 @@ misuses! {
         rig.cuSignalExternalSemaphoresAsync(&null_mut(), &Default::default(), 1, stream)
     }
 
-    /// Destroying a stream in a forked child.
+    /// Destroying a stream in a forked child is undefined.
     #[cfg(unix)]
     fn a_stream_destroyed_in_a_forked_child(rig, tell) names ["cuStreamDestroy_v2", "forked"] =
         "aborted, naming cuStreamDestroy_v2, forked, the handle; as an error \
@@ -358,7 +360,7 @@ misuses! {
         forked_call(|| rig.cuStreamDestroy_v2(stream))
     }
 
-    /// Instantiating a graph that has a destroyed event in a node.
+    /// Instantiating a graph is undefined if a node has a destroyed event.
     [since(11, 4)]
     fn a_graph_of_a_destroyed_event(rig, tell) names ["cuGraphInstantiateWithFlags",
         "cuEventDestroy_v2"] =
@@ -374,7 +376,8 @@ misuses! {
         rig.cuGraphInstantiateWithFlags(&mut null_mut(), graph, 0)
     }
 
-    /// Launching an executable graph in which a node was set to an event that is destroyed since.
+    /// Launching an executable graph is undefined if one of its nodes was set to an event that was
+    /// destroyed afterwards.
     [since(11, 4)]
     fn a_launch_over_a_destroyed_event_that_was_set(rig, tell) names ["cuGraphLaunch",
         "cuEventDestroy_v2"] =
@@ -395,7 +398,7 @@ misuses! {
         rig.cuGraphLaunch(exec, stream)
     }
 
-    /// Waiting for an interprocess event in a stream of another context.
+    /// A wait for an interprocess event in a stream of another context is undefined.
     fn an_ipc_event_waited_for_in_another_context(rig, tell) names ["cuStreamWaitEvent"] =
         "aborted, naming cuStreamWaitEvent, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -405,7 +408,7 @@ misuses! {
         rig.cuStreamWaitEvent(stream, event, 0)
     }
 
-    /// A description of no resource.
+    /// The description of no resource is undefined.
     [since(12, 4)]
     fn a_description_of_nothing(rig, _tell) names ["cuDevResourceGenerateDesc", "no resource"] =
         "aborted, naming cuDevResourceGenerateDesc, no resource; as an error \
@@ -414,8 +417,8 @@ misuses! {
         describe(rig, &mut []).0
     }
 
-    /// Using what was imported from a damaged descriptor: one that names a slot that no context
-    /// has. It opens.
+    /// Using an event that was imported from a damaged descriptor is undefined. In this rule the
+    /// descriptor names a slot that no context has. It still opens.
     fn an_import_of_a_damaged_descriptor(rig, tell) names ["cuEventQuery", "damaged"] =
         "aborted, naming cuEventQuery, damaged, the handle; as an error CUDA_ERROR_INVALID_HANDLE \
             (400)"
@@ -431,8 +434,8 @@ misuses! {
         code
     }
 
-    /// Asking an event of a destroyed context. The real driver answered that the context is
-    /// destroyed, where it did not crash.
+    /// A query of an event of a destroyed context is undefined. The real driver crashed in some
+    /// runs, and returned `CUDA_ERROR_CONTEXT_IS_DESTROYED` in others.
     fn an_event_of_a_destroyed_context(rig, tell) names ["cuEventQuery", "cuCtxDestroy_v2"] =
         "aborted, naming cuEventQuery, cuCtxDestroy_v2, the handle; as an error \
             CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
@@ -446,8 +449,8 @@ misuses! {
 }
 
 rules! {
-    /// A node of a destroyed graph: a real driver answered an invalid value at one time, and the
-    /// event at another.
+    /// Querying the event of a node of a destroyed graph is undefined. A real driver returned
+    /// `CUDA_ERROR_INVALID_VALUE` in one run, and the event in another.
     [alone, soft_only, since(11, 1)]
     fn a_node_of_a_destroyed_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let (event, mut graph, mut node, mut found) =

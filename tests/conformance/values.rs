@@ -1,7 +1,7 @@
-//! Stream memory operations: waits for values, writes of values, the memory they are in, and other
-//! processes that see it.
+//! Stream memory operations: waits for values, writes of values, the memory of these values, and
+//! other processes that share it.
 //!
-//! A rule that could hang a real driver is alone in its process, which has a limit.
+//! A rule that could hang a real driver runs alone in its process, which has a time limit.
 
 use std::ffi::{CStr, c_void};
 use std::os::unix::process::CommandExt;
@@ -45,8 +45,7 @@ unsafe fn export<F: Copy>(rig: &Rig, name: &CStr) -> F {
     let address = rig.export(name);
     assert!(!address.is_null(), "the driver exports no {name:?}");
     assert_eq!(size_of::<F>(), size_of::<*mut c_void>());
-    // SAFETY: a function pointer of the type that the caller answers for; it is as wide as an
-    // address.
+    // SAFETY: the caller names the type of the function pointer, which is as wide as an address.
     unsafe { std::mem::transmute_copy(&address) }
 }
 
@@ -58,7 +57,7 @@ fn write(raw: &Raw, stream: CUstream, address: CUdeviceptr, value: u64) -> CUres
     raw.cuStreamWriteValue64_v2(stream, address, value, 0)
 }
 
-/// Pinned host memory that the device sees too, as words.
+/// Pinned host memory that the device can access too, as words.
 struct Words<'a> {
     raw: &'a Raw,
     host: *mut c_void,
@@ -70,7 +69,7 @@ impl<'a> Words<'a> {
     fn new(raw: &'a Raw) -> Self {
         let mut host = null_mut();
         must("cuMemHostAlloc", raw.cuMemHostAlloc(&mut host, Self::BYTES, PORTABLE | MAPPED));
-        // SAFETY: so many bytes, which nothing uses yet.
+        // SAFETY: the memory has so many bytes, and nothing uses them yet.
         unsafe { host.cast::<u8>().write_bytes(0, Self::BYTES) };
         Self { raw, host }
     }
@@ -79,7 +78,7 @@ impl<'a> Words<'a> {
         word(self.host, index)
     }
 
-    /// Measured: it is the host's.
+    /// The device's address is the host's address (measured).
     fn at(&self, index: usize) -> CUdeviceptr {
         (self.host.expose_provenance() + 8 * index) as CUdeviceptr
     }
@@ -91,10 +90,9 @@ impl Drop for Words<'_> {
     }
 }
 
-/// A word of a page, or of more memory, that the caller has.
+/// A word of memory that the caller has.
 fn word<'a>(memory: *mut c_void, index: usize) -> &'a AtomicU64 {
-    // SAFETY: the callers give memory that is there for as long as they look, and use all of it as
-    // atomics.
+    // SAFETY: the callers pass memory that exists while they use it, and use all of it as atomics.
     unsafe { AtomicU64::from_ptr(memory.cast::<u64>().add(index)) }
 }
 
@@ -104,8 +102,8 @@ fn device_memory(raw: &Raw, bytes: usize) -> CUdeviceptr {
     address
 }
 
-/// Whether all of these streams come to have nothing to do. A long limit where that is expected, a
-/// short one where not.
+/// Whether the work of all these streams completes within the limit. The limit is long if that is
+/// expected, and short otherwise.
 fn come_to_an_end(raw: &Raw, streams: &[CUstream], limit: Duration) -> bool {
     let begun = Instant::now();
     loop {
@@ -126,8 +124,8 @@ fn streams(raw: &Raw, count: usize) -> Vec<CUstream> {
     (0..count).map(|_| raw.stream(NON_BLOCKING)).collect()
 }
 
-/// Streams of a new context wait for a value, and one more is given the write: whether they are
-/// released. Those that are not are released by the host.
+/// Streams of a new context wait for a value, and one more stream writes it. Returns whether the
+/// write released them. Otherwise the host releases them.
 fn released(rig: &Rig, count: usize, limit: Duration) -> (bool, CUresult) {
     rig.within(rig.new_context(), || {
         let words = Words::new(rig);
@@ -150,8 +148,8 @@ fn released(rig: &Rig, count: usize, limit: Duration) -> (bool, CUresult) {
     })
 }
 
-/// Which numbers of waiting streams are released by a write behind them. Those that should be get
-/// time to.
+/// The numbers of waiting streams that a later write releases. If the streams should be released,
+/// the limit is long.
 fn table(rig: &Rig, channels: usize, counts: &[usize]) -> String {
     let (mut these, mut others) = (Vec::new(), Vec::new());
     for count in counts {
@@ -181,7 +179,7 @@ fn backwards(rig: &Rig, count: usize, limit: Duration) -> bool {
     })
 }
 
-/// A page of a file, mapped until the process ends: the driver may have it.
+/// A page of a file. It stays mapped until the process ends, because the driver may use it.
 #[derive(Clone, Copy)]
 struct Page(Mapping);
 
@@ -214,16 +212,15 @@ impl Page {
     }
 
     fn unmap(self) {
-        // SAFETY: the caller has unregistered it, and looks at it no more.
+        // SAFETY: the caller has unregistered the page, and no longer uses it.
         unsafe { self.0.unmap() };
     }
 }
 
 type Unregister = unsafe extern "C" fn(*mut c_void) -> CUresult;
 
-/// What a call does that may wait for a stream: another thread makes it, and the host stores what
-/// the stream waits for. Where the call returns before that, the rest of the process is not worth
-/// saving.
+/// Makes a call that may wait for a stream in another thread, and then stores the value for which
+/// the stream waits. If the call returns before that, the process cannot continue safely.
 fn beside_a_wait(
     rig: &Rig,
     call: impl FnOnce() -> CUresult + Send + 'static,
@@ -282,7 +279,8 @@ fn close_mem_handle(rig: &Rig, address: CUdeviceptr) -> CUresult {
     }
 }
 
-/// Not a rule: the other process. Each line that it hears is one step, which it answers.
+/// Not a rule: the other process. Each line that it reads is one step, and it prints a line with
+/// the result.
 #[test]
 #[ignore = "the other process, which the tests start: cargo test --test conformance"]
 fn peer() {
@@ -369,11 +367,11 @@ impl Peer {
     }
 }
 
-/// Gives a process that is about to start a `/dev/shm` of its own.
+/// Gives a new process its own `/dev/shm`.
 fn isolate() -> std::io::Result<()> {
     let (new_mounts, recursive, private) = (0x0002_0000, 1 << 14, 1 << 18);
     let (none, nothing) = (std::ptr::null(), std::ptr::null());
-    // SAFETY: C strings and NULL where nothing is meant; only this process's mounts change.
+    // SAFETY: the arguments are C strings or NULL, and only this process's mounts change.
     let done = unsafe {
         unshare(new_mounts) == 0
             && mount(none, c"/".as_ptr(), none, recursive | private, nothing) == 0
@@ -406,8 +404,8 @@ fn can_isolate() -> Result<(), String> {
 }
 
 rules! {
-    /// What a stream copied before it writes a value is in host memory when the host sees the
-    /// value.
+    /// If a stream copies to host memory and then writes a value, the copied bytes are in host
+    /// memory when the host sees the value.
     [since(11, 7)]
     fn earlier_copies_are_seen(rig, saw) = "all bytes, 50 times" {
         let (words, stream, device) =
@@ -434,7 +432,8 @@ rules! {
         must("cuMemFree", rig.cuMemFree_v2(device));
     }
 
-    /// A copy behind a wait for a value copies what was in memory when the value was stored.
+    /// A copy after a wait for a value copies the bytes that were in memory when the value was
+    /// stored.
     [since(11, 7)]
     fn later_copies_see_what_was_stored(rig, saw) = "the bytes of the round, 50 times" {
         let (words, stream, device) =
@@ -460,7 +459,7 @@ rules! {
         must("cuMemFree", rig.cuMemFree_v2(device));
     }
 
-    /// The host sees the values that a stream writes in their order.
+    /// The host sees the values that a stream writes in the order of the writes.
     [since(11, 7)]
     fn values_come_in_order(rig, saw) = "never back; the last 1000" {
         let (words, stream) = (Words::new(rig), rig.stream(NON_BLOCKING));
@@ -477,7 +476,7 @@ rules! {
         saw.text(format_args!("the last {last}"));
     }
 
-    /// A value in device memory is waited for and written as one in host memory is.
+    /// Streams can wait for a value in device memory and write it, as in host memory.
     [since(11, 7)]
     fn a_value_in_device_memory(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); written success" {
         let (device, [waiting, writing]) =
@@ -491,8 +490,8 @@ rules! {
         must("cuMemFree", rig.cuMemFree_v2(device));
     }
 
-    /// Memory that the driver does not know cannot be waited for or written, nor can a word that is
-    /// not aligned.
+    /// A wait or a write of a value returns `CUDA_ERROR_INVALID_VALUE` for memory that was not
+    /// allocated by the driver or registered with it, and for a word that is not aligned.
     [since(11, 7)]
     fn words_are_checked(rig, saw) =
         "CUDA_ERROR_INVALID_VALUE (1) from wait for ordinary memory, write to ordinary memory, \
@@ -510,7 +509,7 @@ rules! {
         ]);
     }
 
-    /// While streams wait for values other calls return at once, in the same context too.
+    /// While streams wait for values, other calls return at once, even in the same context.
     [since(11, 7)]
     fn calls_beside_waiting_streams(rig, saw) =
         "success from cuMemAlloc, cuStreamCreate, cuEventCreate, cuEventRecord in an idle stream, \
@@ -534,36 +533,36 @@ rules! {
         must("cuMemFree", rig.cuMemFree_v2(address));
     }
 
-    /// Streams share eight channels: a write that is submitted behind eight streams that wait for
-    /// it never comes to its turn. A store by the host releases all of them.
+    /// Streams share eight channels. If eight streams wait for a value, a write of the value that
+    /// is submitted after these waits never runs. A store by the host releases all of them.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
     fn waiting_streams_hold_back_the_write(rig, saw) = "released 1, 2, 3, 4, 5, 6, 7; held back 8, \
         9, 12, 31" {
         saw.text(table(rig, 8, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 31]));
     }
 
-    /// `CUDA_DEVICE_MAX_CONNECTIONS` says how many channels there are.
+    /// `CUDA_DEVICE_MAX_CONNECTIONS` sets the number of channels.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "32")]
     fn thirty_two_channels(rig, saw) = "released 1, 8, 31; held back 32, 40" {
         saw.text(table(rig, 32, &[1, 8, 31, 32, 40]));
     }
 
-    /// With one channel any wait holds back every write that comes after it.
+    /// With one channel, each wait holds back every write that is submitted after it.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "1")]
     fn one_channel(rig, saw) = "released none; held back 1, 2" {
         saw.text(table(rig, 1, &[1, 2]));
     }
 
-    /// A record in a stream that has nothing to do is done at once, when its channel is held back,
-    /// too.
+    /// A record in a stream without work is done at once, even if the stream's channel is held
+    /// back.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
     fn a_record_in_a_channel_that_is_held_back(rig, saw) = "8 waiting: success" {
         let (_, idle) = released(rig, 8, SHORT);
         saw.code("8 waiting:", idle);
     }
 
-    /// A chain of streams that is submitted backwards, each waiting for the next one's value before
-    /// it writes its own, comes to its end when each of them has a channel of its own.
+    /// In a chain of streams that is submitted backwards, each stream waits for the next stream's
+    /// value before it writes its own. The chain completes if each stream has its own channel.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
     fn a_chain_that_is_submitted_backwards(rig, saw) = "4 runs; 16 NOT runs" {
         for (count, limit) in [(4, LONG), (16, SHORT)] {
@@ -572,8 +571,9 @@ rules! {
         }
     }
 
-    /// Which streams share a channel is not fixed. As many waiting streams as there are channels
-    /// hold all others back, whichever they are. Beside fewer it depends on what else is going on.
+    /// The assignment of streams to channels is not fixed. If as many streams wait as there are
+    /// channels, they hold back all other streams. If fewer streams wait, the result depends on
+    /// other work.
     [since(11, 7), settings("deadlock=hang"), environment("CUDA_DEVICE_MAX_CONNECTIONS", "")]
     fn which_streams_share_a_channel(rig, saw) =
         "of 24 are held back: 24 beside 8 that wait"
@@ -605,7 +605,7 @@ rules! {
         saw.text(format_args!("of 24 are held back: {eight} beside 8 that wait"));
     }
 
-    /// The device can register memory for reading alone.
+    /// The device can register host memory as read-only.
     fn the_attribute_for_reading_alone(rig, saw) = "success, 1" {
         let mut value = 77;
         saw.text(format_args!("{}, {value}", {
@@ -614,9 +614,9 @@ rules! {
         }));
     }
 
-    /// One file can be mapped and registered twice, and for reading alone: a value that is written
-    /// through one mapping is seen through the others. Unless it is said to be for reading alone,
-    /// memory must be writable.
+    /// One file can be mapped and registered twice, and also as read-only. A value that is written
+    /// through one mapping is visible through the others. Memory that is not writable must be
+    /// registered as read-only.
     [since(11, 7), alone, needs(looks_at_pages)]
     fn one_file_registered_more_than_once(rig, saw) =
         "success from first, second, for reading; CUDA_ERROR_INVALID_VALUE (1) from not writable; \
@@ -646,7 +646,8 @@ rules! {
         [first, second, reading, other].into_iter().for_each(Page::unmap);
     }
 
-    /// Unregistering memory waits for a stream that waits for a value in it.
+    /// If a stream waits for a value in registered memory, unregistering the memory waits for that
+    /// stream.
     [since(11, 7), alone]
     fn unregistering_while_a_stream_waits(rig, saw) = "waits, then success" {
         let (page, stream) = (Page::of(&memory::plain(PAGE)), rig.stream(NON_BLOCKING));
@@ -662,9 +663,9 @@ rules! {
         std::process::exit(0);
     }
 
-    /// Freeing pinned memory while a stream waits for a value in it.
-    // The free is an access that the order checker would rightly tell of: the call waits, and who
-    // frees without knowing that does not.
+    /// If a stream waits for a value in pinned memory, freeing the memory waits for that stream.
+    // The order checker would report the free as an access without an order. Here the call waits,
+    // but a program must not rely on that.
     [since(11, 7), settings("order=off"), alone]
     fn freeing_while_a_stream_waits(rig, saw) = "waits, then success" {
         let (words, stream) =
@@ -677,8 +678,8 @@ rules! {
         std::process::exit(0);
     }
 
-    /// Portable memory serves all devices: a stream of one waits for what a stream of the other
-    /// writes.
+    /// Portable memory works for all devices: a stream of one device can wait for a value that a
+    /// stream of another device writes.
     [since(11, 7), two_devices]
     fn between_two_devices(rig, saw) = "released, in pinned and in registered memory" {
         let (mut second, mut context) = (0, null_mut());
@@ -700,7 +701,8 @@ rules! {
         must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(second));
     }
 
-    /// A captured wait and a captured write are nodes of stream memory operations, in each mode.
+    /// In each capture mode, a captured wait for a value and a captured write become nodes of
+    /// stream memory operations.
     [since(11, 7)]
     fn captured_values(rig, saw) = "each mode: 2 nodes of the types 12, 12; two launches write 5, \
         5" {
@@ -754,8 +756,8 @@ rules! {
         saw.text(if same { format!("each mode: {}", answers[0]) } else { answers.join(" | ") });
     }
 
-    /// The parameters of such a node can be read, and set in an executable graph, value and
-    /// address, but not its kind.
+    /// The parameters of a node of a stream memory operation can be read. In an executable graph,
+    /// the value and the address can be set, but not the kind of operation.
     [since(11, 7)]
     fn parameters_of_a_captured_value(rig, saw) =
         "count 1, flags 0, a write of 5, the stream's context; set 6 success, launched 6; set 7 \
@@ -834,8 +836,8 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
-    /// A page of a file that two processes register orders their streams: without any handle of the
-    /// driver's.
+    /// A page of a file that two processes register can order the streams of both, without a handle
+    /// from the driver.
     [since(11, 7), alone]
     fn a_file_between_processes(rig, saw) =
         "register success; waiting CUDA_ERROR_NOT_READY (600); written success; and back: \
@@ -864,8 +866,8 @@ rules! {
         reader.end();
     }
 
-    /// When the process that was to write the value is killed, another one's host writes it, and
-    /// the waiting stream goes on.
+    /// If the process that should write a value is killed, the host of another process can write
+    /// it, and the waiting stream continues.
     [since(11, 7), alone]
     fn a_killed_writer(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); released" {
         let (file, stream) = (memory::plain(PAGE), rig.stream(NON_BLOCKING));
@@ -880,8 +882,8 @@ rules! {
         saw.holds("released", come_to_an_end(rig, &[stream], LONG));
     }
 
-    /// Device memory is opened by its handle, in another process, once or more, and orders the
-    /// streams of both.
+    /// Another process can open device memory by its handle, once or more. The memory then orders
+    /// the streams of both processes.
     [since(11, 7), alone]
     fn device_memory_between_processes(rig, saw) =
         "handle success; open success; again success; waiting CUDA_ERROR_NOT_READY (600); written \
@@ -905,8 +907,9 @@ rules! {
         must("cuMemFree", rig.cuMemFree_v2(device));
     }
 
-    /// Device memory of a process that was killed stays with a process that has it open. A stream
-    /// that waits for a value there goes on when another stream writes the value's highest byte.
+    /// The device memory of a killed process stays valid in a process that has it open. A stream
+    /// that waits for a value there continues when another stream writes the highest byte of the
+    /// value.
     [since(11, 7), alone]
     fn device_memory_of_a_killed_process(rig, saw) =
         "open success; waiting CUDA_ERROR_NOT_READY (600); copied 7; one byte success; released; \
@@ -934,13 +937,13 @@ rules! {
         saw.text(format_args!("copied {}", copied()));
         saw.code("close", close_mem_handle(rig, address));
         if !released {
-            // Nothing else ends the wait.
+            // Only the end of the process ends the wait.
             std::process::exit(0);
         }
     }
 
-    /// A process with a `/dev/shm` of its own cannot open interprocess events. It can open device
-    /// memory, and a file that it is given.
+    /// A process with its own `/dev/shm` cannot open interprocess events. It can open device
+    /// memory, and a file that it gets from another process.
     [since(11, 7), alone, needs(can_isolate)]
     fn a_dev_shm_of_its_own(rig, saw) =
         "event CUDA_ERROR_MAP_FAILED (205); memory success, then success; file success, then \
