@@ -359,8 +359,8 @@ impl BinarySemaphore {
     ///
     /// * The descriptor must come from the export of a *binary* semaphore of this type, by an
     ///   NVIDIA driver, on the device that `device_uuid` names. It must not have been imported
-    ///   before. The driver refuses most other descriptors, but its behaviour with them is not
-    ///   documented.
+    ///   before. The driver refuses most files that are no semaphores, but accepts the descriptor
+    ///   of a timeline semaphore; its behaviour with either is not documented.
     /// * [The rules of the type](Self#rules) hold.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD")]
@@ -447,7 +447,8 @@ impl TimelineSemaphore {
     ///
     /// * The descriptor must come from the export of a *timeline* semaphore, by an NVIDIA driver,
     ///   on the device that `device_uuid` names. It must not have been imported before. The driver
-    ///   refuses most other descriptors, but its behaviour with them is not documented.
+    ///   refuses most files that are no semaphores, but accepts the descriptor of a binary
+    ///   semaphore; its behaviour with either is not documented.
     /// * [The rules of the type](Self#rules) hold.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD")]
@@ -786,8 +787,8 @@ fn wait_params(value: Option<u64>) -> CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
 }
 
 /// Signals of semaphores of other APIs, and waits for them. The stream and the semaphore must
-/// belong to one context; the primary context of a device and its [green](crate::Context::green)
-/// contexts count as one.
+/// belong to one context. A [green](crate::Context::green) context is another one than the primary
+/// context of its device.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is in the stream now.
@@ -969,10 +970,11 @@ impl StreamRef {
         points.iter().try_for_each(|point| {
             let own = &point.semaphore.context;
             self.driver().check_same(own.driver(), function)?;
-            if own.as_raw() == self.context().as_raw() {
-                return Ok(());
+            if own == self.context() {
+                Ok(())
+            } else {
+                Err(mismatch(own, self.context(), function))
             }
-            check_contexts(own, self.context(), function)
         })?;
         if points.len() > 1 && is_binary_twice(points) {
             return Err(Error::NotASemaphore { function, code: None });
@@ -983,12 +985,9 @@ impl StreamRef {
 
 #[cold]
 #[inline(never)]
-fn check_contexts(own: &Context, other: &Context, function: Function) -> Result<()> {
-    if own.shares_events(other) {
-        return Ok(());
-    }
+fn mismatch(own: &Context, other: &Context, function: Function) -> Error {
     let devices = [own, other].map(|context| context.device().ordinal());
-    Err(Error::context_mismatch(function, None, devices))
+    Error::context_mismatch(function, None, devices)
 }
 
 /// By handle and driver library. The driver may use a handle again after its semaphore is

@@ -1,12 +1,18 @@
 //! Misuse that is undefined on a real driver, which often crashes. The software driver reports the
 //! call in a message and ends the process. With the setting `misuse=error` it returns an error.
 
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd as _;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
+#[cfg(target_os = "linux")]
+use cuda_soft_driver::SemaphoreKind;
 
 use crate::common::child::{role, say};
 use crate::common::soft_settings;
+#[cfg(target_os = "linux")]
+use crate::external::{OPAQUE, TIMELINE, import};
 use crate::green::describe;
 use crate::ipc::Peer;
 #[cfg(unix)]
@@ -14,6 +20,8 @@ use crate::process::forked_call;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said};
 use crate::rules;
 use crate::rules::{How, Rule, do_not_hang, in_child, report};
+#[cfg(target_os = "linux")]
+use crate::semaphores::exported;
 
 const ROLE: &str = "misuse";
 
@@ -347,6 +355,30 @@ misuses! {
     {
         let stream = rig.stream(NON_BLOCKING);
         rig.cuSignalExternalSemaphoresAsync(&null_mut(), &Default::default(), 1, stream)
+    }
+
+    /// A binary semaphore is imported as a timeline. An H100 returned success; NVIDIA documents no
+    /// use of such an import.
+    #[cfg(target_os = "linux")]
+    [since(11, 2)]
+    fn an_import_of_a_binary_one_as_a_timeline(rig, _tell) names ["cuImportExternalSemaphore",
+        "binary semaphore"] =
+        "aborted, naming cuImportExternalSemaphore, binary semaphore; as an error \
+            CUDA_ERROR_UNKNOWN (999)"
+    {
+        import(rig, TIMELINE, exported(rig, SemaphoreKind::Binary).as_raw_fd(), 0)
+    }
+
+    /// A timeline is imported as a binary semaphore. An H100 returned success; NVIDIA documents no
+    /// use of such an import.
+    #[cfg(target_os = "linux")]
+    [since(11, 2)]
+    fn an_import_of_a_timeline_as_a_binary_one(rig, _tell) names ["cuImportExternalSemaphore",
+        "timeline semaphore"] =
+        "aborted, naming cuImportExternalSemaphore, timeline semaphore; as an error \
+            CUDA_ERROR_UNKNOWN (999)"
+    {
+        import(rig, OPAQUE, exported(rig, SemaphoreKind::Timeline).as_raw_fd(), 0)
     }
 
     /// Destroying a stream in a forked child is undefined.

@@ -366,7 +366,7 @@ fn external_semaphores(run: &Run) -> Result<()> {
     };
     stream.signal_external_binary(&binary)?;
     stream.wait_external_binary(&binary)?;
-    let fd = descriptor(&their_binary);
+    let fd = std::fs::File::open("/dev/null").expect("it is there").into();
     // SAFETY: the software driver sees that it is none.
     let none = unsafe { TimelineSemaphore::import_fd(&context, fd, device_uuid) };
     run.refused(

@@ -313,7 +313,6 @@ fn a_refusal_gives_the_descriptor_back() {
     // As long as one, and sealed as one.
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
     let no_semaphore = common::memory::file(4096, seals);
-    let binary = made(SemaphoreKind::Binary);
     let timeline = made(SemaphoreKind::Timeline);
     let not_one = |error: &Error| {
         matches!(error, Error::NotASemaphore { function: IMPORT, code: Some(_) })
@@ -321,7 +320,7 @@ fn a_refusal_gives_the_descriptor_back() {
             && error.function() == Some(IMPORT)
             && error.to_string().contains("cannot import this handle as a semaphore")
     };
-    for fd in [null(), pipe.into(), no_semaphore, descriptor(&binary)] {
+    for fd in [null(), pipe.into(), no_semaphore] {
         let number = fd.as_raw_fd();
         // SAFETY: none of them is a timeline; the software driver sees that.
         let refused = unsafe { TimelineSemaphore::import_fd(&gpu.context, fd, device) };
@@ -334,13 +333,10 @@ fn a_refusal_gives_the_descriptor_back() {
         // It is open, and of the caller, who closes it.
         fd.try_clone().expect("it is open");
     }
-    for fd in [null(), descriptor(&timeline)] {
-        // SAFETY: as above.
-        let refused = unsafe { BinarySemaphore::import_fd(&gpu.context, fd, device) };
-        let refused = refused.expect_err("it is no binary semaphore");
-        assert!(not_one(&Error::from(refused)));
-    }
-    assert_eq!(open_descriptors(&timeline), 1, "what became an error was closed");
+    // SAFETY: as above.
+    let refused = unsafe { BinarySemaphore::import_fd(&gpu.context, null(), device) };
+    let refused = refused.expect_err("it is no binary semaphore");
+    assert!(not_one(&Error::from(refused)));
     // Another code is the driver's own word.
     let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
         .expect("the context");
@@ -350,6 +346,12 @@ fn a_refusal_gives_the_descriptor_back() {
     let refused = unsafe { TimelineSemaphore::import_fd(&context, descriptor(&timeline), device) };
     let (error, fd) = refused.expect_err("it was told to fail").into_parts();
     assert_eq!(error, Error::Driver { function: IMPORT, code });
+    common::counting::fail_next(IMPORT, code);
+    // SAFETY: as above.
+    let refused =
+        unsafe { TimelineSemaphore::import_fd(&context, fd.try_clone().expect("another"), device) };
+    assert_eq!(Error::from(refused.expect_err("it was told to fail")), error);
+    assert_eq!(open_descriptors(&timeline), 2, "what became an error was closed");
     // And what came back can be imported.
     // SAFETY: as above.
     drop(unsafe { TimelineSemaphore::import_fd(&context, fd, device) }.expect("the import"));
@@ -422,9 +424,9 @@ fn a_failed_context_is_not_blamed_on_the_handle() {
     assert_eq!(error, Error::Driver { function: IMPORT, code });
 }
 
-/// A green context and the primary one of its device count as one.
+/// A green context and the primary one of its device are two, to the driver too.
 #[test]
-fn a_green_context_counts_as_the_primary_one() {
+fn a_green_context_is_another_context() {
     let Some((gpu, theirs, ours)) = with_timeline() else { return };
     if !common::needs(gpu.driver, Function::cuGreenCtxCreate) {
         return;
@@ -435,8 +437,18 @@ fn a_green_context_counts_as_the_primary_one() {
     let green = unsafe { Context::green(gpu.device, &[&split.groups[0]]) };
     let green = green.expect("a green context");
     let stream = Stream::new(&green, StreamOptions::new()).expect("a stream");
-    stream.signal_externals(&[ours.at(5)]).expect("a signal");
-    stream.wait_external_semaphore(&ours, 5).expect("a wait");
+    for (function, result) in [
+        (SIGNAL, stream.signal_external(&ours, 5)),
+        (WAIT, stream.wait_external_semaphore(&ours, 5)),
+    ] {
+        let (device, other_device) = (0, 0);
+        let refused = Error::ContextMismatch { function, code: None, device, other_device };
+        assert_eq!(result, Err(refused));
+    }
+    assert_eq!(theirs.value(), 0);
+    let there = timeline_of(&green, &theirs);
+    stream.signal_external(&there, 5).expect("a signal");
+    stream.wait_external_semaphore(&there, 5).expect("a wait");
     finish(&stream);
     assert_eq!(theirs.value(), 5);
 }

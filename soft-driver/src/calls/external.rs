@@ -116,8 +116,12 @@ pub(crate) fn import_external_semaphore(
     if number < 0 && kind == SemaphoreKind::Timeline {
         return Err(INVALID_VALUE);
     }
-    let opened = Semaphore::open(number).filter(|opened| opened.kind == kind);
-    let opened = opened.ok_or(CUresult::CUDA_ERROR_UNKNOWN)?;
+    let opened = Semaphore::open(number).ok_or(CUresult::CUDA_ERROR_UNKNOWN)?;
+    if opened.kind != kind {
+        // Measured: the real driver takes it. What it then does is not documented.
+        let what = format!("the descriptor of a {} is imported as a {}", opened.kind, kind);
+        return Err(state.misuse(call, &what, CUresult::CUDA_ERROR_UNKNOWN));
+    }
     // Nothing may fail after the descriptor is taken: it would be closed here and by the program.
     if !state.semaphores.has_room() {
         return Err(OUT_OF_MEMORY);
@@ -193,6 +197,10 @@ fn give(
         }
         let handle = semaphore.addr() as u64;
         let index = state.semaphore(call, handle)?;
+        // Measured for a green context and its primary one.
+        if state.semaphores[index].context != state.streams[stream].context {
+            return Err(INVALID_HANDLE);
+        }
         let semaphore = state.semaphores[index].semaphore.clone();
         points.push(SemaphorePoint { semaphore, handle, value: *value });
     }

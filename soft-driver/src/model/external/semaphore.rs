@@ -1,5 +1,6 @@
 //! Semaphores: their words, and the signals and waits of them.
 
+use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -13,6 +14,15 @@ pub enum SemaphoreKind {
     Binary,
     /// A semaphore with a value that only rises: a timeline semaphore of Vulkan.
     Timeline,
+}
+
+impl fmt::Display for SemaphoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Binary => "binary semaphore",
+            Self::Timeline => "timeline semaphore",
+        })
+    }
 }
 
 impl SemaphoreKind {
