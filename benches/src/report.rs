@@ -120,8 +120,8 @@ impl<'a> Run<'a> {
         if !self.operations().is_empty() {
             let note = "Medians in ns per call, with the 10th and 90th percentile over the rounds \
                         in brackets. A ratio compares two times of one round; it is relative to \
-                        the C loop if the column names nothing else. The rows of the pools with \
-                        crossbeam's queues use the columns of `safe`.";
+                        the C loop if the column names nothing else. In the rows of crossbeam's \
+                        queues, `safe` is the pool with that queue.";
             tables.push(("Times", note.to_owned(), self.times()));
         }
         if let Some(row) = self.of_kind("instructions").next() {

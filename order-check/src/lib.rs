@@ -98,8 +98,8 @@
 //! # Cost
 //!
 //! The checker keeps live objects, and the byte ranges and accesses that some thread is not yet
-//! after. An operation costs a few look-ups. The cost also grows with a number of streams: those
-//! whose work its stream is after, and the host is not.
+//! after. An operation costs a few look-ups. The cost also grows with the number of streams whose
+//! work comes before the operation's stream but not yet before the host.
 #![forbid(unsafe_code)]
 #![deny(
     missing_docs,

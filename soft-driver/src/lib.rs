@@ -88,9 +88,9 @@
 //! # Making it fail
 //!
 //! [`Fault`] defines which calls fail, when, and how. It selects calls by name or pattern: the
-//! n-th, every k-th, at random with a seed, once or from then on. The call fails instead of its
-//! work or after it, leaves its out-parameters unchanged or fills them with garbage, or blocks
-//! until released.
+//! n-th, every k-th, at random with a seed, once or from then on. The call fails without doing its
+//! work, or after it. It leaves its out-parameters unchanged, or fills them with garbage. It can
+//! also block until it is released.
 //!
 //! [`SoftDriver::fail_contexts`] simulates a kernel that trapped. [`SoftDriver::shut_down`]
 //! simulates the end of the process, and [`Builder::without`] simulates an old driver.

@@ -114,9 +114,9 @@ impl<'a> Capture<'a> {
     /// # Safety
     ///
     /// From this call until the capture has ended, only one thread at a time may use any of these
-    /// objects: this stream, a stream that joins the capture, an event that is recorded in it. Two
-    /// threads must not use two different ones of them at the same time either. Ending the capture
-    /// is such a use too. The driver takes no lock there: two threads at once make it crash.
+    /// objects: this stream, a stream that joins the capture, an event that is recorded in it. Nor
+    /// may two threads use two different ones of these objects at the same time. Ending the capture
+    /// counts as a use. The driver takes no lock there: two threads at once make it crash.
     ///
     /// * An event is recorded in the capture by [`record`](crate::EventRef::record). An event that
     ///   is used only with [`record_external`](StreamRef::record_external) or

@@ -186,8 +186,8 @@ impl Driver {
     ///
     /// `self` must be a result of [`observe`](Self::observe); for any other driver this does
     /// nothing. This driver and the objects created through it continue to work. Their calls are no
-    /// longer observed, until [`observe`](Self::observe) gives the place to another observer of the
-    /// same driver: that one sees their calls too. `stop_observing` makes no driver call.
+    /// longer observed. If [`observe`](Self::observe) later gives the place to another observer of
+    /// the same driver, that observer sees their calls too. `stop_observing` makes no driver call.
     ///
     /// A call that returns at the moment of the change may be observed or not.
     ///

@@ -208,15 +208,15 @@ impl Builder {
     /// Sets which order on the host the [order checker](OrderCheck) assumes.
     ///
     /// [`HostOrder::Submission`] is the default. Calls are ordered as they are made, on all
-    /// threads. The checker assumes that the host has seen each host function and each value in
-    /// host memory, and so how far the stream is. No correct program is reported. If only such an
-    /// assumed order hides an error, the error is found only in runs in which nothing hides it.
+    /// threads. The checker assumes that the host learns from each host function, and from each
+    /// value in host memory, how far the stream is. No correct program is reported. An error that
+    /// only such an assumed order hides is found only in runs without that order.
     ///
-    /// [`HostOrder::Told`]: a thread is after the work for which its own calls have waited, and
-    /// after everything that was [handed over](SoftDriver::hand_over) to it. Errors among threads
-    /// are found on every run, also those that a host function or a value would hide. A new thread
-    /// is after everything that all threads with earlier calls are after. The program reports all
-    /// other order between threads. A program that does not gets false reports. Destroying an event
+    /// [`HostOrder::Told`]: a thread is ordered after the work for which its own calls have waited,
+    /// and after everything that was [handed over](SoftDriver::hand_over) to it. Errors among
+    /// threads are found on every run, also those that a host function or a value would hide. A new
+    /// thread is ordered after the common work of all threads with earlier calls. The program must
+    /// report all other order between threads; otherwise it gets false reports. Destroying an event
     /// or a stream that another thread uses is an error as well.
     pub fn order_host(mut self, order: HostOrder) -> Self {
         self.config.order_host = order;

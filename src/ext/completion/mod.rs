@@ -32,11 +32,11 @@ use crate::sys::calls::*;
 /// Driver calls: at the first poll [`cuEventQuery`], between two calls of
 /// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.
 ///
-/// A task is woken shortly after its work is done (`docs/performance.md`), even beside thousands of
-/// completions that have been pending for more than ten milliseconds. The delay grows with the time
-/// that the work has been pending, up to one millisecond. It is some milliseconds in two cases: for
-/// a completion that has been pending for long beside thousands of others, and for one that started
-/// together with thousands of others. All queries together take at most about a tenth of a core.
+/// A task is woken shortly after its work is done (`docs/performance.md`), even if thousands of
+/// older completions are pending. The longer the work has been pending, the longer is the delay, up
+/// to one millisecond. It is some milliseconds in two cases, both beside thousands of other
+/// completions: the completion has been pending for more than ten milliseconds, or it started
+/// together with them. All queries together take at most about a tenth of a core.
 ///
 /// # Dropping it
 ///

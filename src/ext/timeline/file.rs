@@ -51,12 +51,12 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | [`protected`](Self::protected) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
 ///
 /// A malicious process with the file of `new` can write any bytes. It can make points look reached
-/// or poisoned in all processes that have the file. In the process of the maker the error is
-/// [`Error::Poisoned`](crate::Error::Poisoned), unless that process's own driver has reported
-/// another error. A malicious process can also remove the page from the file, set a value back, or
-/// hold the file's lock after the maker has ended, so the maker seems to live. Other importers keep
-/// waiting in these three cases. It can do no other harm to other processes. Give the file of `new`
-/// to processes that you trust, and the file of `protected` to all others.
+/// or poisoned in all processes that have the file. The maker's own waits then return
+/// [`Error::Poisoned`](crate::Error::Poisoned), unless its driver has reported another error. A
+/// malicious process can also remove the page from the file, set a value back, or hold the file's
+/// lock after the maker has ended, so the maker seems to live. Other importers keep waiting in
+/// these three cases. It can do no other harm to other processes. Give the file of `new` to
+/// processes that you trust, and the file of `protected` to all others.
 ///
 /// An importer of `protected` can do none of this with its descriptor. The system leaves one gap: a
 /// process of the same user or of root can change the file's mode and open it again through
