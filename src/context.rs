@@ -357,16 +357,6 @@ impl Context {
     /// Driver calls: [`cuCtxGetCurrent`], that of [`from_raw`](Self::from_raw), and [`cuInit`] the
     /// first time.
     ///
-    /// # Errors
-    ///
-    /// [`Error::Init`] if the first use of the driver fails; otherwise as
-    /// [`from_raw`](Self::from_raw).
-    ///
-    /// # Safety
-    ///
-    /// As for [`from_raw`](Self::from_raw): the owner of the current context must keep it until the
-    /// result, its clones, and every object made in it are dropped.
-    ///
     /// ```
     /// use cuda_events::{Context, Device};
     ///
@@ -379,6 +369,16 @@ impl Context {
     /// assert_eq!(current.as_ref(), Some(&context));
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Init`] if the first use of the driver fails; otherwise as
+    /// [`from_raw`](Self::from_raw).
+    ///
+    /// # Safety
+    ///
+    /// As for [`from_raw`](Self::from_raw): the owner of the current context must keep it until the
+    /// result, its clones, and every object made in it are dropped.
     #[doc(alias = "cuCtxGetCurrent")]
     pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
         driver.init()?;

@@ -26,8 +26,10 @@ use crate::timeout;
 use crate::sys::calls::*;
 
 bitflags! {
-    /// Flags for creating an event. The default is no flag, which is the cheapest: no timing, waits
-    /// spin, and only this process can use the event.
+    /// Flags for creating an event.
+    ///
+    /// The default is no flag, which is the cheapest: no timing, waits spin, and only this process
+    /// can use the event.
     ///
     /// The bits are this crate's own; the driver's timing bit has the opposite sense.
     ///

@@ -201,7 +201,9 @@ unsafe impl Send for Imported {}
 unsafe impl Sync for Imported {}
 
 /// A semaphore to signal or to wait for: a [value of a timeline](TimelineSemaphore::at) or a
-/// [binary semaphore](BinarySemaphore::once). [`StreamRef::signal_externals`] has an example.
+/// [binary semaphore](BinarySemaphore::once).
+///
+/// [`StreamRef::signal_externals`] has an example.
 #[derive(Clone, Copy)]
 pub struct SemaphorePoint<'a> {
     semaphore: &'a Arc<Imported>,
@@ -209,8 +211,9 @@ pub struct SemaphorePoint<'a> {
     value: Option<u64>,
 }
 
-/// The error of a failed import. It returns the descriptor to the caller: the driver takes
-/// ownership only on success.
+/// The error of a failed import.
+///
+/// It returns the descriptor to the caller: the driver takes ownership only on success.
 ///
 /// The operator `?` converts it into an [`Error`] and closes the descriptor.
 ///
@@ -865,13 +868,6 @@ impl StreamRef {
     /// and one more while a [capture](crate::external#captures) is in progress; none if `points` is
     /// empty.
     ///
-    /// # Errors
-    ///
-    /// Those of [`signal_external`](Self::signal_external), and [`Error::NotASemaphore`] if
-    /// `points` has one [`BinarySemaphore`] twice: its two signals would have no wait between them.
-    /// Nothing is signalled then. This crate compares the imports only, so it does not detect two
-    /// imports of one semaphore.
-    ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
     /// # use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
@@ -899,6 +895,13 @@ impl StreamRef {
     /// # }
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal_external`](Self::signal_external), and [`Error::NotASemaphore`] if
+    /// `points` has one [`BinarySemaphore`] twice: its two signals would have no wait between them.
+    /// Nothing is signalled then. This crate compares the imports only, so it does not detect two
+    /// imports of one semaphore.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let signal = entry!(self, cuSignalExternalSemaphoresAsync?)?;

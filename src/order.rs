@@ -31,8 +31,9 @@ bitflags! {
 }
 
 bitflags! {
-    /// Flags for [`StreamRef::wait_event_with`]; usually empty. [`EventRef::record_with`] has an
-    /// example.
+    /// Flags for [`StreamRef::wait_event_with`]; usually empty.
+    ///
+    /// [`EventRef::record_with`] has an example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
         /// In a capturing stream, the wait becomes a node of the graph: each launch waits for the
@@ -336,18 +337,6 @@ impl EventRef {
     ///
     /// One driver call: [`cuEventRecordWithFlags`], or without flags [`cuEventRecord`].
     ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] in a stream that is not capturing;
-    /// [`Error::Unsupported`] if the driver is older than CUDA 11.1; otherwise as
-    /// [`record`](Self::record).
-    ///
-    /// # Safety
-    ///
-    /// After a record with [`RecordFlags::EXTERNAL`] in a capturing stream, the event must stay
-    /// alive as long as the captured graph and every executable graph made of it: the driver
-    /// crashes if the event of a node is gone.
-    ///
     /// ```
     /// use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -373,6 +362,18 @@ impl EventRef {
     /// drop(exec);
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_ILLEGAL_STATE` for [`RecordFlags::EXTERNAL`] in a stream that is not capturing;
+    /// [`Error::Unsupported`] if the driver is older than CUDA 11.1; otherwise as
+    /// [`record`](Self::record).
+    ///
+    /// # Safety
+    ///
+    /// After a record with [`RecordFlags::EXTERNAL`] in a capturing stream, the event must stay
+    /// alive as long as the captured graph and every executable graph made of it: the driver
+    /// crashes if the event of a node is gone.
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
     pub unsafe fn record_with(&self, stream: &StreamRef, flags: RecordFlags) -> Result<()> {

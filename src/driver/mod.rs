@@ -104,11 +104,6 @@ impl Driver {
     /// the name of a driver function is refused. Driver calls and thread rules are those of
     /// [`load`](Self::load).
     ///
-    /// # Errors
-    ///
-    /// As [`load`](Self::load), and
-    /// [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for any other path.
-    ///
     /// ```
     /// use cuda_events::Driver;
     ///
@@ -116,6 +111,11 @@ impl Driver {
     ///     println!("{error}");
     /// }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load), and
+    /// [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for any other path.
     pub fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(&LoadOptions::new().path(path.as_ref()))
     }
@@ -126,10 +126,6 @@ impl Driver {
     /// The same options return the same `Driver` as long as the environment is the same. Driver
     /// calls and thread rules are those of [`load`](Self::load).
     ///
-    /// # Errors
-    ///
-    /// As [`load`](Self::load).
-    ///
     /// ```
     /// use cuda_events::{Driver, LoadOptions};
     ///
@@ -138,6 +134,10 @@ impl Driver {
     ///     Err(error) => println!("{error}"),
     /// }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
     pub fn load_with(options: &LoadOptions) -> Result<Self> {
         // By candidates, not by options: the environment may have changed since.
         let candidates = options.candidates();

@@ -356,7 +356,9 @@ fn own_shelf() -> usize {
     })
 }
 
-/// An event taken from an [`EventPool`]. Dropping it gives it back.
+/// An event taken from an [`EventPool`].
+///
+/// Dropping it gives it back.
 ///
 /// Use it like any event. If the driver returns an error for [`record`](EventRef::record),
 /// [`query`](EventRef::query), [`synchronize`](EventRef::synchronize) or

@@ -84,7 +84,9 @@ impl LoadError {
     }
 }
 
-/// One library that was tried, from [`LoadError::attempts`]. [`LoadError`] has an example.
+/// One library that was tried, from [`LoadError::attempts`].
+///
+/// [`LoadError`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadAttempt {
     pub(super) candidate: Option<PathBuf>,

@@ -111,12 +111,6 @@ impl StreamRef {
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and [`cuLaunchHostFunc`].
     ///
-    /// # Errors
-    ///
-    /// [`Error::ClosureInCapture`] if the stream is capturing; the capture is not disturbed. A
-    /// [sticky](Error::is_sticky) error if the context has failed. [`Error::ForkedChild`]. On an
-    /// error the closure is dropped.
-    ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     /// use std::sync::mpsc::channel;
@@ -136,6 +130,12 @@ impl StreamRef {
     /// assert!(event.query()?.is_done());
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ClosureInCapture`] if the stream is capturing; the capture is not disturbed. A
+    /// [sticky](Error::is_sticky) error if the context has failed. [`Error::ForkedChild`]. On an
+    /// error the closure is dropped.
     #[doc(alias = "cuLaunchHostFunc")]
     pub fn launch_host_function(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
         let launch = entry!(self, cuLaunchHostFunc);
@@ -155,10 +155,6 @@ impl StreamRef {
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and `cuStreamAddCallback`.
     ///
-    /// # Errors
-    ///
-    /// As [`launch_host_function`](Self::launch_host_function).
-    ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
@@ -173,6 +169,10 @@ impl StreamRef {
     /// stream.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`launch_host_function`](Self::launch_host_function).
     #[doc(alias = "cuStreamAddCallback")]
     pub fn add_callback(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
         let add = entry!(self, cuStreamAddCallback);
@@ -191,17 +191,6 @@ impl StreamRef {
     /// graph.
     ///
     /// One driver call: [`cuLaunchHostFunc`].
-    ///
-    /// # Errors
-    ///
-    /// A [sticky](Error::is_sticky) error if the context has failed; [`Error::ForkedChild`]. On an
-    /// error the function is not called.
-    ///
-    /// # Safety
-    ///
-    /// It must be sound to call `function` with `data`, from another thread, at any time until the
-    /// stream's work is done. If a graph captured the call, this must hold for each launch of the
-    /// graph. `function` must not unwind and must not make CUDA calls.
     ///
     /// ```
     /// use std::ffi::c_void;
@@ -225,6 +214,17 @@ impl StreamRef {
     /// assert_eq!(CALLS.load(Ordering::Relaxed), 1);
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// A [sticky](Error::is_sticky) error if the context has failed; [`Error::ForkedChild`]. On an
+    /// error the function is not called.
+    ///
+    /// # Safety
+    ///
+    /// It must be sound to call `function` with `data`, from another thread, at any time until the
+    /// stream's work is done. If a graph captured the call, this must hold for each launch of the
+    /// graph. `function` must not unwind and must not make CUDA calls.
     #[doc(alias = "cuLaunchHostFunc")]
     pub unsafe fn launch_host_function_raw(
         &self,

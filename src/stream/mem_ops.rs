@@ -45,7 +45,9 @@ pub enum WaitCondition {
 }
 
 bitflags! {
-    /// Flags for a wait for a value; usually empty. [`StreamRef::wait_value32`] has an example.
+    /// Flags for a wait for a value; usually empty.
+    ///
+    /// [`StreamRef::wait_value32`] has an example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitValueFlags: u32 {
         /// Work after the wait sees the writes of other devices that had reached this device when
@@ -55,7 +57,9 @@ bitflags! {
 }
 
 bitflags! {
-    /// Flags for a write of a value; usually empty. [`StreamRef::wait_value32`] has an example.
+    /// Flags for a write of a value; usually empty.
+    ///
+    /// [`StreamRef::wait_value32`] has an example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WriteValueFlags: u32 {
         /// The write may overtake writes of earlier work in the stream. Only drivers before CUDA
@@ -78,7 +82,9 @@ pub enum BarrierScope {
     Device = CU_STREAM_MEMORY_BARRIER_TYPE_GPU,
 }
 
-/// One operation of [`StreamRef::batch_mem_op`]. Creating a `MemOp` makes no driver call.
+/// One operation of [`StreamRef::batch_mem_op`].
+///
+/// Creating a `MemOp` makes no driver call.
 ///
 /// ```
 /// use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
@@ -241,20 +247,6 @@ impl StreamRef {
     /// One driver call: [`cuStreamWaitValue32_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWaitValue32`].
     ///
-    /// # Errors
-    ///
-    /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
-    ///   [`WaitValueFlags::FLUSH`], or an older driver was not set up for these methods (see
-    ///   above).
-    /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
-    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
-    ///
-    /// # Safety
-    ///
-    /// `address` must be a multiple of 4, and the device address of 4 bytes of device memory or of
-    /// mapped pinned host memory, not of managed memory. These bytes must stay allocated until the
-    /// wait is over. Until then the host may change them only with atomic or volatile writes.
-    ///
     /// ```
     /// use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -280,6 +272,20 @@ impl StreamRef {
     /// unsafe { (symbols.cuMemFree_v2)(flag) };
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
+    ///   [`WaitValueFlags::FLUSH`], or an older driver was not set up for these methods (see
+    ///   above).
+    /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
+    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// `address` must be a multiple of 4, and the device address of 4 bytes of device memory or of
+    /// mapped pinned host memory, not of managed memory. These bytes must stay allocated until the
+    /// wait is over. Until then the host may change them only with atomic or volatile writes.
     #[doc(alias = "cuStreamWaitValue32")]
     pub unsafe fn wait_value32(
         &self,

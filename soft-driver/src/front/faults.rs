@@ -257,7 +257,8 @@ impl Fault {
     /// Makes a context fail with the code permanently: all later calls in it return the code.
     ///
     /// It is the context among the call's arguments, or that of an event or stream among them,
-    /// otherwise the calling thread's current context. If there is none of these, no context fails.
+    /// otherwise the calling thread's current context. If the call names none and none is current,
+    /// no context fails.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self
