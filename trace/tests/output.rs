@@ -106,9 +106,11 @@ fn chrome_json_has_rows_spans_and_an_arrow() {
         assert_eq!(found.len(), 1, "{name} of {category}");
         *found[0]
     };
+    // In whole nanoseconds: the sums of two equal times in `f64` may differ.
+    let nanoseconds = |time: &Value| (time.as_f64().unwrap() * 1000.0).round() as u64;
     let time = |slice: &Value| {
-        let (ts, dur) = (slice["ts"].as_f64().unwrap(), slice["dur"].as_f64().unwrap());
-        (ts, ts + dur)
+        let ts = nanoseconds(&slice["ts"]);
+        (ts, ts + nanoseconds(&slice["dur"]))
     };
     let (upload, part, consumed) = (find("upload", "gpu"), find("part", "gpu"), find(EVIL, "gpu"));
     assert_eq!(row_of(&rows, upload), "copies");
@@ -134,7 +136,7 @@ fn chrome_json_has_rows_spans_and_an_arrow() {
     assert_eq!(row_of(&rows, from[0]), "copies");
     assert_eq!(row_of(&rows, to[0]), EVIL);
     // Within the span that ends there, and where the other begins.
-    let at = from[0]["ts"].as_f64().unwrap();
+    let at = nanoseconds(&from[0]["ts"]);
     assert!(time(upload).0 <= at && at < time(upload).1);
     assert_eq!(to[0]["ts"], consumed["ts"]);
     assert!(json["otherData"]["missing"].is_null());
