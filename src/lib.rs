@@ -71,6 +71,8 @@
 //! | many short-lived events | [`ext::EventPool`] |
 //! | working as in PyTorch | [`ext::LazyEvent`], [`ext::StreamScope`], [`ext::current_stream`] |
 //! | observing every driver call | [`Driver::observe`], [`observer`] |
+//! | a picture of GPU work on a time axis | the crate `cuda-events-trace` |
+//! | the reason why there is no GPU | the command `cuda-events-doctor` |
 //!
 //! The [`guide`] has pages that help to choose an event, a timeline, a host function or a future,
 //! pages for users of cudarc, PyTorch and `cuda.core`, for tokio, for several processes and for
