@@ -5,7 +5,7 @@
 //! other's writes.
 
 pub(crate) use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

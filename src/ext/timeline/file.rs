@@ -10,9 +10,10 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
 use super::descriptor::TimelineDescriptor;
+use super::known::Known;
 use super::line::{LINES, Line};
 use super::memory::{File, Life};
-use super::slot::{self, Known, Slot, Whose, lock};
+use super::slot::{self, Slot, Whose, lock};
 use super::wait;
 use super::watch::Watch;
 use crate::ext::needs::forked;

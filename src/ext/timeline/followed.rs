@@ -1,4 +1,4 @@
-//! Whether the thread looks after an import, and until when.
+//! Whether the thread looks after an import, or after a shared timeline, and until when.
 
 use crate::ext::needs::sync::{AtomicBool, AtomicU64, Ordering};
 
@@ -49,5 +49,43 @@ impl Followed {
     /// The largest value that was waited for. Whoever has it alone knows that none comes later.
     pub(super) fn largest(&mut self) -> u64 {
         self.waited.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the thread looks after timelines whose states have locks.
+///
+/// Why the thread looks after every signal:
+///
+/// 1. A signal is noted in a state under its lock, and then [`begin`](Self::begin) reads `on`.
+///    [`is_over`](Self::is_over) stores `false`, and then looks at the states under their locks.
+/// 2. If its look comes before the signal, then the lock orders the store before the read: `begin`
+///    reads `false`, and the caller gives the timelines to the thread again.
+/// 3. If the look comes after the signal, it finds the signal. The thread goes on, unless its
+///    exchange shows that the timelines were given to it a second time.
+pub(super) struct Called(AtomicBool);
+
+impl Called {
+    pub(super) fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Whether the thread may have to be called, after a signal was noted.
+    #[inline(always)]
+    pub(super) fn is_off(&self) -> bool {
+        !self.0.load(Ordering::SeqCst)
+    }
+
+    /// Whether the thread must be given the timelines.
+    pub(super) fn begin(&self) -> bool {
+        !self.0.swap(true, Ordering::SeqCst)
+    }
+
+    /// For the thread: whether it needs the timelines no more, as `is_over` says of their states.
+    pub(super) fn is_over(&self, is_over: impl Fn() -> bool) -> bool {
+        if !is_over() {
+            return false;
+        }
+        self.0.store(false, Ordering::SeqCst);
+        is_over() || self.0.swap(true, Ordering::SeqCst)
     }
 }

@@ -10,6 +10,7 @@
 //! | `crossing` | waits of streams of another context |
 //! | `host` | timelines of the host |
 //! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
+//! | `known` | the maker's knowledge about a line that others may write |
 //! | `watch` | the thread's work for shared timelines |
 //! | `foreign`, `import` | the importer's side: its knowledge about a line, and the sources of that knowledge |
 //! | `handle`, `opened` | the same with bytes only: the maker's side and the importer's |
@@ -36,6 +37,7 @@ mod future;
 mod handle;
 mod host;
 mod import;
+mod known;
 mod line;
 mod memory;
 mod opened;

@@ -26,12 +26,13 @@
 
 use core::ffi::c_void;
 use core::fmt;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::asked::Asked;
 use super::foreign::Foreign;
-use super::line::{self, BYTES, LARGEST, LINES, Line};
+use super::known::Known;
+use super::line::{BYTES, LARGEST, LINES, Line};
 use super::memory;
 use super::queue::Queue;
 pub(super) use super::queue::lock;
@@ -84,35 +85,6 @@ pub(super) enum Whose {
     Foreign(Foreign),
 }
 
-/// This process's knowledge about its own line that others may write: whether its driver has
-/// reported that the context failed.
-#[derive(Default)]
-pub(super) struct Known(AtomicU32);
-
-impl Known {
-    fn note(&self, code: CUresult) {
-        let order = Ordering::Relaxed;
-        let _ = self.0.compare_exchange(0, code.0, Ordering::Release, order);
-    }
-
-    fn failure(&self) -> Option<Error> {
-        let code = CUresult(self.0.load(Ordering::Acquire));
-        (code != CUresult::CUDA_SUCCESS).then(|| line::failure(code))
-    }
-
-    /// Interprets a look at the line, if the value was not reached. Any process with the file may
-    /// have written a reason there: a code of the driver would mean that this process's own context
-    /// has failed.
-    #[cold]
-    fn judge(&self, seen: Result<Progress>) -> Result<Progress> {
-        match (self.failure(), seen) {
-            (Some(failure), _) => Err(failure),
-            (None, Ok(seen)) => Ok(seen),
-            (None, Err(_)) => Err(Error::Poisoned),
-        }
-    }
-}
-
 #[derive(Default)]
 pub(super) struct State {
     /// The value of the last signal that was given to the driver, or would have been.
@@ -163,11 +135,10 @@ impl Slot {
 
     /// Poisons a line of this process, whose context has failed with this code.
     pub(super) fn fail(&self, code: CUresult) {
-        if let Whose::Shared(known) = &self.whose {
-            // First, so that whoever sees the poison here knows the reason.
-            known.note(code);
+        match &self.whose {
+            Whose::Shared(known) => known.fail(self.line, code),
+            _ => self.line.poison(Some(code)),
         }
-        self.line.poison(Some(code));
     }
 
     /// Whether the value is reached, or an error if it will not be.
@@ -184,11 +155,7 @@ impl Slot {
     pub(super) fn judge(&self, value: u64, seen: Result<Progress>) -> Result<Progress> {
         match &self.whose {
             Whose::Own => seen,
-            Whose::Shared(known) => match known.judge(seen) {
-                // Reached after that look, and before the context failed.
-                Err(_) if self.line.reached() >= value => Ok(Progress::Done),
-                seen => seen,
-            },
+            Whose::Shared(known) => known.judge(seen, || self.line.reached() >= value),
             Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
         }
     }

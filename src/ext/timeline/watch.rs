@@ -4,9 +4,9 @@
 //! sleeps between two requests. Other processes cannot ask. So while a signal of a shared timeline
 //! is pending, the thread asks, and poisons what will not be signalled.
 
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::followed::Called;
 use super::foreign::Follow;
 use super::poller;
 use super::queue::Handle;
@@ -22,7 +22,7 @@ pub(super) struct Watch {
     /// An event of the file's context, which is never recorded, as long as there is the file.
     health: Mutex<Option<Handle>>,
     /// Whether the thread has it.
-    followed: AtomicBool,
+    called: Called,
 }
 
 impl Watch {
@@ -32,7 +32,7 @@ impl Watch {
             slots: Mutex::default(),
             driver: health.context().driver(),
             health: Mutex::new(Some(Handle(health.as_raw()))),
-            followed: AtomicBool::new(false),
+            called: Called::new(),
         })
     }
 
@@ -40,14 +40,11 @@ impl Watch {
         lock(&self.slots).push(slot);
     }
 
-    /// A signal was submitted, and its timeline's state unlocked.
-    ///
-    /// Why none is missed: the thread clears `followed` before it looks at the states, under their
-    /// locks. If it looks before the signal, then the load here sees that it was cleared. If it
-    /// looks after it, it sees the signal.
+    /// A signal was submitted, and its timeline's state unlocked. [`Called`] explains why the
+    /// thread misses none.
     #[inline(always)]
     pub(super) fn signalled(self: &Arc<Self>) {
-        if !self.followed.load(Ordering::SeqCst) {
+        if self.called.is_off() {
             self.call();
         }
     }
@@ -55,7 +52,7 @@ impl Watch {
     #[cold]
     #[inline(never)]
     fn call(self: &Arc<Self>) {
-        let first = !self.followed.swap(true, Ordering::SeqCst);
+        let first = self.called.begin();
         // If the system has no thread, whoever gets one later has it look here, too.
         let _ = poller::follow(Arc::clone(self) as Arc<dyn Follow>, first);
     }
@@ -96,9 +93,8 @@ impl Follow for Watch {
         if !ask {
             return true;
         }
-        if self.is_over() {
-            self.followed.store(false, Ordering::SeqCst);
-            return !self.is_over() && !self.followed.swap(true, Ordering::SeqCst);
+        if self.called.is_over(|| self.is_over()) {
+            return false;
         }
         if since.replace(now).is_some()
             && let Err(error) = self.ask()

@@ -69,6 +69,8 @@ mod ext {
         pub mod followed;
         #[path = "../../../../../src/ext/timeline/foreign.rs"]
         pub mod foreign;
+        #[path = "../../../../../src/ext/timeline/known.rs"]
+        pub mod known;
         #[path = "../../../../../src/ext/timeline/line.rs"]
         pub mod line;
         #[path = "../../../../../src/ext/timeline/queue.rs"]

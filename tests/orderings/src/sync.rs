@@ -78,6 +78,7 @@ wrap! {
     AtomicU8: u8 {
         fetch_or(value: u8, order: Ordering) -> u8;
     }
+    AtomicU32: u32 {}
     AtomicU64: u64 {
         fetch_add(value: u64, order: Ordering) -> u64;
         fetch_max(value: u64, order: Ordering) -> u64;

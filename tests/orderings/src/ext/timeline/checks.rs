@@ -6,11 +6,12 @@ use std::task::{Wake, Waker};
 use loom::sync::Mutex;
 use loom::thread;
 
-use super::followed::Followed;
+use super::followed::{Called, Followed};
 use super::foreign::Foreign;
+use super::known::Known;
 use super::line::{LARGEST, Line};
 use super::queue::{Entry, Key, Queue};
-use crate::sys::CUresult;
+use crate::sys::{CUresult, Function};
 use crate::world::Probe;
 use crate::{Check, Driver, Error, Event, Progress};
 
@@ -21,6 +22,9 @@ pub const ALL: &[Check] = &[
     ("line_ends_by_itself_only", line_ends_by_itself_only),
     ("relay_publishes", relay_publishes),
     ("followed_by_one", followed_by_one),
+    ("called_by_each_signal", called_by_each_signal),
+    ("context_fails_after_its_signal", context_fails_after_its_signal),
+    ("failure_is_known", failure_is_known),
     ("maker_ends_after_its_signal", maker_ends_after_its_signal),
     ("queue_forgets_nobody", queue_forgets_nobody),
     ("queue_takes_who_can_see_it", queue_takes_who_can_see_it),
@@ -81,8 +85,7 @@ fn line_says_why() {
         let line = Arc::clone(&line);
         thread::spawn(move || line.poison(Some(CUresult(700))))
     };
-    let function = crate::sys::Function::cuEventQuery;
-    let why = Err(Error::Driver { function, code: CUresult(700) });
+    let why = Err(Error::Driver { function: Function::cuEventQuery, code: CUresult(700) });
     let seen = line.look(1);
     assert!(seen == Ok(Progress::Pending) || seen == why, "{seen:?}");
     assert!(seen.is_ok() || line.look(1) == why);
@@ -135,6 +138,59 @@ fn followed_by_one() {
     };
     let given = usize::from(followed.begin(2));
     assert_eq!(thread.join().unwrap() + given, 1);
+}
+
+/// Two streams signal while the thread looks, which has the timelines from an earlier signal:
+/// afterwards the thread has them, once.
+fn called_by_each_signal() {
+    let called = Arc::new(Called::new());
+    // The signals that are pending on two timelines.
+    let states = Arc::new([Mutex::new(0), Mutex::new(0)]);
+    assert!(called.begin());
+    let poller = {
+        let (called, states) = (Arc::clone(&called), Arc::clone(&states));
+        let is_over = move || states.iter().all(|state| *state.lock().unwrap() == 0);
+        thread::spawn(move || usize::from(!called.is_over(is_over)))
+    };
+    let signal = |at: usize| {
+        let (called, states) = (Arc::clone(&called), Arc::clone(&states));
+        move || {
+            *states[at].lock().unwrap() += 1;
+            usize::from(called.is_off() && called.begin())
+        }
+    };
+    let other = thread::spawn(signal(0));
+    let given = signal(1)() + other.join().unwrap();
+    assert_eq!(poller.join().unwrap() + given, 1);
+}
+
+/// A context that signals and then fails has signalled, for all who learn of its failure.
+fn context_fails_after_its_signal() {
+    let (line, known) = (Arc::new(Line::default()), Arc::new(Known::default()));
+    let other = {
+        let (line, known) = (Arc::clone(&line), Arc::clone(&known));
+        thread::spawn(move || {
+            line.advance();
+            known.fail(&line, CUresult(700));
+        })
+    };
+    let seen = known.judge(line.look(1), || line.reached() >= 1);
+    assert!(seen.is_ok(), "{seen:?}");
+    other.join().unwrap();
+}
+
+/// Who sees that an own context has poisoned the line knows its failure. The line alone would not
+/// tell it from what another process has written there.
+fn failure_is_known() {
+    let (line, known) = (Arc::new(Line::default()), Arc::new(Known::default()));
+    let other = {
+        let (line, known) = (Arc::clone(&line), Arc::clone(&known));
+        thread::spawn(move || known.fail(&line, CUresult(700)))
+    };
+    let why = Err(Error::Driver { function: Function::cuEventQuery, code: CUresult(700) });
+    let seen = known.judge(line.look(1), || false);
+    assert!(seen == Ok(Progress::Pending) || seen == why, "{seen:?}");
+    other.join().unwrap();
 }
 
 /// A maker that signals and then ends has signalled, for all who learn of its end.
