@@ -1,29 +1,53 @@
 //! Finding, opening and resolving the driver library: what succeeds, and what each failure says.
 
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 use crate::common;
 
+#[cfg(target_os = "linux")]
 use std::cell::Cell;
+#[cfg(target_os = "linux")]
 use std::ffi::c_int;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+#[cfg(target_os = "linux")]
 use std::sync::{Barrier, OnceLock};
 
-use common::child::{Child, end_after, role, say};
-use common::counting::{calls, counting, fail_next};
-use common::{fake_library, load, shared_library};
+#[cfg(target_os = "linux")]
+use common::child::end_after;
+use common::child::{Child, role, say};
+#[cfg(target_os = "linux")]
+use common::counting::fail_next;
+use common::counting::{calls, counting};
+#[cfg(target_os = "linux")]
+use common::fake_library;
+use common::{load, shared_library};
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
-use cuda_events::sys::*;
+#[cfg(target_os = "linux")]
+use cuda_events::sys::CUresult;
+use cuda_events::sys::Function;
 use cuda_events::{
     Context, Device, Driver, Error, EventFlags, LoadError, LoadOptions, Stream, StreamOptions,
 };
 
-/// Where the system's search is told to look first.
-pub const SEARCH_VARIABLE: &str = "LD_LIBRARY_PATH";
-pub const USUAL: &str = "libcuda.so.1";
+/// Where the system's search is told to look first. On Windows the crate has it look nowhere but in
+/// the system's folder.
+pub const SEARCH_VARIABLE: &str = if cfg!(windows) { "PATH" } else { "LD_LIBRARY_PATH" };
+pub const USUAL: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+#[cfg(target_os = "linux")]
 pub const WSL: &str = "/usr/lib/wsl/lib/libcuda.so.1";
+
+/// What the system says of a file that is not there. On Windows the words before the number are in
+/// the user's language.
+pub const NO_FILE: &str = if cfg!(windows) { "os error 126" } else { "No such file or directory" };
+
+/// Another name of a library: a link, or where that takes a right, a copy.
+fn another_name(library: &Path, name: &Path) {
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(library, name).expect("a symbolic link");
+    #[cfg(windows)]
+    std::fs::copy(library, name).expect("a copy");
+}
 
 /// A folder for one test, gone when it ends.
 pub struct Folder(pub PathBuf);
@@ -32,7 +56,8 @@ impl Folder {
     pub fn new(test: &str) -> Self {
         let path = std::env::temp_dir().join(format!("cuda-events-{}-{test}", std::process::id()));
         std::fs::create_dir(&path).expect("a folder for temporary files");
-        Self(path.canonicalize().expect("it is there"))
+        // On Windows that would be another form of the path.
+        Self(if cfg!(windows) { path } else { path.canonicalize().expect("it is there") })
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -101,24 +126,27 @@ pub fn in_child(name: &str, configure: impl FnOnce(&mut Command)) {
 #[test]
 fn a_missing_file_is_named_with_the_systems_reason() {
     let folder = Folder::new("missing");
-    let path = folder.path("libcuda.so.1");
+    let path = folder.path(USUAL);
     let error = refused(Driver::load_from(&path));
     let failure = only_failure(&error, &path);
-    assert!(open_text(&failure).contains("No such file or directory"), "{failure}");
+    assert!(open_text(&failure).contains(NO_FILE), "{failure}");
     // Once the path, once the reason.
     let text = error.to_string();
     assert_eq!(text.matches(path.to_str().expect("an ASCII path")).count(), 1, "{text}");
-    assert_eq!(text.matches("No such file or directory").count(), 1, "{text}");
+    assert_eq!(text.matches(NO_FILE).count(), 1, "{text}");
 }
 
 #[test]
 fn a_file_that_is_not_a_library() {
     let folder = Folder::new("text");
     let long = "This is the text of a letter, and it goes on for a while. ".repeat(40);
-    // glibc tells the two apart.
-    let reasons = match cfg!(target_env = "musl") {
-        true => ["Exec format error"; 2],
-        false => ["invalid ELF header", "file too short"],
+    // Only glibc tells the two apart. Windows says 193, and wine 126.
+    let reasons = if cfg!(windows) {
+        ["os error "; 2]
+    } else if cfg!(target_env = "musl") {
+        ["Exec format error"; 2]
+    } else {
+        ["invalid ELF header", "file too short"]
     };
     for (name, contents, reason) in
         [("letter", long.as_str(), reasons[0]), ("empty", "", reasons[1])]
@@ -136,7 +164,9 @@ fn a_folder() {
     let folder = Folder::new("folder");
     let error = refused(Driver::load_from(&folder.0));
     let failure = only_failure(&error, &folder.0);
-    assert!(open_text(&failure).contains("Is a directory"), "{failure}");
+    // As above.
+    let reason = if cfg!(windows) { "os error " } else { "Is a directory" };
+    assert!(open_text(&failure).contains(reason), "{failure}");
 }
 
 #[test]
@@ -165,14 +195,19 @@ fn a_relative_path_is_refused() {
             .and_then(Path::file_name)
             .and_then(|name| name.to_str())
             .expect("an ASCII name");
-        // All of them would open, but for the last two.
-        for path in [
+        // On Linux all of them would open, except the last two of these.
+        let mut paths = vec![
             format!("./{name}"),
             format!("../{folder}/{name}"),
             format!(".//{name}"),
             "..".into(),
             "./".into(),
-        ] {
+        ];
+        if cfg!(windows) {
+            // Of the current folder, of the current drive, and of a drive's current folder.
+            paths.extend([format!(r".\{name}"), format!(r"\{name}"), format!("C:{name}")]);
+        }
+        for path in paths {
             let error = refused(Driver::load_from(&path));
             assert_eq!(only_failure(&error, Path::new(&path)), LoadFailure::RelativePath);
             let text = error.to_string();
@@ -181,6 +216,10 @@ fn a_relative_path_is_refused() {
                     && !text.contains(DRIVER_VARIABLE),
                 "{text}"
             );
+        }
+        if cfg!(windows) {
+            // A name without a folder is searched for in the system's folder alone: windows.rs.
+            return say("done");
         }
         // A name without a folder is no path: the system searches for it.
         let driver = Driver::load_from(name).expect("the search finds it");
@@ -194,7 +233,9 @@ fn a_relative_path_is_refused() {
     });
 }
 
-/// A process of its own, because the call would be of data.
+/// A process of its own, because the call would be of data. Only on Linux does the crate look
+/// whether a symbol is a function.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_library_whose_driver_function_is_data() {
     if role().is_some() {
@@ -223,7 +264,9 @@ fn by_another_path(detours: usize) -> PathBuf {
     folder.join(name)
 }
 
-/// What this binary's calls of `dlopen` are: they go on to the C library's.
+/// What this binary's calls of `dlopen` are: they go on to the C library's. On Windows nothing can
+/// be put in front of what a program takes from the system's libraries.
+#[cfg(target_os = "linux")]
 mod dlopen {
     use std::cell::{Cell, RefCell};
     use std::ffi::{CStr, c_char, c_int, c_void};
@@ -261,6 +304,7 @@ mod dlopen {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_library_is_opened_whole_and_for_itself() {
     dlopen::CALLS.take();
@@ -275,14 +319,17 @@ fn a_library_is_opened_whole_and_for_itself() {
     assert_eq!(dlopen::CALLS.take(), []);
 }
 
-// What happens while a library is opened. Its initialisation code is the program's here.
+// What happens while a library is opened. Its initialisation code is the program's here. The fake
+// library, which does that, is made of what Linux has.
 
 /// Has the fake library call `code` when it is opened.
+#[cfg(target_os = "linux")]
 fn when_it_is_opened(code: extern "C" fn()) {
     // SAFETY: this process has one test, and no other thread looks at the environment yet.
     unsafe { std::env::set_var("CUDA_EVENTS_TEST_INITIALISE", format!("{:x}", code as usize)) };
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_library_may_load_a_driver_while_it_is_opened() {
     static INSIDE: OnceLock<Driver> = OnceLock::new();
@@ -304,6 +351,7 @@ fn a_library_may_load_a_driver_while_it_is_opened() {
     in_child("a_library_may_load_a_driver_while_it_is_opened", |_| {});
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_child_forked_while_a_thread_loads_can_load() {
     static INSIDE: Barrier = Barrier::new(2);
@@ -334,7 +382,11 @@ fn a_child_forked_while_a_thread_loads_can_load() {
 #[test]
 fn a_library_that_is_no_driver() {
     // By a bare name, which goes through the system's search.
-    for library in ["libc.so.6", "libm.so.6"] {
+    let libraries = match cfg!(windows) {
+        true => ["kernel32.dll", "ntdll.dll"],
+        false => ["libc.so.6", "libm.so.6"],
+    };
+    for library in libraries {
         let error = refused(Driver::load_from(library));
         assert_eq!(only_failure(&error, Path::new(library)), LoadFailure::NotADriver);
         let text = error.to_string();
@@ -347,24 +399,41 @@ fn a_library_that_is_no_driver() {
 
 // What is remembered.
 
+/// In another process, as Windows keeps the file of a library until all that have it open end.
 #[test]
 fn success_is_remembered_and_failure_is_not() {
+    if role().is_some() {
+        let folder = std::env::current_dir().expect("set by the parent");
+        remembers(&folder.join(if cfg!(windows) { "driver.dll" } else { "driver.so" }));
+        return say("done");
+    }
     let folder = Folder::new("remembered");
-    let path = folder.path("driver.so");
-    refused(Driver::load_from(&path));
-    refused(Driver::load_from(&path));
-    symlink(shared_library(), &path).expect("a symbolic link");
-    let driver = Driver::load_from(&path).expect("now it is there");
-    assert_eq!(driver.library(), shared_library().canonicalize().ok().as_deref());
-    assert_eq!(Driver::load_from(&path), Ok(driver));
-    assert_eq!(Driver::load_with(&LoadOptions::new().path(&path)), Ok(driver));
-    std::fs::remove_file(&path).expect("it was there");
-    assert_eq!(Driver::load_from(&path), Ok(driver));
+    in_child("success_is_remembered_and_failure_is_not", |command| {
+        command.current_dir(&folder.0);
+    });
+}
+
+fn remembers(path: &Path) {
+    refused(Driver::load_from(path));
+    refused(Driver::load_from(path));
+    another_name(&shared_library(), path);
+    let driver = Driver::load_from(path).expect("now it is there");
+    if cfg!(windows) {
+        assert_eq!(driver.library(), Some(path));
+    } else {
+        assert_eq!(driver.library(), shared_library().canonicalize().ok().as_deref());
+    }
+    assert_eq!(Driver::load_from(path), Ok(driver));
+    assert_eq!(Driver::load_with(&LoadOptions::new().path(path)), Ok(driver));
     // Other options are another table.
-    let per_thread = LoadOptions::new().path(shared_library()).per_thread_default_stream(true);
+    let per_thread = LoadOptions::new().path(path).per_thread_default_stream(true);
     let per_thread = Driver::load_with(&per_thread).expect("the same library");
     assert_ne!(per_thread, driver);
     assert!(per_thread.is_per_thread_default_stream() && !driver.is_per_thread_default_stream());
+    if cfg!(unix) {
+        std::fs::remove_file(path).expect("it was there");
+        assert_eq!(Driver::load_from(path), Ok(driver));
+    }
 }
 
 #[test]
@@ -379,6 +448,7 @@ fn threads_that_load_at_once_get_the_same_driver() {
 }
 
 /// The faster one comes in the midst of the slower one here, every time.
+#[cfg(target_os = "linux")]
 #[test]
 fn of_two_loads_at_once_the_faster_one_counts() {
     thread_local! {
@@ -405,6 +475,7 @@ fn loading_makes_no_call_that_initialises() {
     assert_eq!(made, [Function::cuInit, Function::cuDeviceGet, Function::cuDeviceGet]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_loaded_driver_survives_a_fork() {
     const TEST: &str = "a_loaded_driver_survives_a_fork";
@@ -426,6 +497,7 @@ fn a_loaded_driver_survives_a_fork() {
 }
 
 /// Whether the process was forked is said only where it is known.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_driver_not_initialised_by_initialising() {
     const TEST: &str = "a_driver_not_initialised_by_initialising";

@@ -1,5 +1,8 @@
 //! Where the library is looked for. The environment is the process's, so each of these runs in one
 //! of its own.
+//!
+//! On Windows the crate looks in the system's folder alone, where no test may put a library, and
+//! the emulator's processes are elevated, which take no library from the environment: windows.rs.
 
 #![cfg(target_os = "linux")]
 
@@ -15,7 +18,6 @@ use common::{Door, say_not_run, shared_library};
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
 use cuda_events::{Driver, Version};
 
-/// Where the system's search is told to look first.
 use crate::loading::*;
 
 /// The candidates and reasons of a default search that finds nothing because `folder` has a bad
