@@ -1,7 +1,7 @@
 //! Interprocess events between real processes. The child is this test binary again, in one of the
 //! roles below.
 
-#![cfg(target_os = "linux")]
+#![cfg(any(target_os = "linux", windows))]
 
 use crate::common;
 
@@ -399,12 +399,20 @@ fn a_killed_exporter_leaves_importers_waiting() {
     }
 }
 
+/// On Windows a section has no file, and goes with its last handle.
+#[cfg(windows)]
+fn files_of(_process: u32) -> [std::path::PathBuf; 0] {
+    []
+}
+
+#[cfg(target_os = "linux")]
 fn files_of(process: u32) -> Vec<std::path::PathBuf> {
     let prefix = format!("cuda-soft-driver.{process}.");
     let files = std::fs::read_dir("/dev/shm").unwrap().map(|file| file.unwrap().path());
     files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect()
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn the_file_goes_with_the_context() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -428,6 +436,7 @@ fn the_file_goes_with_the_context() {
 }
 
 /// A process that lives long and imports from one short one after the other.
+#[cfg(target_os = "linux")]
 #[test]
 fn an_importer_keeps_few_files_of_dead_exporters() {
     own_process!();
@@ -460,17 +469,20 @@ fn an_importer_keeps_few_files_of_dead_exporters() {
 }
 
 /// A file that is old enough, and nobody's: nobody holds its lock.
+#[cfg(target_os = "linux")]
 fn stale(name: &str) -> std::path::PathBuf {
     let left = std::path::Path::new("/dev/shm").join(name);
     make_old(&std::fs::File::create(&left).unwrap());
     left
 }
 
+#[cfg(target_os = "linux")]
 fn make_old(file: &std::fs::File) {
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     file.set_modified(then).unwrap();
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn what_dead_exporters_left_is_swept_up() {
     own_process!();

@@ -1,5 +1,8 @@
 //! The shared library, opened as a program would open the real driver. One library has one machine,
 //! so these tests run each in a process of their own.
+//!
+//! Linux: most open it by `dlopen` themselves. On Windows the crate's own tests open it, by
+//! `CUDA_EVENTS_TEST_DRIVER=shared`.
 
 #![cfg(target_os = "linux")]
 
