@@ -70,15 +70,17 @@ impl Options {
         while let Some(argument) = arguments.next() {
             let argument = argument.to_string_lossy().into_owned();
             let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-            let number = |text: OsString| {
+            let number = |text: OsString, least: u16| {
                 let number = text.to_str().and_then(|text| text.parse::<u16>().ok());
-                number.ok_or(format!("{} is not a number", text.display()))
+                number
+                    .filter(|number| *number >= least)
+                    .ok_or(format!("{argument} needs a number from {least} to {}", u16::MAX))
             };
             match &*argument {
                 "--processes" => options.processes = true,
-                "--ranks" => options.ranks = number(value()?)?.max(1).into(),
-                "--rounds" => options.rounds = number(value()?)?.max(1).into(),
-                "--mib" => options.words = usize::from(number(value()?)?.max(1)) << 18,
+                "--ranks" => options.ranks = number(value()?, 1)?.into(),
+                "--rounds" => options.rounds = number(value()?, 1)?.into(),
+                "--mib" => options.words = usize::from(number(value()?, 1)?) << 18,
                 "--transports" => options.transports = true,
                 "--library" => options.library = value()?,
                 "--without" => {
@@ -88,7 +90,7 @@ impl Options {
                         _ => return Err("--without needs before or after".to_owned()),
                     }
                 }
-                "--rank" => rank = Some(number(value()?)?.into()),
+                "--rank" => rank = Some(number(value()?, 0)?.into()),
                 "--id" => id = Some(from_hex(&value()?.to_string_lossy()).ok_or("a bad id")?),
                 _ => return Err(format!("{argument} is not an option")),
             }

@@ -1,5 +1,6 @@
 //! The part of NCCL that this program calls, loaded at run time.
 
+use std::error::Error as _;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fmt;
 use std::sync::Arc;
@@ -76,13 +77,26 @@ impl std::error::Error for NcclError {}
 
 impl Nccl {
     /// Loads the library: by a path, or by the name that the linker knows.
-    pub fn load(library: &OsStr) -> Result<Self, libloading::Error> {
+    pub fn load(library: &OsStr) -> Result<Self, String> {
+        let name = library.display();
+        // The system's reason is the source.
+        let why = |error: libloading::Error| {
+            error.source().map_or_else(|| error.to_string(), ToString::to_string)
+        };
         // SAFETY: NCCL's initialisers have no demands.
-        let library = unsafe { Library::new(library) }?;
+        let library = unsafe { Library::new(library) };
+        let library = library.map_err(|error| {
+            format!(
+                "{name} cannot be opened: {}; install NCCL, or give its path by --library (of the \
+                 wheel nvidia-nccl-cu13: site-packages/nvidia/nccl/lib/{NAME})",
+                why(error)
+            )
+        })?;
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the type is that of NCCL 2's header, and the library is never unloaded.
-                *unsafe { library.get($name) }?
+                *unsafe { library.get($name) }
+                    .map_err(|error| format!("{name} is not NCCL: {}", why(error)))?
             };
         }
         let table = Table {
