@@ -200,6 +200,11 @@ fn driver(door: Door, random: &mut Random) -> (Driver, Option<SoftDriver>, bool)
 
 fn run(arguments: &Arguments) -> ExitCode {
     let Arguments { length, door, seed, longest, .. } = *arguments;
+    // Now, and not after an hour.
+    if let Some(Err(error)) = arguments.out.as_ref().map(std::fs::File::create) {
+        eprintln!("churn: --out {}: {error}", arguments.out.as_deref().unwrap_or_default());
+        return ExitCode::from(2);
+    }
     println!("churn: {} for {} s, seed {seed}", door.name(), length.as_secs());
     let started = Instant::now();
     let (clocks, totals) = (Clocks::new(THREADS + 1), Totals::default());
