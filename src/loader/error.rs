@@ -136,6 +136,9 @@ pub enum LoadFailure {
     },
     /// NVIDIA has no driver for this platform. Nothing was opened.
     Platform,
+    /// This program is statically linked, so it cannot load a library. Nothing was opened. Detected
+    /// on Linux.
+    StaticProgram,
 }
 
 /// The number of missing entry points that the text names.
@@ -178,6 +181,10 @@ impl fmt::Display for LoadFailure {
                 }
             }
             Self::Platform => f.write_str(platform::NO_DRIVER),
+            Self::StaticProgram => f.write_str(
+                "this program is statically linked, so it cannot load a library; link it \
+                 dynamically (RUSTFLAGS=\"-C target-feature=-crt-static\")",
+            ),
         }
     }
 }

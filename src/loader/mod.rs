@@ -149,6 +149,9 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
     if !platform::supported() {
         return Err(LoadFailure::Platform);
     }
+    if platform::is_static() {
+        return Err(LoadFailure::StaticProgram);
+    }
     let name = candidate.as_os_str();
     if name.is_empty() {
         // For dlopen an empty name is the program itself.

@@ -40,6 +40,28 @@ pub(crate) const fn supported() -> bool {
     cfg!(target_pointer_width = "64")
 }
 
+/// Whether this program is statically linked. With musl it cannot open a library. With glibc it
+/// can, but then it has a second C library, and most libraries crash.
+#[cfg(all(target_os = "linux", target_feature = "crt-static"))]
+#[allow(unsafe_code)]
+pub(crate) fn is_static() -> bool {
+    use core::ffi::c_ulong;
+    const AT_BASE: c_ulong = 7;
+    unsafe extern "C" {
+        fn getauxval(kind: c_ulong) -> c_ulong;
+    }
+    // SAFETY: the declaration is the C library's; it reads the vector that the kernel gave this
+    // process. It has the address of the program's dynamic loader, if there is one: this code may
+    // also be in a library that a dynamic program has opened.
+    unsafe { getauxval(AT_BASE) == 0 }
+}
+
+/// Whether this program is statically linked, where that matters.
+#[cfg(not(all(target_os = "linux", target_feature = "crt-static")))]
+pub(crate) const fn is_static() -> bool {
+    false
+}
+
 #[cfg(any(unix, windows))]
 #[allow(unsafe_code)]
 mod dynamic {

@@ -15,6 +15,7 @@ mod raw_table;
 mod requirements;
 mod search;
 mod shutdown;
+mod static_program;
 mod thirty_two_bits;
 mod tour;
 mod two_drivers;
