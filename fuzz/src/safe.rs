@@ -6,14 +6,16 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context as TaskContext, Waker};
 use std::time::Duration;
 
-use cuda_events::attributes::SynchronizationPolicy;
+use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::ext::{
     Completion, EventPool, HostTimeline, IpcLease, LazyEvent, Point, PointCompletion, PooledEvent,
-    StreamScope, Timeline, Timer, Timing, current_stream,
+    StreamScope, Timeline, TimelineFile, Timer, Timing, current_stream,
 };
 use cuda_events::graph::{Graph, GraphExec, GraphNode};
+use cuda_events::host_functions::pending_host_functions;
 use cuda_events::ipc::ExporterProcess;
+use cuda_events::sys::{CUdevice_attribute, CUlaunchAttributeID, CUlaunchMemSyncDomain};
 use cuda_events::{
     Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions,
     StreamRef,
@@ -111,7 +113,7 @@ macro_rules! store {
 }
 
 fn step(shared: &Shared, bytes: &mut Bytes<'_>, ahead: u64) {
-    let operation = bytes.byte() % 64;
+    let operation = bytes.byte() % 72;
     let (first, second) = (usize::from(bytes.byte()), usize::from(bytes.byte()));
     let stream_at = |at: usize| -> Option<Arc<StreamRef>> {
         let things = shared.lock().expect("no panic");
@@ -260,6 +262,9 @@ fn step(shared: &Shared, bytes: &mut Bytes<'_>, ahead: u64) {
             let timing = take(&mut shared.lock().expect("no panic").timings, first);
             let Some(timing) = timing else { return };
             let _ = (timing.query(), timing.elapsed_ms(), timing.elapsed());
+            if ahead == 0 {
+                let _ = timing.synchronize();
+            }
         }
         33..=35 => {
             let event = with!(shared.events[first]);
@@ -419,6 +424,90 @@ fn step(shared: &Shared, bytes: &mut Bytes<'_>, ahead: u64) {
             let _ = one.copy_attributes_from(&other);
             let _ = one.set_synchronization_policy(SynchronizationPolicy::SPIN);
             let _ = (one.set_priority(second as i32 - 128), one.memory_sync_domain().is_ok());
+        }
+        64 => {
+            let event = with!(shared.events[second]);
+            let graph = take(&mut shared.lock().expect("no panic").graphs, first);
+            let exec = take(&mut shared.lock().expect("no panic").execs, second);
+            let Some((mut graph, nodes)) = graph else { return };
+            for node in &nodes {
+                let _ = (graph.wait_node_event(*node), graph.record_node_event(*node));
+                let _ = graph.set_record_node_event(*node, &event);
+            }
+            if let Some(mut exec) = exec {
+                for node in &nodes {
+                    let _ = exec.set_record_node_event(&graph, *node, &event);
+                    let _ = exec.set_wait_node_event(&graph, *node, &event);
+                }
+                store!(shared.execs[second] = exec);
+            }
+            store!(shared.graphs[first] = (graph, nodes));
+        }
+        65 => {
+            let (lazy, context) = (with!(shared.lazy[first]), with!(shared.contexts[second]));
+            let _ = (lazy.create(&context).is_ok(), lazy.ipc_descriptor(&context).is_ok());
+        }
+        66 => {
+            let stream = stream!(first);
+            let domain = CUlaunchMemSyncDomain(second as u32 % 4);
+            let _ = stream.set_memory_sync_domain(MemorySyncDomain::from_raw(domain));
+            if let Ok(map) = stream.memory_sync_domain_map() {
+                let _ = stream.set_memory_sync_domain_map(map);
+            }
+            let attribute = CUlaunchAttributeID(second as u32);
+            let _ = (stream.attribute(attribute).is_ok(), stream.synchronization_policy().is_ok());
+            let _ = (stream.context() == stream.context(), stream.cuda_stream());
+        }
+        67 => {
+            let context = with!(shared.contexts[first]);
+            let device = context.device();
+            let _ = (device.name().is_ok(), device.uuid().is_ok(), device.total_memory().is_ok());
+            let _ = device.attribute(CUdevice_attribute(second as u32)).is_ok();
+            let driver = device.driver();
+            let _ = (Device::count(driver), Device::all(driver).is_ok(), device.ordinal());
+            let resources = [context.sm_resource(), device.sm_resource()];
+            for resource in resources.into_iter().flatten() {
+                let _ = resource.split_by_count(second as u32 % 5, first as u32 % 40).is_ok();
+                let _ = (resource.count(), resource.min_partition_size());
+                let _ = resource.coscheduled_alignment();
+            }
+            let _ = pending_host_functions();
+        }
+        68 => {
+            let pool = with!(shared.pools[first]);
+            let _ = (pool.available(), format!("{pool:?}"));
+        }
+        // Each file keeps a page until the process ends.
+        69 if second.is_multiple_of(32) => {
+            let (context, stream) = (with!(shared.contexts[first]), with!(shared.streams[second]));
+            let file = match first % 2 {
+                0 => TimelineFile::new(&context),
+                _ => TimelineFile::protected(&context),
+            };
+            let Ok(file) = file else { return };
+            let Ok(timeline) = Timeline::shared(stream, &file) else { return };
+            let _ = (file.context() == &context, timeline.handle(), timeline.descriptor());
+            if let Ok(point) = timeline.signal() {
+                store!(shared.points[second] = point);
+            }
+            store!(shared.timelines[second] = Arc::new(Ended(Some(timeline))));
+        }
+        70 => {
+            let (event, stream) = (with!(shared.events[first]), stream!(second));
+            let _ = (event.is_imported(), event.flags(), event.ipc_descriptor().is_ok());
+            let _ = event.context() == stream.context();
+            let flags = EventFlags::from_bits_retain(second as u32 % 8);
+            let Ok(event) = stream.record_event(flags) else { return };
+            store!(shared.events[first] = Arc::new(event));
+        }
+        // Without a limit: what streams wait for then comes by itself.
+        71 if ahead == 0 => {
+            let (event, stream) = (with!(shared.events[first]), stream!(second));
+            let _ = (event.synchronize(), stream.synchronize());
+            let _ = with!(shared.contexts[first]).synchronize();
+            let _ = with!(shared.lazy[second]).synchronize();
+            let point = with!(shared.points[second]);
+            let _ = (point.wait(), point.spin());
         }
         _ => {
             let (_, driver) = &DRIVERS[first % 2];
