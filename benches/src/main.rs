@@ -147,8 +147,11 @@ fn rows(file: &str) -> Vec<Value> {
     };
     let rows: Vec<Value> = text.lines().enumerate().map(read).collect();
     for driver in report::drivers(&rows) {
-        if report::Run::new(&rows, driver).of_kind("run").count() > 1 {
-            fail(&format!("{file} has two runs on driver {driver:?}: remove all but one"));
+        if let Some(kind) = report::measured_twice(&rows, driver) {
+            fail(&format!(
+                "{file} has figures of the kind {kind:?} from two runs on driver {driver:?}: \
+                 remove those of one run"
+            ));
         }
     }
     if rows.is_empty() {

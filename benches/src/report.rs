@@ -17,8 +17,7 @@ pub fn report(rows: &[Value], markdown: bool) -> String {
         };
         let _ =
             if markdown { writeln!(out, "### {heading}\n") } else { writeln!(out, "{heading}\n") };
-        let about = run.about();
-        if !about.is_empty() {
+        for about in run.about() {
             let _ = writeln!(out, "{}\n", if markdown { wrapped(&about) } else { about });
         }
         for (heading, note, table) in run.tables() {
@@ -34,6 +33,28 @@ pub fn report(rows: &[Value], markdown: bool) -> String {
         }
     }
     out
+}
+
+/// What a run's figures were measured on, as far as it says.
+fn about(run: &Value) -> String {
+    let text = |key: &str| run[key].as_str().unwrap_or("").to_owned();
+    let with = |before: &str, key: &str, after: &str| match text(key) {
+        text if text.is_empty() => String::new(),
+        text => format!("{before}{text}{after}"),
+    };
+    format!(
+        "{}{}{}{}{}, {} cores{}{}{}. Command: `{}`.",
+        with("", "date", "; "),
+        with("", "device", ", "),
+        with("CUDA ", "cuda", ""),
+        with(" (driver ", "driver_version", ")") + if text("cuda").is_empty() { "" } else { "; " },
+        text("cpu"),
+        run["cores"],
+        with(", load ", "load", ""),
+        with("; ", "rustc", ""),
+        with("; ", "cc", ""),
+        text("command"),
+    )
 }
 
 /// A paragraph in lines of at most 100 columns.
@@ -67,6 +88,23 @@ pub fn drivers(rows: &[Value]) -> Vec<&str> {
         }
     }
     drivers
+}
+
+/// A kind of figures that two runs on this driver measured. Runs may be joined if each measured
+/// other parts.
+pub fn measured_twice<'a>(rows: &'a [Value], driver: &str) -> Option<&'a str> {
+    let (mut run, mut measured) = (0, Vec::new());
+    for row in rows.iter().filter(|row| row["driver"] == driver) {
+        let kind = row["kind"].as_str().unwrap_or_default();
+        if kind == "run" {
+            run += 1;
+        } else if measured.iter().any(|(known, of)| *known == kind && *of != run) {
+            return Some(kind);
+        } else {
+            measured.push((kind, run));
+        }
+    }
+    None
 }
 
 /// The rows of one driver.
@@ -187,28 +225,9 @@ impl<'a> Run<'a> {
         tables
     }
 
-    /// What the figures were measured on, as far as the run says.
-    fn about(&self) -> String {
-        let Some(run) = self.of_kind("run").next() else { return String::new() };
-        let text = |key: &str| run[key].as_str().unwrap_or("").to_owned();
-        let with = |before: &str, key: &str, after: &str| match text(key) {
-            text if text.is_empty() => String::new(),
-            text => format!("{before}{text}{after}"),
-        };
-        format!(
-            "{}{}{}{}{}, {} cores{}{}{}. Command: `{}`.",
-            with("", "date", "; "),
-            with("", "device", ", "),
-            with("CUDA ", "cuda", ""),
-            with(" (driver ", "driver_version", ")")
-                + if text("cuda").is_empty() { "" } else { "; " },
-            text("cpu"),
-            run["cores"],
-            with(", load ", "load", ""),
-            with("; ", "rustc", ""),
-            with("; ", "cc", ""),
-            text("command"),
-        )
+    /// What the figures were measured on, run by run, as far as the runs say.
+    fn about(&self) -> Vec<String> {
+        self.of_kind("run").map(about).collect()
     }
 
     fn times(&self) -> Table {
