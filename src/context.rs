@@ -29,6 +29,7 @@ use crate::sys::calls::*;
 /// it are dropped, or never if it is [leaked](Self::leak). [`from_raw`](Self::from_raw) wraps a
 /// context that other code owns. [`green`](Self::green) creates a context with a part of the
 /// device's multiprocessors.
+///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 ///
@@ -38,6 +39,7 @@ use crate::sys::calls::*;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let event = Event::new(&context, EventFlags::empty())?;
 /// assert_eq!(stream.context(), event.context());
+/// assert_eq!(context.device().ordinal(), 0);
 /// drop(context); // `stream` and `event` keep it
 /// event.record(&stream)?;
 /// # Ok::<(), cuda_events::Error>(())
@@ -265,6 +267,19 @@ impl Context {
     /// One driver call, for the device: [`cuCtxGetDevice_v2`] (CUDA 13.0). On older drivers
     /// [`cuCtxGetDevice`] with the context current.
     ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// // Stands for the context of another library.
+    /// let theirs = Context::primary(Device::new(driver, 0)?)?;
+    /// // SAFETY: `theirs` outlives `ours`, and no stream of it is captured.
+    /// let ours = unsafe { Context::from_raw(driver, theirs.as_raw()) }?;
+    /// assert_eq!(ours, theirs);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` or `CUDA_ERROR_CONTEXT_IS_DESTROYED`, if the driver detects
@@ -471,6 +486,8 @@ impl Context {
     }
 
     /// Returns the driver's handle, for other bindings. It is valid as long as the context is.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub fn as_raw(&self) -> CUcontext {
         self.0.raw
     }

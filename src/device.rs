@@ -21,9 +21,11 @@ use crate::sys::calls::*;
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
+/// println!("{} devices", Device::count(driver)?);
 /// for device in Device::all(driver)? {
 ///     let mib = device.total_memory()? >> 20;
 ///     println!("{}: {}, {}, {mib} MiB", device.ordinal(), device.name()?, device.uuid()?);
+///     let raw = device.as_raw(); // a `CUdevice`, for another binding
 /// }
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
@@ -231,6 +233,7 @@ impl fmt::Debug for Device {
 ///
 /// let uuid = Uuid::from_bytes([0x11; 16]);
 /// assert_eq!(uuid.to_string(), "GPU-11111111-1111-1111-1111-111111111111");
+/// assert_eq!(uuid.as_bytes(), &[0x11; 16]);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid([u8; 16]);

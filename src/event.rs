@@ -101,6 +101,7 @@ impl EventFlags {
 /// end.synchronize()?;
 /// assert!(end.query()?.is_done());
 /// assert!(start.elapsed_ms(&end)? >= 0.0);
+/// println!("the work took {:?}", start.elapsed(&end)?);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct Event(EventRef);
@@ -126,6 +127,8 @@ form_of!(EventRef: Event);
 /// // of the example.
 /// let event = unsafe { EventRef::from_raw(&context, theirs.as_raw(), EventFlags::empty()) };
 /// assert!(event.query()?.is_done());
+/// assert_eq!((event.context(), event.device()), (&context, context.device()));
+/// assert_eq!((event.flags(), event.is_imported()), (EventFlags::empty(), false));
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct EventRef {
@@ -222,6 +225,19 @@ impl Event {
     ///
     /// One driver call: [`cuEventDestroy`]. It does not wait, unless the event holds
     /// [the last share](Context#dropping-the-last-share) of its context.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let event = stream.record_event(EventFlags::empty())?;
+    /// // A drop would ignore an error.
+    /// event.close()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -531,7 +547,7 @@ impl EventRef {
     /// not wait. The time is computed from the result of [`elapsed_ms`](Self::elapsed_ms), and has
     /// the same resolution.
     ///
-    /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms), which has an example.
+    /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms). [`Event`] has an example.
     ///
     /// # Errors
     ///

@@ -136,10 +136,42 @@ fn since(kind: HandleType) -> Version {
 /// A semaphore of another API, without a value: each wait consumes the one signal before it.
 ///
 /// Create it with `import_fd`, on Windows with `import_win32`. Use it with
-/// [`StreamRef::signal_external_binary`] and [`StreamRef::wait_external_binary`];
-/// [`StreamRef::signal_externals`] has an example. It is `Send` and `Sync`, and holds a share of
-/// its context. Dropping it destroys CUDA's import, unless a graph has [captured](self#captures)
-/// it; the semaphore itself lives on in the other API. In a forked child the drop does nothing.
+/// [`StreamRef::signal_external_binary`] and [`StreamRef::wait_external_binary`]. It is `Send` and
+/// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
+/// [captured](self#captures) it; the semaphore itself lives on in the other API. In a forked child
+/// the drop does nothing.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use cuda_events::external::BinarySemaphore;
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
+/// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let vulkan = ExternalSemaphore::new(SemaphoreKind::Binary).expect("a semaphore");
+/// # let descriptor = vulkan.descriptor().expect("a descriptor");
+/// # let device_uuid = context.device().uuid()?;
+/// // `descriptor` and `device_uuid` come from Vulkan.
+/// // SAFETY: the descriptor was exported from a binary semaphore, and each wait has a signal.
+/// // The stream is done with the semaphore before it is closed.
+/// let semaphore = unsafe { BinarySemaphore::import_fd(&context, descriptor, device_uuid) }?;
+/// assert_eq!(semaphore.context(), &context);
+/// stream.signal_external_binary(&semaphore)?;
+/// stream.wait_external_binary(&semaphore)?; // or a queue of Vulkan waits
+/// stream.synchronize()?;
+///
+/// // Another binding takes the handle, and gives it back.
+/// let raw = semaphore.into_raw();
+/// // SAFETY: the handle is alive, was imported in this context, and nothing else owns it.
+/// let semaphore = unsafe { BinarySemaphore::from_raw(&context, raw) };
+/// assert_eq!(semaphore.as_raw(), raw);
+/// semaphore.close()?; // a drop would ignore an error
+/// # }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 ///
 /// # Rules
 ///
@@ -159,13 +191,45 @@ pub struct BinarySemaphore(Arc<Imported>);
 /// A semaphore of another API with a 64-bit value that only rises.
 ///
 /// Create it with `import_fd`, on Windows with `import_win32`. Use it with
-/// [`StreamRef::signal_external`] and [`StreamRef::wait_external_semaphore`]; the [module](self)
-/// has an example. It is `Send` and `Sync`, and holds a share of its context. Dropping it destroys
-/// CUDA's import, unless a graph has [captured](self#captures) it; the semaphore itself lives on in
-/// the other API. In a forked child the drop does nothing.
+/// [`StreamRef::signal_external`] and [`StreamRef::wait_external_semaphore`]. It is `Send` and
+/// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
+/// [captured](self#captures) it; the semaphore itself lives on in the other API. In a forked child
+/// the drop does nothing.
 ///
 /// A [`Timeline`](crate::ext::Timeline) is different: this crate creates it, and the host can read
 /// it.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use cuda_events::external::TimelineSemaphore;
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
+/// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let vulkan = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("a semaphore");
+/// # let descriptor = vulkan.descriptor().expect("a descriptor");
+/// # let device_uuid = context.device().uuid()?;
+/// // `descriptor` and `device_uuid` come from Vulkan.
+/// // SAFETY: the descriptor was exported from a timeline semaphore, and each wait has a signal.
+/// // The stream is done with the semaphore before it is closed.
+/// let semaphore = unsafe { TimelineSemaphore::import_fd(&context, descriptor, device_uuid) }?;
+/// assert_eq!(semaphore.context(), &context);
+/// stream.signal_external(&semaphore, 1)?;
+/// stream.wait_external_semaphore(&semaphore, 1)?; // or a queue of Vulkan waits
+/// stream.synchronize()?;
+///
+/// // Another binding takes the handle, and gives it back.
+/// let raw = semaphore.into_raw();
+/// // SAFETY: the handle is alive, was imported in this context, and nothing else owns it.
+/// let semaphore = unsafe { TimelineSemaphore::from_raw(&context, raw) };
+/// assert_eq!(semaphore.as_raw(), raw);
+/// semaphore.close()?; // a drop would ignore an error
+/// # }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 ///
 /// # Rules
 ///
@@ -229,9 +293,15 @@ pub struct SemaphorePoint<'a> {
 /// let device_uuid = context.device().uuid()?;
 /// // SAFETY: this descriptor is not a semaphore's; the software driver detects that.
 /// let refused = unsafe { BinarySemaphore::import_fd(&context, file.into(), device_uuid) };
-/// let (error, descriptor) = refused.unwrap_err().into_parts();
-/// assert!(matches!(error, Error::NotASemaphore { .. } | Error::Driver { .. }));
-/// drop(descriptor); // it still belongs to the caller
+/// let refused = refused.unwrap_err();
+/// assert!(matches!(refused.error(), Error::NotASemaphore { .. } | Error::Driver { .. }));
+/// let descriptor = refused.into_handle(); // it still belongs to the caller
+///
+/// // SAFETY: as above.
+/// let refused = unsafe { BinarySemaphore::import_fd(&context, descriptor, device_uuid) };
+/// let (error, descriptor) = refused.unwrap_err().into_parts(); // both at once
+/// drop(descriptor);
+/// println!("{error}");
 /// # }
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
@@ -344,7 +414,7 @@ impl BinarySemaphore {
     ///
     /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
     /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way.
+    /// same way. The [type](Self) has an example.
     ///
     /// # Errors
     ///
@@ -417,6 +487,8 @@ impl BinarySemaphore {
 
     /// Returns a point for one signal of this semaphore or one wait for it, for
     /// [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
+    ///
+    /// [`StreamRef::signal_externals`] has an example.
     #[inline]
     pub fn once(&self) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value: None }
@@ -435,7 +507,7 @@ impl TimelineSemaphore {
     ///
     /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
     /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way. CUDA 11.2.
+    /// same way. CUDA 11.2. The [type](Self) has an example.
     ///
     /// # Errors
     ///
@@ -543,6 +615,8 @@ impl TimelineSemaphore {
 
     /// Returns a point for one value of this semaphore, for [`StreamRef::signal_externals`] and
     /// [`StreamRef::wait_externals`].
+    ///
+    /// [`StreamRef::signal_externals`] has an example.
     #[inline]
     pub fn at(&self, value: u64) -> SemaphorePoint<'_> {
         SemaphorePoint { semaphore: &self.0, value: Some(value) }
@@ -799,7 +873,7 @@ impl StreamRef {
     /// A waiter for the value, in either API, sees the writes of that work.
     ///
     /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress.
+    /// [capture](crate::external#captures) is in progress. [`TimelineSemaphore`] has an example.
     ///
     /// # Errors
     ///
@@ -819,7 +893,7 @@ impl StreamRef {
     /// The calling thread does not wait. The signal may be submitted later.
     ///
     /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress.
+    /// [capture](crate::external#captures) is in progress. [`TimelineSemaphore`] has an example.
     ///
     /// # Errors
     ///
@@ -833,7 +907,7 @@ impl StreamRef {
     /// Signals the semaphore for one wait, after all work that is in the stream now.
     ///
     /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress.
+    /// [capture](crate::external#captures) is in progress. [`BinarySemaphore`] has an example.
     ///
     /// # Errors
     ///
@@ -851,7 +925,7 @@ impl StreamRef {
     /// submitted before the wait.
     ///
     /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress.
+    /// [capture](crate::external#captures) is in progress. [`BinarySemaphore`] has an example.
     ///
     /// # Errors
     ///

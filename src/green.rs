@@ -1,4 +1,20 @@
 //! Green contexts: contexts with a part of a device's multiprocessors.
+//!
+//! ```
+//! use cuda_events::{Context, Device, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let device = Device::new(driver, 0)?;
+//! let all = device.sm_resource()?;
+//! let split = all.split_by_count(1, all.count() / 2)?;
+//! // SAFETY: this thread alone uses the context.
+//! let green = unsafe { Context::green(device, &[&split.groups[0]]) }?;
+//! let stream = Stream::new(&green, StreamOptions::new())?;
+//! // ... work in `stream` runs on this part of the multiprocessors ...
+//! assert!(green.sm_resource()?.count() < all.count());
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 use core::fmt;
 use core::ptr::{self, null_mut};
@@ -21,9 +37,26 @@ const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 ///
 /// A resource is only a description. It reserves nothing on the device until a green context is
 /// [created](Context::green) with it. Different parts may be used at the same time.
-/// [`Context::green`] has an example.
 ///
 /// Its methods may be called from any thread.
+///
+/// ```
+/// use cuda_events::Device;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let device = Device::new(driver, 0)?;
+/// let all = device.sm_resource()?;
+/// assert_eq!(all.device(), device);
+/// println!("{} multiprocessors", all.count());
+/// // Both are 0 on drivers older than CUDA 13.0.
+/// let (least, step) = (all.min_partition_size(), all.coscheduled_alignment());
+/// for part in all.split_by_count(2, least.max(1))?.groups {
+///     assert!(part.count() >= least && part.count().is_multiple_of(step.max(1)));
+///     let raw = part.as_raw(); // a `CUdevResource`, for another binding
+/// }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 pub struct SmResource {
     raw: CUdevResource,
     device: Device,
@@ -187,7 +220,8 @@ impl Device {
     /// Returns all multiprocessors of the device, for a [split](SmResource::split_by_count). CUDA
     /// 12.4.
     ///
-    /// It needs no context. One driver call: [`cuDeviceGetDevResource`].
+    /// It needs no context. One driver call: [`cuDeviceGetDevResource`]. [`SmResource`] has an
+    /// example.
     ///
     /// # Errors
     ///
@@ -319,7 +353,7 @@ impl Context {
     /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
     /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
     /// current, for the default stream: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have no
-    /// green contexts, and no call is made.
+    /// green contexts, and no call is made. [`green`](Self::green) has an example.
     ///
     /// # Errors
     ///

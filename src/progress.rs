@@ -22,6 +22,7 @@
 ///     Progress::Done => println!("the work is done"),
 ///     Progress::Pending => println!("the work takes longer than a second"),
 /// }
+/// assert!(event.query()?.is_done());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///

@@ -73,7 +73,7 @@ impl Capture<'_> {
     ///
     /// Driver calls: that of [`capture_info`](StreamRef::capture_info), to check that the stream
     /// takes part in this capture, and [`cuStreamGetCaptureInfo_v3`] (CUDA 12.3), on older drivers
-    /// [`cuStreamGetCaptureInfo_v2`] (11.3).
+    /// [`cuStreamGetCaptureInfo_v2`] (11.3). [`CaptureDependency`] has an example.
     ///
     /// # Errors
     ///

@@ -55,6 +55,7 @@ use crate::sys::calls::*;
 /// stream.record_external(&start)?;
 /// // ... work ...
 /// stream.record_external(&end)?;
+/// assert_eq!(capture.stream(), &*stream);
 /// let exec = capture.end()?.instantiate()?;
 ///
 /// exec.launch(&stream)?;

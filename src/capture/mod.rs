@@ -1,4 +1,21 @@
 //! Stream capture: work that is put into streams becomes a graph instead of being executed.
+//!
+//! ```
+//! use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
+//! use cuda_events::{Context, Device, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let stream = Stream::new(&context, StreamOptions::new())?;
+//! // SAFETY: no other thread has this stream.
+//! let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+//! assert_eq!(stream.capture_status()?, CaptureStatus::Active);
+//! // ... put work into the stream: it becomes a graph ...
+//! let graph = capture.end()?;
+//! graph.instantiate()?.launch(&stream)?;
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 mod dependencies;
 mod external;

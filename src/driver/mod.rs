@@ -236,11 +236,15 @@ impl Driver {
 
     /// Returns whether the NULL stream is the per-thread default stream; see
     /// [`LoadOptions::per_thread_default_stream`].
+    ///
+    /// [`load_with`](Self::load_with) has an example.
     pub fn is_per_thread_default_stream(self) -> bool {
         self.0.loaded.per_thread_default_stream
     }
 
     /// Returns the raw table of entry points.
+    ///
+    /// The page of [the module](crate::sys) has an example.
     #[inline(always)]
     pub fn symbols(self) -> &'static Symbols {
         &self.0.loaded.symbols

@@ -285,6 +285,8 @@ impl Error {
     }
 
     /// Returns the driver's code; `None` if no call was made.
+    ///
+    /// [`function`](Self::function) has an example.
     pub fn code(&self) -> Option<CUresult> {
         match *self {
             Self::Driver { code, .. } | Self::Init { code, .. } | Self::NotReady { code, .. } => {

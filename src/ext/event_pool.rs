@@ -52,6 +52,9 @@ const SLOTS: usize = few(8, 1);
 /// event.synchronize()?;
 /// drop(event);
 /// assert_eq!(pool.available(), 1);
+/// assert_eq!((pool.context(), pool.flags()), (&context, EventFlags::empty()));
+/// pool.clear();
+/// assert_eq!(pool.available(), 0);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone)]
@@ -383,6 +386,9 @@ fn own_shelf() -> usize {
 /// let event = pool.record_event(&one)?;
 /// two.wait_event(&event)?;
 /// drop(event); // Given back at once: the wait already refers to this record.
+/// let event = pool.take()?;
+/// event.discard();
+/// assert_eq!(pool.available(), 0);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct PooledEvent {

@@ -33,6 +33,7 @@ use crate::{Event, IpcEventDescriptor, Result};
 ///
 /// let event = Arc::new(Event::new(&context, EventFlags::INTERPROCESS)?);
 /// let lease = IpcLease::new(Arc::clone(&event))?;
+/// assert!(Arc::ptr_eq(lease.event(), &event));
 /// let line_for_the_importer = lease.descriptor().to_string();
 /// // … the importer reports that it is done.
 /// drop(lease);

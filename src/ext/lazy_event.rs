@@ -58,6 +58,8 @@ use crate::sys::calls::*;
 /// # In use
 ///
 /// ```
+/// use std::time::Duration;
+///
 /// use cuda_events::ext::{LazyEvent, LazyState};
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
@@ -70,8 +72,12 @@ use crate::sys::calls::*;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// event.record(&stream)?;
-/// event.synchronize()?;
+/// let other = Stream::new(&context, StreamOptions::new())?;
+/// event.wait(&other)?; // `other` waits; the thread does not
+/// assert!(event.synchronize_timeout(Duration::from_secs(10))?.is_done());
+/// event.synchronize()?; // without a limit
 /// assert_eq!(event.context(), Some(&context));
+/// assert_eq!((event.device(), event.flags()), (Some(context.device()), EventFlags::empty()));
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct LazyEvent {
@@ -203,6 +209,28 @@ impl LazyEvent {
     /// capture has succeeded, the calls of [`create`](Self::create) come first, then
     /// [`cuStreamIsCapturing`].
     ///
+    /// ```
+    /// use cuda_events::capture::{Capture, CaptureMode};
+    /// use cuda_events::ext::LazyEvent;
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let ready = LazyEvent::new(EventFlags::empty())?;
+    /// let done = LazyEvent::new(EventFlags::empty())?;
+    /// // SAFETY: no other thread has this stream or these events.
+    /// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+    /// ready.wait_external(&stream)?; // each launch waits for the last record of `ready`
+    /// done.record_external(&stream)?; // each launch records `done`
+    /// let exec = capture.end()?.instantiate()?;
+    ///
+    /// exec.launch(&stream)?;
+    /// done.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`record`](Self::record) and [`StreamRef::record_external`].
@@ -280,6 +308,22 @@ impl LazyEvent {
     ///
     /// One driver call, [`cuStreamWaitEvent`], or none.
     ///
+    /// ```
+    /// use cuda_events::ext::LazyEvent;
+    /// use cuda_events::{Context, Device, Error, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let event = LazyEvent::new(EventFlags::empty())?;
+    /// // A mistake that `wait` does not report: there is no record to wait for.
+    /// assert!(matches!(event.wait_recorded(&stream), Err(Error::NotRecorded { .. })));
+    /// event.record(&stream)?;
+    /// event.wait_recorded(&stream)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::NotRecorded`] if the [state](Self::state) is not recorded; those of
@@ -301,7 +345,8 @@ impl LazyEvent {
     ///
     /// Driver calls: those of [`StreamRef::wait_external`] if there is a driver object. Otherwise
     /// [`cuStreamIsCapturing`]; if the stream is capturing, those of [`create`](Self::create) and
-    /// of [`StreamRef::wait_external`] follow.
+    /// of [`StreamRef::wait_external`] follow. [`record_external`](Self::record_external) has an
+    /// example.
     ///
     /// # Errors
     ///
@@ -358,6 +403,25 @@ impl LazyEvent {
     /// One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
     /// [`cuEventElapsedTime`]. None if either event has no driver object.
     ///
+    /// ```
+    /// use cuda_events::ext::LazyEvent;
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let start = LazyEvent::new(EventFlags::TIMING)?;
+    /// let end = LazyEvent::new(EventFlags::TIMING)?;
+    /// start.record(&stream)?;
+    /// // ... work ...
+    /// end.record(&stream)?;
+    /// end.synchronize()?;
+    /// assert!(start.elapsed_ms(&end)? >= 0.0);
+    /// println!("the work took {:?}", start.elapsed(&end)?);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), checked in this order:
@@ -371,6 +435,8 @@ impl LazyEvent {
 
     /// Returns the time from this event's record to `end`'s. It makes the driver call of
     /// [`elapsed_ms`](Self::elapsed_ms).
+    ///
+    /// [`elapsed_ms`](Self::elapsed_ms) has an example.
     ///
     /// # Errors
     ///
@@ -401,7 +467,7 @@ impl LazyEvent {
     /// It creates the event in the context if necessary. The event needs no record.
     ///
     /// Driver calls: those of [`create`](Self::create) and of
-    /// [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor).
+    /// [`EventRef::ipc_descriptor`](crate::EventRef::ipc_descriptor). [`LazyState`] has an example.
     ///
     /// # Errors
     ///

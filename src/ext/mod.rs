@@ -16,6 +16,27 @@
 //! | [`TimelineMemory`], [`TimelineHandle`], [`OpenedTimeline`] | pages of pinned host memory for copied values, with 64 lines each, of which an opened timeline keeps one forever | a memory has 2 MiB on the device, for 63 timelines; an opened timeline has two streams | one for each opened timeline | the thread of completions, while points are pending. A short-lived thread releases streams and memory that were dropped earlier |
 //!
 //! A line is the 64 bytes of memory that hold one timeline's value.
+//!
+//! ```
+//! use cuda_events::ext::{EventPool, Timeline, Timer};
+//! use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let stream = Stream::new(&context, StreamOptions::new())?;
+//! let pool = EventPool::new(&context, EventFlags::empty())?;
+//! let timer = Timer::start(&stream)?;
+//! // ... work is put into `stream` ...
+//! println!("the work took {:?}", timer.stop()?.synchronize()?);
+//! assert!(pool.record_event(&stream)?.synchronize().is_ok());
+//!
+//! let timeline = Timeline::new(stream)?;
+//! let point = timeline.signal()?;
+//! point.wait()?;
+//! assert!(point.is_done());
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 mod completion;
 mod current_stream;

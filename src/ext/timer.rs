@@ -98,6 +98,10 @@ impl fmt::Debug for Timer<'_> {
 ///     Err(Error::NotReady { .. }) => println!("not done"),
 ///     Err(error) => return Err(error),
 /// }
+/// let took = timing.synchronize()?;
+/// assert!(timing.query()?.is_done());
+/// assert_eq!(took, timing.elapsed()?);
+/// assert_eq!(took, timing.start().elapsed(timing.end())?);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Debug)]

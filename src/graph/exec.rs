@@ -48,11 +48,16 @@ use crate::sys::calls::*;
 ///
 /// let mut graph = Graph::new(&context)?;
 /// let node = graph.add_event_record_node(&[], &one)?;
+/// let wait = graph.add_event_wait_node(&[], &another)?;
 /// let mut exec = graph.instantiate()?;
-/// exec.launch(&stream)?; // records `one`
+/// exec.launch(&stream)?; // records `one`, and waits for `another`
 /// exec.set_record_node_event(&graph, node, &another)?;
-/// exec.launch(&stream)?; // records `another`
+/// exec.set_wait_node_event(&graph, wait, &one)?;
+/// exec.launch(&stream)?; // records `another`, and waits for `one`
 /// another.synchronize()?;
+/// assert_eq!(exec.context(), &context);
+/// assert!(!exec.as_raw().is_null()); // the handle, for other bindings
+/// exec.close()?; // a drop would ignore an error
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct GraphExec {
@@ -202,7 +207,7 @@ impl GraphExec {
     /// Makes a wait node wait for another event, from the next launch on. CUDA 11.1.
     ///
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
-    /// The [type](Self) has an example of a record node.
+    /// The [type](Self) has an example.
     ///
     /// One driver call: [`cuGraphExecEventWaitNodeSetEvent`].
     ///

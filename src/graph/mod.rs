@@ -1,4 +1,24 @@
 //! Graphs: work that is defined once, by a capture or node by node, and launched many times.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use cuda_events::graph::Graph;
+//! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let stream = Stream::new(&context, StreamOptions::new())?;
+//! let done = Arc::new(Event::new(&context, EventFlags::empty())?);
+//! let mut graph = Graph::new(&context)?;
+//! graph.add_event_record_node(&[], &done)?;
+//! let exec = graph.instantiate()?;
+//! exec.launch(&stream)?;
+//! done.synchronize()?; // the first launch is done
+//! exec.launch(&stream)?;
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 use core::cell::Cell;
 use core::fmt;
@@ -105,6 +125,23 @@ impl Graph {
     /// Takes ownership of a graph that other code made; its executable graphs will be made in the
     /// context.
     ///
+    /// ```
+    /// use cuda_events::graph::Graph;
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let mut raw = std::ptr::null_mut();
+    /// // SAFETY: a place for the handle.
+    /// unsafe { (driver.symbols().cuGraphCreate)(&mut raw, 0) };
+    /// // SAFETY: the graph is alive and empty, and nothing else owns it.
+    /// let graph = unsafe { Graph::from_raw(&context, raw) };
+    /// assert_eq!((graph.as_raw(), graph.context()), (raw, &context));
+    /// graph.close()?; // a drop would ignore an error
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Safety
     ///
     /// `raw` must be a live graph of the context's driver, and no other code may use or destroy it
@@ -121,6 +158,7 @@ impl Graph {
     ///
     /// One driver call: [`cuGraphDestroy`]. It does not wait, unless the graph holds
     /// [the last share](Context#dropping-the-last-share) of its context.
+    /// [`from_raw`](Self::from_raw) has an example.
     ///
     /// # Errors
     ///
@@ -224,7 +262,7 @@ impl Graph {
     /// Returns the event that a record node records; `None` if other code put the event into the
     /// graph. CUDA 11.1.
     ///
-    /// One driver call: [`cuGraphEventRecordNodeGetEvent`].
+    /// One driver call: [`cuGraphEventRecordNodeGetEvent`]. [`GraphNode`] has an example.
     ///
     /// # Errors
     ///
@@ -238,7 +276,7 @@ impl Graph {
     /// Returns the event that a wait node waits for; `None` if other code put the event into the
     /// graph. CUDA 11.1.
     ///
-    /// One driver call: [`cuGraphEventWaitNodeGetEvent`].
+    /// One driver call: [`cuGraphEventWaitNodeGetEvent`]. [`GraphNode`] has an example.
     ///
     /// # Errors
     ///
@@ -263,7 +301,7 @@ impl Graph {
     ///
     /// Existing executable graphs do not change; use [`GraphExec::set_record_node_event`].
     ///
-    /// One driver call: [`cuGraphEventRecordNodeSetEvent`].
+    /// One driver call: [`cuGraphEventRecordNodeSetEvent`]. [`GraphNode`] has an example.
     ///
     /// # Errors
     ///
@@ -278,7 +316,7 @@ impl Graph {
     ///
     /// Existing executable graphs do not change; use [`GraphExec::set_wait_node_event`].
     ///
-    /// One driver call: [`cuGraphEventWaitNodeSetEvent`].
+    /// One driver call: [`cuGraphEventWaitNodeSetEvent`]. [`GraphNode`] has an example.
     ///
     /// # Errors
     ///
@@ -300,11 +338,15 @@ impl Graph {
     }
 
     /// Returns the context in which executable graphs are made.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
     /// Returns the driver's handle, for other bindings. It is valid as long as the graph is.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub fn as_raw(&self) -> CUgraph {
         self.raw
     }

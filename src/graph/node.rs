@@ -7,7 +7,7 @@ use crate::sys::CUgraphNode;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cuda_events::graph::Graph;
+/// use cuda_events::graph::{Graph, GraphNode};
 /// use cuda_events::{Context, Device, Event, EventFlags};
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
@@ -21,6 +21,15 @@ use crate::sys::CUgraphNode;
 /// let node = graph.add_event_record_node(&[], &event)?;
 /// assert!(graph.record_node_event(node)?.is_some_and(|recorded| Arc::ptr_eq(&recorded, &event)));
 /// graph.set_record_node_event(node, &other)?;
+///
+/// let wait = graph.add_event_wait_node(&[node], &event)?;
+/// assert!(graph.wait_node_event(wait)?.is_some_and(|awaited| Arc::ptr_eq(&awaited, &event)));
+/// graph.set_wait_node_event(wait, &other)?;
+///
+/// // Another binding takes the handle, and gives it back.
+/// // SAFETY: it is a node of the graph, and only this thread uses the graph.
+/// let same = unsafe { GraphNode::from_raw(&graph, node.as_raw()) };
+/// assert_eq!(same, node);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -27,7 +27,9 @@ use crate::sys::calls::*;
 /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
 /// // The importer gets this from another process.
 /// let descriptor = event.ipc_descriptor()?;
-/// match ExporterProcess::of(&descriptor).state() {
+/// let exporter = ExporterProcess::of(&descriptor);
+/// assert_eq!(exporter.pid(), Some(std::process::id())); // here the two are one process
+/// match exporter.state() {
 ///     ExporterState::Running => println!("wait, but not forever"),
 ///     ExporterState::Ended => println!("do not wait"),
 ///     ExporterState::Unknown => println!("wait with a timeout"),
@@ -161,6 +163,8 @@ impl ExporterProcess {
     }
 
     /// Returns the exporter's process id, if the descriptor contains it.
+    ///
+    /// [`ExporterState`] has an example.
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
@@ -168,6 +172,7 @@ impl ExporterProcess {
     /// Returns the current state; [`Ended`](ExporterState::Ended) only if that is certain.
     ///
     /// It makes at most one system call, which opens no file. It makes no driver call.
+    /// [`ExporterState`] has an example.
     pub fn state(&self) -> ExporterState {
         self.watch.as_ref().map_or(ExporterState::Unknown, watch::Watch::state)
     }

@@ -1,4 +1,24 @@
 //! Interprocess events: descriptors to export, send and import.
+//!
+//! ```
+//! use cuda_events::ipc::{ExporterProcess, ExporterState, IpcEventDescriptor};
+//! use cuda_events::{Context, Device, Event, EventFlags};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! // In the exporter:
+//! let event = Event::new(&context, EventFlags::INTERPROCESS)?;
+//! let bytes = event.ipc_descriptor()?.to_bytes();
+//! // ... send the bytes ...
+//!
+//! // In the importer:
+//! let descriptor = IpcEventDescriptor::from_bytes(&bytes)?;
+//! let exporter = ExporterProcess::of(&descriptor);
+//! assert_ne!(exporter.state(), ExporterState::Ended);
+//! // `Event::from_ipc_descriptor` opens the event in another process.
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 pub(crate) mod envelope;
 mod exporter;
@@ -56,6 +76,10 @@ const FLAG_ORIGIN: u16 = 2;
 /// // In the importer, which got the line, for example as an argument:
 /// let descriptor: IpcEventDescriptor = line.parse()?;
 /// assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
+/// assert_eq!(descriptor.device_uuid(), Some(context.device().uuid()?));
+/// assert!(!descriptor.is_blocking_sync());
+/// // The same as bytes:
+/// assert_eq!(IpcEventDescriptor::from_bytes(&descriptor.to_bytes())?, descriptor);
 /// // SAFETY: the line came from our own exporter, which keeps the event until this process
 /// // reports that it is done.
 /// let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
@@ -102,6 +126,8 @@ impl IpcEventDescriptor {
 
     /// Returns only the driver's 64 bytes, for PyTorch (`torch.cuda.Event.from_ipc_handle`) and
     /// cuda.core.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub const fn to_raw(&self) -> [u8; 64] {
         self.handle
     }

@@ -96,11 +96,15 @@ pub struct LoadAttempt {
 impl LoadAttempt {
     /// Returns the path or name that was opened; `None` for a [resolver
     /// function](crate::Driver::from_resolver).
+    ///
+    /// [`LoadError`] has an example.
     pub fn candidate(&self) -> Option<&Path> {
         self.candidate.as_deref()
     }
 
     /// Returns the reason why this library was not used.
+    ///
+    /// [`LoadError`] has an example.
     pub fn failure(&self) -> &LoadFailure {
         &self.failure
     }

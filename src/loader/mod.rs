@@ -2,6 +2,17 @@
 //!
 //! Loading finds the driver library, opens it and resolves the symbol table. It does not initialise
 //! the driver: its only driver calls are [`cuDriverGetVersion`] and [`cuGetProcAddress`].
+//!
+//! ```
+//! use cuda_events::loader::LoadOptions;
+//! use cuda_events::{Driver, Error};
+//!
+//! let options = LoadOptions::new().path("/no/such/libcuda.so.1");
+//! match Driver::load_with(&options) {
+//!     Err(Error::Load(error)) => println!("{error}"),
+//!     other => panic!("{other:?}"),
+//! }
+//! ```
 
 mod error;
 pub(crate) mod platform;

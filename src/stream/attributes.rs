@@ -1,4 +1,17 @@
 //! Stream attributes: how waits behave, the priority and the memory-synchronization domain.
+//!
+//! ```
+//! use cuda_events::attributes::SynchronizationPolicy;
+//! use cuda_events::{Context, Device, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let stream = Stream::new(&context, StreamOptions::new())?;
+//! stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
+//! stream.synchronize()?; // the thread sleeps
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 use core::fmt;
 
@@ -30,6 +43,9 @@ use crate::sys::calls::*;
 ///
 /// stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
 /// assert_eq!(stream.synchronization_policy()?, SynchronizationPolicy::BLOCKING_SYNC);
+/// // The driver's number, for other bindings:
+/// let raw = SynchronizationPolicy::BLOCKING_SYNC.as_raw();
+/// assert_eq!(SynchronizationPolicy::from_raw(raw), SynchronizationPolicy::BLOCKING_SYNC);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,7 +105,12 @@ impl fmt::Debug for SynchronizationPolicy {
 /// // A stream for communication: its slow writes to other devices do not delay other barriers.
 /// stream.set_memory_sync_domain(MemorySyncDomain::REMOTE)?;
 /// assert_eq!(stream.memory_sync_domain()?, MemorySyncDomain::REMOTE);
-/// stream.set_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 })?;
+/// let map = MemorySyncDomainMap { default: 0, remote: 1 };
+/// stream.set_memory_sync_domain_map(map)?;
+/// assert_eq!(stream.memory_sync_domain_map()?, map);
+/// // The driver's number, for other bindings:
+/// let raw = MemorySyncDomain::REMOTE.as_raw();
+/// assert_eq!(MemorySyncDomain::from_raw(raw), MemorySyncDomain::REMOTE);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -142,7 +163,7 @@ pub struct MemorySyncDomainMap {
 impl StreamRef {
     /// Returns how [`synchronize`](Self::synchronize) waits.
     ///
-    /// One driver call: [`cuStreamGetAttribute`].
+    /// One driver call: [`cuStreamGetAttribute`]. [`SynchronizationPolicy`] has an example.
     ///
     /// # Errors
     ///
@@ -156,7 +177,7 @@ impl StreamRef {
 
     /// Sets how [`synchronize`](Self::synchronize) waits.
     ///
-    /// One driver call: [`cuStreamSetAttribute`].
+    /// One driver call: [`cuStreamSetAttribute`]. [`SynchronizationPolicy`] has an example.
     ///
     /// # Errors
     ///
@@ -209,7 +230,7 @@ impl StreamRef {
 
     /// Returns the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
     ///
-    /// One driver call: [`cuStreamGetAttribute`].
+    /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
     /// # Errors
     ///
@@ -223,7 +244,7 @@ impl StreamRef {
 
     /// Sets the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
     ///
-    /// One driver call: [`cuStreamSetAttribute`].
+    /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
     /// # Errors
     ///
@@ -238,7 +259,7 @@ impl StreamRef {
 
     /// Returns the mapping from the stream's two domains to the device's. CUDA 12.0.
     ///
-    /// One driver call: [`cuStreamGetAttribute`].
+    /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
     /// # Errors
     ///
@@ -253,7 +274,7 @@ impl StreamRef {
 
     /// Sets the mapping from the stream's two domains to the device's. CUDA 12.0.
     ///
-    /// One driver call: [`cuStreamSetAttribute`].
+    /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
     /// # Errors
     ///

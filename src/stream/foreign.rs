@@ -129,7 +129,9 @@ unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> R
 /// // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.
 /// let ours = unsafe { ForeignStream::new(&context, theirs.as_raw(), theirs.clone()) }?;
 /// let event = ours.record_event(EventFlags::empty())?;
-/// drop((ours, theirs));
+/// assert!(Arc::ptr_eq(ours.owner(), &theirs));
+/// drop(ours.into_owner()); // or `drop(ours)`
+/// drop(theirs);
 /// event.synchronize()?; // the event keeps the context
 /// # Ok::<(), cuda_events::Error>(())
 /// ```

@@ -1,4 +1,20 @@
 //! Host functions: functions of the program that run in a stream.
+//!
+//! ```
+//! use std::sync::mpsc::channel;
+//!
+//! use cuda_events::{Context, Device, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let stream = Stream::new(&context, StreamOptions::new())?;
+//! let (sender, receiver) = channel();
+//! // ... work is put into `stream` ...
+//! stream.launch_host_function(move || drop(sender.send("the work is done")))?;
+//! assert_eq!(receiver.recv(), Ok("the work is done"));
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 use core::ffi::c_void;
 use core::ptr::without_provenance_mut;

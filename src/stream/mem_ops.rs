@@ -1,4 +1,27 @@
 //! Waits for values in memory and writes of values, in stream order.
+//!
+//! ```
+//! use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
+//! use cuda_events::{Context, Device, Stream, StreamOptions};
+//!
+//! # let soft = cuda_soft_driver::SoftDriver::new();
+//! # let driver = soft.driver();
+//! let context = Context::primary(Device::new(driver, 0)?)?;
+//! let stream = Stream::new(&context, StreamOptions::new())?;
+//! let _current = context.make_current()?;
+//! let mut address = 0;
+//! // SAFETY: a place for the address.
+//! unsafe { (driver.symbols().cuMemAlloc_v2)(&mut address, 4) };
+//! // SAFETY: these are 4 bytes of device memory, which are freed when the stream is done.
+//! unsafe {
+//!     stream.write_value32(address, 1, WriteValueFlags::empty())?;
+//!     stream.wait_value32(address, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
+//! }
+//! stream.synchronize()?;
+//! // SAFETY: it is no longer in use.
+//! unsafe { (driver.symbols().cuMemFree_v2)(address) };
+//! # Ok::<(), cuda_events::Error>(())
+//! ```
 
 use core::ffi::c_uint;
 use core::fmt;
@@ -88,6 +111,7 @@ pub enum BarrierScope {
 ///
 /// ```
 /// use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
+/// use cuda_events::sys::CUdevice_attribute;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
@@ -104,10 +128,19 @@ pub enum BarrierScope {
 ///     MemOp::write_value32(counter, 3, WriteValueFlags::empty()),
 ///     MemOp::barrier(BarrierScope::System),
 ///     MemOp::wait_value32(counter, 2, WaitCondition::GreaterOrEqual, WaitValueFlags::empty()),
+///     MemOp::write_value64(counter, 1 << 40, WriteValueFlags::empty()),
+///     MemOp::wait_value64(counter, 1 << 40, WaitCondition::Equal, WaitValueFlags::empty()),
 /// ];
 /// // SAFETY: `counter` is the address of device memory, which is freed when the stream is done.
 /// unsafe { stream.batch_mem_op(&mut operations) }?;
+/// // Only some devices can flush remote writes.
+/// let can_flush = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES;
+/// if context.device().attribute(can_flush)? == 1 {
+///     // SAFETY: the operation has no address.
+///     unsafe { stream.batch_mem_op(&mut [MemOp::flush_remote_writes()]) }?;
+/// }
 /// stream.synchronize()?;
+/// let raw = operations[0].as_raw(); // a `CUstreamBatchMemOpParams`, for another binding
 /// // SAFETY: it is no longer in use.
 /// unsafe { (symbols.cuMemFree_v2)(counter) };
 /// # Ok::<(), cuda_events::Error>(())
@@ -258,14 +291,17 @@ impl StreamRef {
     /// let _current = context.make_current()?;
     /// let mut flag = 0;
     /// // SAFETY: a place for the address.
-    /// unsafe { (symbols.cuMemAlloc_v2)(&mut flag, 4) };
+    /// unsafe { (symbols.cuMemAlloc_v2)(&mut flag, 16) };
     /// let producer = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
-    /// // SAFETY: `flag` is the address of 4 bytes of device memory, which are freed when both
+    /// // SAFETY: `flag` is the address of 16 bytes of device memory, which are freed when both
     /// // streams are done.
     /// unsafe {
     ///     producer.write_value32(flag, 1, WriteValueFlags::empty())?;
     ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
+    ///     // The same with 64 bits:
+    ///     producer.write_value64(flag + 8, 1, WriteValueFlags::empty())?;
+    ///     consumer.wait_value64(flag + 8, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
     /// }
     /// consumer.synchronize()?;
     /// // SAFETY: it is no longer in use.
@@ -366,7 +402,7 @@ impl StreamRef {
     /// Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
     ///
     /// One driver call: [`cuStreamWriteValue64_v2`] (CUDA 11.7), on older drivers
-    /// [`cuStreamWriteValue64`].
+    /// [`cuStreamWriteValue64`]. [`wait_value32`](Self::wait_value32) has an example.
     ///
     /// # Errors
     ///

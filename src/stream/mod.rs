@@ -63,6 +63,7 @@ use crate::sys::calls::*;
 /// // Work put into `urgent` from now on runs after the work that is in `first`.
 /// urgent.wait_stream(&first)?;
 /// assert!(urgent.synchronize_timeout(Duration::from_secs(10))?.is_done());
+/// first.close()?; // a drop would ignore an error
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct Stream(StreamRef);
@@ -90,6 +91,11 @@ form_of!(StreamRef: Stream);
 /// let theirs = unsafe { StreamRef::from_raw(&context, raw) };
 /// theirs.wait_stream(&default)?;
 /// theirs.synchronize()?;
+///
+/// assert_eq!((theirs.context(), theirs.device()), (&context, context.device()));
+/// assert_eq!(theirs.id()?, owned.id()?); // CUDA 12.0
+/// // For Python's `__cuda_stream__`: the protocol's version and the handle.
+/// assert_eq!(theirs.cuda_stream(), (0, raw.addr()));
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct StreamRef {
@@ -446,7 +452,7 @@ impl StreamRef {
 
     /// Returns the stream's priority; for a default stream the driver returns 0.
     ///
-    /// One driver call: [`cuStreamGetPriority`].
+    /// One driver call: [`cuStreamGetPriority`]. [`StreamOptions`] has an example.
     ///
     /// # Errors
     ///
@@ -463,7 +469,7 @@ impl StreamRef {
     /// Returns whether the stream synchronizes with the legacy default stream; see
     /// [`StreamOptions::blocking`].
     ///
-    /// One driver call: [`cuStreamGetFlags`].
+    /// One driver call: [`cuStreamGetFlags`]. [`StreamOptions`] has an example.
     ///
     /// # Errors
     ///

@@ -120,7 +120,8 @@ impl Context {
     /// Returns the range of priorities for streams of this context; both ends are 0 on a device
     /// without priorities.
     ///
-    /// One driver call with the context current: [`cuCtxGetStreamPriorityRange`].
+    /// One driver call with the context current: [`cuCtxGetStreamPriorityRange`]. [`StreamOptions`]
+    /// has an example.
     ///
     /// # Errors
     ///

@@ -10,7 +10,9 @@ use core::fmt;
 /// use cuda_events::Version;
 ///
 /// assert!(Version::new(12, 8) < Version::new(13, 0));
-/// assert_eq!(Version::from_raw(12080).to_string(), "12.8");
+/// let version = Version::from_raw(12080);
+/// assert_eq!(version.to_string(), "12.8");
+/// assert_eq!((version.major(), version.minor(), version.as_raw()), (12, 8, 12080));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]

@@ -1,5 +1,6 @@
 //! Pages that must say what the code says.
 
 mod coverage;
+mod examples;
 mod guides;
 mod parity;

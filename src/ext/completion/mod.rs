@@ -72,6 +72,9 @@ use crate::sys::calls::*;
 /// [`PooledEvent`], or an `Arc` of one.
 ///
 /// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::ext::Completion;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
@@ -96,6 +99,10 @@ use crate::sys::calls::*;
 /// block_on(async {
 ///     // An event you recorded.
 ///     stream.record_event(EventFlags::empty())?.await?;
+///     // An event you use afterwards.
+///     let event = Arc::new(stream.record_event(EventFlags::empty())?);
+///     Completion::new(Arc::clone(&event)).await?;
+///     assert!(event.query()?.is_done());
 ///     // Everything that is in the stream now.
 ///     stream.completion()?.await
 /// })?;

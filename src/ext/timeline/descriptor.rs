@@ -37,11 +37,15 @@ impl TimelineDescriptor {
     /// | 6–7 | the timeline's place in the file |
     /// | 8–15 | the file's number |
     /// | 16–19 | CRC-32 (ISO-HDLC) |
+    ///
+    /// [`TimelineFile`](super::TimelineFile) has an example.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         ENVELOPE.seal(&[&self.index.to_le_bytes(), &self.file.to_le_bytes()])
     }
 
     /// Parses the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
+    ///
+    /// [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// # Errors
     ///

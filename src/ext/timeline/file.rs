@@ -188,6 +188,32 @@ impl TimelineFile {
     ///
     /// Driver calls are those of [`new`](Self::new).
     ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use std::os::fd::AsFd;
+    ///
+    /// use cuda_events::ext::{HostTimeline, ImportedTimeline, TimelineFile};
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // In the maker:
+    /// let file = TimelineFile::protected(&context)?;
+    /// assert_eq!(file.context(), &context);
+    /// let timeline = HostTimeline::shared(&file)?;
+    /// let descriptor = timeline.descriptor().expect("it is shared");
+    /// let sent = file.as_fd().try_clone_to_owned().expect("a file descriptor");
+    ///
+    /// // In an importer, which cannot write the file:
+    /// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
+    /// assert_eq!(imported.context(), &context);
+    /// let value = timeline.signal()?.value();
+    /// assert!(imported.completed() >= value && imported.point(value).is_done());
+    /// # }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`new`](Self::new).
@@ -226,6 +252,8 @@ impl TimelineFile {
     }
 
     /// Returns the context that the file was created in.
+    ///
+    /// [`protected`](Self::protected) has an example.
     pub fn context(&self) -> &Context {
         &self.0.context
     }

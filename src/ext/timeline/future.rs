@@ -61,6 +61,10 @@ use crate::sys::calls::*;
 /// let point = timeline.signal()?;
 /// // `block_on` is that of any executor.
 /// block_on(async { point.await })?;
+/// // The future itself, for code that needs its type:
+/// let future = point.into_future();
+/// assert_eq!(future.point(), point);
+/// block_on(future)?;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[must_use = "futures do nothing unless they are awaited"]

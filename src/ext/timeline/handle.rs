@@ -66,6 +66,8 @@ impl TimelineHandle {
     /// | 124–131 | the memory's number |
     /// | 132–135 | CRC-32 (ISO-HDLC) |
     ///
+    /// [`TimelineMemory`] has an example.
+    ///
     /// [`IpcEventDescriptor::to_bytes`]: crate::IpcEventDescriptor::to_bytes
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let origin = origin_bytes(Some(self.maker));
@@ -74,6 +76,8 @@ impl TimelineHandle {
     }
 
     /// Parses the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
+    ///
+    /// [`OpenedTimeline`](super::OpenedTimeline) has an example.
     ///
     /// # Errors
     ///
@@ -90,11 +94,15 @@ impl TimelineHandle {
     }
 
     /// Returns the process id of the maker, in the maker's pid namespace.
+    ///
+    /// [`TimelineMemory`] has an example.
     pub fn exporter_pid(&self) -> u32 {
         self.maker.pid
     }
 
     /// Returns the UUID of the device that has the memory.
+    ///
+    /// [`TimelineMemory`] has an example.
     pub fn device_uuid(&self) -> Uuid {
         self.maker.device
     }
@@ -143,6 +151,9 @@ impl fmt::Debug for TimelineHandle {
 /// let memory = TimelineMemory::new(&context)?;
 /// let timeline = Timeline::in_memory(stream, &memory)?;
 /// let handle: TimelineHandle = timeline.handle().expect("it is in such memory");
+/// assert_eq!(handle.exporter_pid(), std::process::id());
+/// assert_eq!(handle.device_uuid(), context.device().uuid()?);
+/// assert_eq!(memory.context(), &context);
 /// send(&handle.to_bytes());
 /// // ... and the value of each signal:
 /// send(&timeline.signal()?.value().to_le_bytes());

@@ -51,6 +51,7 @@ use crate::sys::calls::*;
 /// // ... run the CPU stage ...
 /// ready.signal()?;
 /// second.synchronize()?;
+/// assert_eq!(ready.context(), &context);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct HostTimeline {
@@ -80,6 +81,7 @@ impl HostTimeline {
     ///
     /// Its [descriptor](Self::descriptor) identifies it in those processes. Their streams and hosts
     /// can wait for it. Dropping it releases all waits for it. No driver call.
+    /// [`TimelineFile::protected`] has an example.
     ///
     /// # Errors
     ///
@@ -93,6 +95,8 @@ impl HostTimeline {
     }
 
     /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
+    ///
+    /// [`TimelineFile::protected`] has an example.
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
         self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
@@ -142,6 +146,22 @@ impl HostTimeline {
     ///
     /// Streams that wait for later values are released. Hosts that wait for later values get
     /// [`Error::Poisoned`](crate::Error::Poisoned).
+    ///
+    /// ```
+    /// use cuda_events::ext::HostTimeline;
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let ready = HostTimeline::new(&context)?;
+    /// ready.wait_ahead(&stream, ready.completed() + 1)?;
+    /// // The CPU stage has failed: its signal will never come.
+    /// ready.poison();
+    /// stream.synchronize()?; // the stream is released
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     pub fn poison(self) {
         if !forked() {
             self.slot.line.poison(None);

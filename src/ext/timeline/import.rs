@@ -321,6 +321,7 @@ impl ImportedTimeline {
     /// two calls of [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none.
     /// If importers may not write the file, or if the device cannot register read-only memory, the
     /// calls are those of [`HostTimeline::new`](super::HostTimeline::new).
+    /// [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// # Errors
     ///
@@ -390,13 +391,15 @@ impl ImportedTimeline {
     ///
     /// Any value gives a point. If the maker never signals the value, waits end with an error [as
     /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
-    /// the largest.
+    /// the largest. [`TimelineFile`](super::TimelineFile) has an example.
     #[must_use]
     pub fn point(&self, value: u64) -> Point {
         Point::new(self.link.slot, value.min(LARGEST))
     }
 
     /// Returns the value of the last point that was reached, with one load.
+    ///
+    /// [`TimelineFile::protected`](super::TimelineFile::protected) has an example.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
@@ -404,6 +407,8 @@ impl ImportedTimeline {
     }
 
     /// Returns the context that the timeline was imported in.
+    ///
+    /// [`TimelineFile::protected`](super::TimelineFile::protected) has an example.
     pub fn context(&self) -> &Context {
         &self.context
     }

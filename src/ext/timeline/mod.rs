@@ -162,6 +162,8 @@ use crate::sys::calls::*;
 /// #   point.wait()?;
 /// }
 /// assert!(produced.completed() >= point.value());
+/// produced.stream().synchronize()?;
+/// assert_eq!(produced.completed(), produced.submitted()?);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub struct Timeline {
@@ -216,7 +218,7 @@ impl Timeline {
     /// identifies it in the other processes. Dropping it releases all their waits for it, after the
     /// last signal.
     ///
-    /// No driver call.
+    /// No driver call. [`TimelineFile`] has an example.
     ///
     /// # Errors
     ///
@@ -241,7 +243,7 @@ impl Timeline {
     /// other processes, after the last signal. Neither can release them while the stream captures
     /// or after its context has failed: see `docs/timelines.md`.
     ///
-    /// Driver calls are those of [`new`](Self::new).
+    /// Driver calls are those of [`new`](Self::new). [`TimelineMemory`] has an example.
     ///
     /// # Errors
     ///
@@ -389,11 +391,15 @@ impl Timeline {
 
     /// Returns the handle for other processes, if the timeline is [in device
     /// memory](Self::in_memory).
+    ///
+    /// [`TimelineMemory`] has an example.
     pub fn handle(&self) -> Option<TimelineHandle> {
         self.word.as_ref().map(|word| word.handle)
     }
 
     /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
+    ///
+    /// [`TimelineFile`] has an example.
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
         self.file.as_ref().and_then(|file| file.descriptor(self.slot))
     }
@@ -462,6 +468,23 @@ impl Timeline {
     ///
     /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
     /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
+    ///
+    /// ```
+    /// use cuda_events::ext::Timeline;
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// let produced = Timeline::new(stream)?;
+    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
+    /// // The producer has failed: its signal will never come.
+    /// produced.poison()?;
+    /// consumer.synchronize()?; // the stream is released
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -73,6 +73,7 @@ const GRACE: Duration = wait::ASK;
 ///     // that we are done.
 ///     let timeline = unsafe { OpenedTimeline::open(context, &handle) }?;
 ///     stream.wait_point(timeline.point(value)?)?;
+///     assert_eq!(timeline.context(), context);
 ///     Ok(timeline)
 /// }
 /// ```
@@ -399,6 +400,29 @@ impl OpenedTimeline {
     /// Driver calls: [`cuStreamQuery`] twice, and [`cuMemsetD8Async`] with the context current, if
     /// points are pending. The crate's thread repeats them until no point is pending.
     ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::Result;
+    /// use cuda_events::ext::OpenedTimeline;
+    /// use cuda_events::ipc::ExporterState;
+    ///
+    /// /// Waits for a value of a maker in another container, to which there is a connection.
+    /// fn wait(
+    ///     timeline: &OpenedTimeline,
+    ///     value: u64,
+    ///     is_connected: impl Fn() -> bool,
+    /// ) -> Result<()> {
+    ///     let point = timeline.point(value)?;
+    ///     while point.wait_timeout(Duration::from_millis(10))?.is_pending() {
+    ///         if timeline.exporter_state() == ExporterState::Unknown && !is_connected() {
+    ///             timeline.exporter_ended()?; // now `wait_timeout` returns `Error::ExporterGone`
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// Only [`Error::ForkedChild`].
@@ -409,6 +433,8 @@ impl OpenedTimeline {
     }
 
     /// Returns the current state of the maker's process.
+    ///
+    /// [`exporter_ended`](Self::exporter_ended) has an example.
     pub fn exporter_state(&self) -> ExporterState {
         if self.link.ended.load(Ordering::Acquire) {
             return ExporterState::Ended;

@@ -64,8 +64,10 @@ use crate::sys::calls::*;
 /// let timeline = Timeline::new(stream)?;
 /// let first = timeline.signal()?;
 /// let second = timeline.signal()?;
+/// assert_eq!(second.value(), first.value() + 1);
 /// second.wait()?;
 /// assert!(first.is_done());
+/// assert!(second.query()?.is_done());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy)]
@@ -179,6 +181,21 @@ impl Point {
     /// Spins until the point is reached. It returns earlier than [`wait`](Self::wait), and uses a
     /// core.
     ///
+    /// ```
+    /// use cuda_events::ext::Timeline;
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let timeline = Timeline::new(stream)?;
+    /// let point = timeline.signal()?;
+    /// point.spin()?;
+    /// assert!(point.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// See [Failures](Self#failures).
@@ -189,6 +206,27 @@ impl Point {
     /// Spins until the point is reached, for at most `timeout`, and returns whether it is.
     ///
     /// Driver calls are those of [`wait_timeout`](Self::wait_timeout).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::ext::Timeline;
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let timeline = Timeline::new(stream)?;
+    /// // ... short work is put into `timeline.stream()` ...
+    /// let point = timeline.signal()?;
+    /// // Spins as long as the work usually takes, and sleeps if it takes longer.
+    /// if point.spin_timeout(Duration::from_micros(50))?.is_pending() {
+    ///     point.wait()?;
+    /// }
+    /// assert!(point.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -237,7 +275,7 @@ impl StreamRef {
     /// context, so neither blocks.
     ///
     /// In a capture the wait becomes a node. Each launch waits for the same point, so only the
-    /// first launch may have to wait.
+    /// first launch may have to wait. [`Timeline`](crate::ext::Timeline) has an example.
     ///
     /// # Errors
     ///
