@@ -121,6 +121,8 @@ struct Shard {
     /// Events of collected spans, for the next spans of the same threads. The pool is shared by all
     /// threads, and is slower if it has more events than slots.
     spare: Vec<PooledEvent>,
+    /// When an anchor may be due. None if that is not known.
+    due: Option<Instant>,
 }
 
 /// A span that was begun.
@@ -185,6 +187,8 @@ pub struct Span {
     inner: Arc<Inner>,
     shard: usize,
     place: usize,
+    /// The event for the end, if the shard had one to spare.
+    spare: Option<PooledEvent>,
     armed: bool,
 }
 
@@ -269,14 +273,20 @@ impl Tracer {
         let inner = &self.0;
         let _quiet = Quiet::new();
         let begun = inner.host.now();
-        inner.keep_anchored(begun);
         let thread = Thread::current();
         let shard = shard_of(&thread);
-        let start = Start::Recorded(inner.record(stream, shard)?);
+        let (first, spare, due) = match inner.shard(shard) {
+            Some(mut shard) => (shard.spare.pop(), shard.spare.pop(), shard.is_due(begun)),
+            None => (None, None, false),
+        };
+        if due {
+            inner.keep_anchored(begun, shard);
+        }
+        let start = Start::Recorded(inner.record(stream, first)?);
         let stream = StreamId::of(stream, &thread);
         let open = Open { name, stream, thread, begun, start };
         let place = inner.shard(shard).map_or(usize::MAX, |mut shard| shard.open(open));
-        Ok(Span { inner: Arc::clone(inner), shard, place, armed: true })
+        Ok(Span { inner: Arc::clone(inner), shard, place, spare, armed: true })
     }
 
     /// Runs `work` within a span, and returns its result. An error of `work` has precedence over an
@@ -479,14 +489,19 @@ impl Span {
     fn end_in(mut self, stream: &StreamRef) -> Result<()> {
         let inner = &self.inner;
         let _quiet = Quiet::new();
-        let end = End::Own(inner.record(stream, self.shard)?);
+        let spare = self.spare.take().or_else(|| inner.shard(self.shard)?.spare.pop());
+        let end = End::Own(inner.record(stream, spare)?);
         let ended = inner.host.now();
-        if let Some(mut shard) = inner.shard(self.shard)
-            && let Some(open) = shard.close(self.place)
-        {
-            shard.ended.push(Ended { open, ended, end });
+        let mut due = false;
+        if let Some(mut shard) = inner.shard(self.shard) {
+            due = shard.is_due(ended);
+            if let Some(open) = shard.close(self.place) {
+                shard.ended.push(Ended { open, ended, end });
+            }
         }
-        inner.keep_anchored(ended);
+        if due {
+            inner.keep_anchored(ended, self.shard);
+        }
         self.armed = false;
         Ok(())
     }
@@ -501,7 +516,7 @@ impl Drop for Span {
         self.inner.dropped.fetch_add(1, Ordering::Relaxed);
         let forgotten = self.inner.shard(self.shard).and_then(|mut shard| shard.close(self.place));
         // Given back when the shard is free again.
-        drop(forgotten);
+        drop((forgotten, self.spare.take()));
     }
 }
 
@@ -523,7 +538,7 @@ impl HostClock {
 
 impl Shard {
     const fn new() -> Self {
-        Self { open: Vec::new(), free: Vec::new(), ended: Vec::new(), spare: Vec::new() }
+        Self { open: Vec::new(), free: Vec::new(), ended: Vec::new(), spare: Vec::new(), due: None }
     }
 
     /// Stores an open span, and returns its index.
@@ -536,6 +551,10 @@ impl Shard {
         }
         self.open.push(Some(open));
         self.open.len() - 1
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.due.is_none_or(|due| now >= due)
     }
 
     fn close(&mut self, place: usize) -> Option<Open> {
@@ -647,8 +666,7 @@ impl Inner {
     /// Records an event that a drain gave back for these threads, or one of the pool. Nothing is
     /// locked meanwhile: an observer of the call may use the tracer.
     #[inline]
-    fn record(&self, stream: &StreamRef, shard: usize) -> Result<PooledEvent> {
-        let spare = self.shard(shard).and_then(|mut shard| shard.spare.pop());
+    fn record(&self, stream: &StreamRef, spare: Option<PooledEvent>) -> Result<PooledEvent> {
         match spare {
             // If that fails, the drop destroys the event.
             Some(event) => event.record(stream).map(|()| event),
@@ -656,16 +674,19 @@ impl Inner {
         }
     }
 
-    /// Takes an anchor if the newest is old.
-    #[inline]
-    fn keep_anchored(&self, now: Instant) {
+    /// Takes an anchor if the newest is old, and notes in the shard when the next is due.
+    #[cold]
+    #[inline(never)]
+    fn keep_anchored(&self, now: Instant, shard: usize) {
         if self.since(now) >= self.due.load(Ordering::Relaxed) {
             self.anchor_when_due();
         }
+        let due = self.origin + Duration::from_nanos(self.due.load(Ordering::Relaxed));
+        if let Some(mut shard) = self.shard(shard) {
+            shard.due = Some(due);
+        }
     }
 
-    #[cold]
-    #[inline(never)]
     fn anchor_when_due(&self) {
         // Somebody else is at it.
         let Ok(mut clock) = self.clock.try_lock() else { return };
