@@ -55,7 +55,8 @@ impl Grid {
         let ns = f64::from(milliseconds) * 1e6;
         let step = f64::from(milliseconds.abs().next_up()) - f64::from(milliseconds.abs());
         let error = step * 1e6 / 2.0;
-        let snapped = (ns / GRID).round() * GRID;
+        // Rounded without a call, as far as a time can lie on the grid.
+        let snapped = ((ns / GRID + 0.5_f64.copysign(ns)) as i64) as f64 * GRID;
         // Zero lies on every grid, and a coarse number near enough to every grid's line.
         if ns != 0.0 && error < 0.5 {
             let fits = (ns - snapped).abs() <= error * 1.01;
@@ -74,13 +75,18 @@ impl Grid {
     }
 }
 
-/// A point that is known on both axes. Times are nanoseconds: `device` since the first anchor, the
-/// others since the tracer's begin.
 struct Anchor {
     event: PooledEvent,
-    device: f64,
     /// The sum of the errors of all links until here.
     chained: f64,
+    point: Point,
+}
+
+/// A point that is known on both axes. Times are nanoseconds: `device` since the first anchor, the
+/// others since the tracer's begin.
+#[derive(Clone, Copy)]
+struct Point {
+    device: f64,
     /// The device's stamp lies between these two on the host's axis.
     low: f64,
     high: f64,
@@ -107,11 +113,13 @@ pub(crate) struct Clock {
     anchors: VecDeque<Anchor>,
     /// An anchor that was not seen done yet, and the host's time before its record.
     pending: Option<(PooledEvent, f64)>,
+    /// The points around the instant that was placed last. Later anchors come after both.
+    around: Option<(Point, Point)>,
 }
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        Self { grid: Grid::Unknown(0), anchors: VecDeque::new(), pending: None }
+        Self { grid: Grid::Unknown(0), anchors: VecDeque::new(), pending: None, around: None }
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -138,9 +146,9 @@ impl Clock {
         }
         let Some((event, low)) = self.pending.take() else { return Ok(true) };
         let anchor = match self.anchors.back() {
-            None => Anchor { event, device: 0.0, chained: 0.0, low, high },
-            Some(last) => {
-                let link = match last.event.elapsed_ms(&event) {
+            None => Anchor { event, chained: 0.0, point: Point { device: 0.0, low, high } },
+            Some(Anchor { event: last_event, chained, point: last }) => {
+                let link = match last_event.elapsed_ms(&event) {
                     Ok(milliseconds) => self.grid.read(milliseconds),
                     Err(error) => {
                         event.discard();
@@ -155,8 +163,8 @@ impl Clock {
                 );
                 // The last anchor says where this one is, too, unless a clock was set in between.
                 let (low, high) = if tight.0 <= tight.1 { tight } else { (low, high) };
-                let (device, chained) = (last.device + ns, last.chained + link.error);
-                Anchor { event, device, chained, low, high }
+                let point = Point { device: last.device + ns, low, high };
+                Anchor { event, chained: chained + link.error, point }
             }
         };
         self.anchors.push_back(anchor);
@@ -165,13 +173,13 @@ impl Clock {
 
     /// The device's time of the newest anchor that is done.
     pub(crate) fn newest(&self) -> Option<f64> {
-        self.anchors.back().map(|anchor| anchor.device)
+        self.anchors.back().map(|anchor| anchor.point.device)
     }
 
     /// Forgets the anchors before the most exact one: the first anchors are less exact, because
     /// first calls are slow.
     pub(crate) fn keep_narrowest(&mut self) {
-        let width = |anchor: &Anchor| anchor.high - anchor.low;
+        let width = |anchor: &Anchor| anchor.point.high - anchor.point.low;
         let narrowest = self
             .anchors
             .iter()
@@ -189,10 +197,10 @@ impl Clock {
         let mut elapsed = self.grid.read(last.event.elapsed_ms(event)?);
         if elapsed.ns < -SHORT {
             // Roughly known by now.
-            let rough = last.device + elapsed.ns;
-            let after = self.anchors.partition_point(|anchor| anchor.device <= rough);
+            let rough = last.point.device + elapsed.ns;
+            let after = self.anchors.partition_point(|anchor| anchor.point.device <= rough);
             let near = [after.checked_sub(1), Some(after)].into_iter().flatten();
-            let distance = |anchor: &&Anchor| (anchor.device - rough).abs();
+            let distance = |anchor: &&Anchor| (anchor.point.device - rough).abs();
             let nearest = near
                 .filter_map(|at| self.anchors.get(at))
                 .min_by(|one, other| distance(one).total_cmp(&distance(other)));
@@ -202,7 +210,7 @@ impl Clock {
             }
         }
         Ok(Some(Stamp {
-            device: from.device + elapsed.ns,
+            device: from.point.device + elapsed.ns,
             error: elapsed.error,
             chained: from.chained,
         }))
@@ -221,14 +229,20 @@ impl Clock {
     }
 
     /// Where an instant of the device is on the host's axis: between the anchors around it.
-    pub(crate) fn place(&self, stamp: Stamp) -> Place {
-        let after = self.anchors.partition_point(|anchor| anchor.device < stamp.device);
+    pub(crate) fn place(&mut self, stamp: Stamp) -> Place {
+        // Spans are placed almost in order, so most lie where the one before did.
+        let around = self
+            .around
+            .filter(|(before, next)| before.device < stamp.device && stamp.device <= next.device);
+        let (before, next) = match around {
+            Some((before, next)) => (Some(before), Some(next)),
+            None => self.look_around(stamp.device),
+        };
         let middle = |low: f64, high: f64, more: f64| Place {
             ns: (low + high) / 2.0,
             error: (high - low) / 2.0 + more + stamp.error,
         };
-        let before = after.checked_sub(1).and_then(|at| self.anchors.get(at));
-        match (before, self.anchors.get(after)) {
+        match (before, next) {
             (Some(before), Some(next)) => {
                 let part = (stamp.device - before.device) / (next.device - before.device);
                 let between = |one: f64, other: f64| one + (other - one) * part;
@@ -240,6 +254,16 @@ impl Clock {
             }
             (None, None) => Place { ns: stamp.device, error: f64::INFINITY },
         }
+    }
+
+    /// The points before and after an instant of the device.
+    #[cold]
+    fn look_around(&mut self, device: f64) -> (Option<Point>, Option<Point>) {
+        let after = self.anchors.partition_point(|anchor| anchor.point.device < device);
+        let point = |at: usize| self.anchors.get(at).map(|anchor| anchor.point);
+        let (before, next) = (after.checked_sub(1).and_then(point), point(after));
+        self.around = before.zip(next);
+        (before, next)
     }
 
     /// Forgets the anchors that no later event can be near.

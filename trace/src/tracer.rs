@@ -137,7 +137,7 @@ struct Open {
 enum Start {
     Recorded(PooledEvent),
     /// The start, if it was placed before the span's end, so no anchor is kept for it.
-    Known(Stamp, Place),
+    Known(Box<(Stamp, Place)>),
 }
 
 /// A span that was ended. Its work may be pending.
@@ -160,7 +160,12 @@ struct Ready {
     thread: Thread,
     begun: Instant,
     ended: Instant,
+    times: Times,
+}
+
+struct Times {
     start: Stamp,
+    /// The start's place on the host's axis, if it is known.
     placed: Option<Place>,
     end: Stamp,
     duration: Elapsed,
@@ -172,6 +177,8 @@ struct Collected {
     /// their work is done.
     pending: BTreeMap<StreamId, VecDeque<Ended>>,
     ready: Vec<Ready>,
+    /// Empty, and as long as what a drain has taken in: the next drain gives it to a shard.
+    taken: Vec<Ended>,
     failed: usize,
     /// The first error that no drain has returned.
     error: Option<Error>,
@@ -392,7 +399,7 @@ impl Tracer {
     pub async fn drain(&self) -> Result<Vec<GpuSpan>> {
         let waits: Vec<Completion<Arc<PooledEvent>>> = {
             let mut collected = lock(&self.0.collected);
-            self.0.take_in(&mut collected);
+            self.0.queue(&mut collected);
             let last = |pending: &mut VecDeque<Ended>| {
                 let (ended, wait) = pending.pop_back()?.wait();
                 pending.push_back(ended);
@@ -574,37 +581,48 @@ impl End {
 }
 
 impl Ended {
-    /// The start, its place on the host's axis if it is known, the end, and the duration.
-    fn times(&self, clock: &mut Clock) -> Result<(Stamp, Option<Place>, Stamp, Elapsed)> {
+    fn times(&self, clock: &mut Clock) -> Result<Times> {
         // There is an anchor from the first on: see `Tracer::with`.
         let none = || Error::Driver {
             function: Function::cuEventElapsedTime,
             code: CUresult::CUDA_ERROR_NOT_FOUND,
         };
-        let end = self.end.event();
-        let (start, placed, end, duration) = match &self.open.start {
+        let event = self.end.event();
+        let (start, placed, near) = match &self.open.start {
             Start::Recorded(start) => {
                 // The first question is also whether it is done.
-                let milliseconds = start.elapsed_ms(end)?;
+                let milliseconds = start.elapsed_ms(event)?;
                 let start = clock.stamp(start)?.ok_or_else(none)?;
-                match clock.after(start, milliseconds) {
-                    Some((end, duration)) => (start, None, end, duration),
-                    None => {
-                        let end = clock.stamp(end)?.ok_or_else(none)?;
-                        (start, None, end, between(start, end))
-                    }
-                }
+                (start, None, clock.after(start, milliseconds))
             }
-            Start::Known(start, placed) => {
-                let end = clock.stamp(end)?.ok_or_else(none)?;
-                (*start, Some(*placed), end, between(*start, end))
+            Start::Known(known) => (known.0, Some(known.1), None),
+        };
+        let (end, duration) = match near {
+            Some(near) => near,
+            None => {
+                let end = clock.stamp(event)?.ok_or_else(none)?;
+                (end, between(start, end))
             }
         };
         if duration.ns < 0.0 {
             Err(Error::EndBeforeStart)
         } else {
-            Ok((start, placed, end, duration))
+            Ok(Times { start, placed, end, duration })
         }
+    }
+
+    /// Gives the events to the spare ones of the thread's shard.
+    fn into_ready(self, times: Times, spare: &mut [Vec<PooledEvent>; SHARDS]) -> Ready {
+        let Self { open: Open { name, stream, thread, begun, start }, ended, end } = self;
+        if let Some(spare) = spare.get_mut(shard_of(&thread)) {
+            if let Start::Recorded(event) = start {
+                spare.push(event);
+            }
+            if let End::Own(event) = end {
+                spare.push(event);
+            }
+        }
+        Ready { name, stream, thread, begun, ended, times }
     }
 
     /// Returns a future for the span's end. The two share the end's event.
@@ -716,16 +734,29 @@ impl Inner {
         }
     }
 
-    /// Takes in what threads have ended.
-    fn take_in(&self, collected: &mut Collected) {
-        let mut ended = Vec::new();
+    /// Takes in what threads have ended, in the order of the ends. `taken` is empty before.
+    fn take_in(&self, taken: &mut Vec<Ended>) {
         for shard in &self.shards {
-            ended.append(&mut lock(shard).ended);
+            let mut shard = lock(shard);
+            if taken.is_empty() && !shard.ended.is_empty() {
+                // Nothing is moved, and the shard has room for as many.
+                core::mem::swap(taken, &mut shard.ended);
+            } else {
+                taken.append(&mut shard.ended);
+            }
         }
-        // Ends in one stream from several threads, too.
-        ended.sort_by_key(|span| span.ended);
-        for span in ended {
-            collected.pending.entry(span.open.stream).or_default().push_back(span);
+        // Several threads, or one shard in which threads overtook each other.
+        if !taken.is_sorted_by_key(|span| span.ended) {
+            taken.sort_by_key(|span| span.ended);
+        }
+    }
+
+    /// Takes in what threads have ended, and lets all of it wait.
+    fn queue(&self, collected: &mut Collected) {
+        let Collected { pending, taken, .. } = collected;
+        self.take_in(taken);
+        for span in taken.drain(..) {
+            pending.entry(span.open.stream).or_default().push_back(span);
         }
     }
 
@@ -733,53 +764,48 @@ impl Inner {
     fn collect(&self, collected: &mut Collected) -> Vec<GpuSpan> {
         let _quiet = Quiet::new();
         let _relaxed = self.relaxed();
-        self.take_in(collected);
-        let Collected { pending, ready, failed, error } = collected;
+        let Collected { pending, ready, taken, failed, error } = collected;
+        self.take_in(taken);
         let mut clock = lock(&self.clock);
         let mut note = |new: Error| {
             error.get_or_insert(new);
         };
         let mut spare: [Vec<PooledEvent>; SHARDS] = Default::default();
+        ready.reserve(taken.len());
+        // Gives a span back if its work is pending.
+        let mut look = |span: Ended, clock: &mut Clock| {
+            match span.times(clock) {
+                Err(Error::NotReady { .. }) => return Some(span),
+                Ok(times) => ready.push(span.into_ready(times, &mut spare)),
+                Err(error) => {
+                    *failed += 1;
+                    span.discard();
+                    note(error);
+                }
+            }
+            None
+        };
         for queue in pending.values_mut() {
-            while let Some(ended) = queue.front() {
-                match ended.times(&mut clock) {
-                    Err(Error::NotReady { .. }) => break,
-                    Ok((start, placed, end, duration)) => {
-                        let Some(Ended { open, ended, end: event }) = queue.pop_front() else {
-                            break;
-                        };
-                        let Open { name, stream, thread, begun, start: started } = open;
-                        if let Some(spare) = spare.get_mut(shard_of(&thread)) {
-                            if let Start::Recorded(event) = started {
-                                spare.push(event);
-                            }
-                            if let End::Own(event) = event {
-                                spare.push(event);
-                            }
-                        }
-                        ready.push(Ready {
-                            name,
-                            stream,
-                            thread,
-                            begun,
-                            ended,
-                            start,
-                            placed,
-                            end,
-                            duration,
-                        });
-                    }
-                    Err(error) => {
-                        *failed += 1;
-                        if let Some(ended) = queue.pop_front() {
-                            ended.discard();
-                        }
-                        note(error);
-                    }
+            while let Some(span) = queue.pop_front() {
+                if let Some(span) = look(span, &mut clock) {
+                    queue.push_front(span);
+                    break;
                 }
             }
         }
         pending.retain(|_, queue| !queue.is_empty());
+        for span in taken.drain(..) {
+            let stream = span.open.stream;
+            // Those that are left come before it.
+            match pending.get_mut(&stream) {
+                Some(queue) => queue.push_back(span),
+                None => {
+                    if let Some(span) = look(span, &mut clock) {
+                        pending.entry(stream).or_default().push_back(span);
+                    }
+                }
+            }
+        }
         for (shard, mut spare) in self.shards.iter().zip(spare) {
             if !spare.is_empty() {
                 lock(shard).spare.append(&mut spare);
@@ -787,7 +813,7 @@ impl Inner {
         }
 
         // All that are ready come before the next anchor.
-        let last = ready.iter().map(|ready| ready.end.device).max_by(f64::total_cmp);
+        let last = ready.iter().map(|ready| ready.times.end.device).max_by(f64::total_cmp);
         let mut unanchored = false;
         if let Some(last) = last
             && clock.newest().is_none_or(|newest| newest < last)
@@ -804,33 +830,39 @@ impl Inner {
             }
         }
         let newest = clock.newest().unwrap_or(f64::NEG_INFINITY);
-        let (given, kept): (Vec<_>, Vec<_>) =
-            ready.drain(..).partition(|ready| unanchored || ready.end.device <= newest);
-        *ready = kept;
-        let spans = given.into_iter().map(|ready| self.place(&clock, ready)).collect();
+        let mut given = core::mem::take(ready);
+        if !unanchored && last.is_some_and(|last| last > newest) {
+            (given, *ready) = given.into_iter().partition(|ready| ready.times.end.device <= newest);
+        }
+        let spans = given.drain(..).map(|ready| self.place(&mut clock, ready)).collect();
+        if ready.is_empty() {
+            // The next drain has room for as many.
+            *ready = given;
+        }
 
         self.look_at_long_ones(&mut clock, pending);
         clock.forget();
         spans
     }
 
-    fn place(&self, clock: &Clock, ready: Ready) -> GpuSpan {
-        let Ready { name, stream, thread, begun, ended, start, placed, end, duration } = ready;
+    #[inline]
+    fn place(&self, clock: &mut Clock, ready: Ready) -> GpuSpan {
+        let Ready { name, stream, thread, begun, ended, times } = ready;
+        let Times { start, placed, end, duration } = times;
         let start = placed.unwrap_or_else(|| clock.place(start));
         let end = clock.place(end);
-        let nanoseconds = |ns: f64| Duration::from_nanos(ns.max(0.0).round() as u64);
-        let start_at = self.origin + nanoseconds(start.ns);
+        let at = |ns: f64| self.origin + nanoseconds(ns);
         GpuSpan {
             name,
             stream,
             thread,
             begun,
             ended,
-            start: start_at,
-            end: (self.origin + nanoseconds(end.ns)).max(start_at),
-            error: nanoseconds(start.error.max(end.error).ceil()),
+            start: at(start.ns),
+            end: at(end.ns.max(start.ns)),
+            error: not_below(start.error.max(end.error)),
             duration: nanoseconds(duration.ns),
-            duration_error: nanoseconds(duration.error.ceil()),
+            duration_error: not_below(duration.error),
         }
     }
 
@@ -849,7 +881,7 @@ impl Inner {
                 && let Ok(Some(start)) = clock.stamp(event)
                 && clock.newest().is_some_and(|newest| start.device <= newest)
             {
-                open.start = Start::Known(start, clock.place(start));
+                open.start = Start::Known(Box::new((start, clock.place(start))));
             }
         };
         for shard in &self.shards {
@@ -864,7 +896,40 @@ fn shard_of(thread: &Thread) -> usize {
     thread.number() as usize % SHARDS
 }
 
+/// The nearest whole number of nanoseconds. `f64::round` is a slow call on many targets.
+fn nanoseconds(ns: f64) -> Duration {
+    Duration::from_nanos((ns.max(0.0) + 0.5) as u64)
+}
+
+/// The next whole number of nanoseconds.
+fn not_below(ns: f64) -> Duration {
+    let whole = ns as u64;
+    Duration::from_nanos(whole.saturating_add(u64::from((whole as f64) < ns)))
+}
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is locked here is never left half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_and_bounds_are_rounded_up() {
+        for (ns, nearest, bound) in [
+            (-7.0, 0, 0),
+            (0.0, 0, 0),
+            (0.25, 0, 1),
+            (0.5, 1, 1),
+            (41.0, 41, 41),
+            (41.5, 42, 42),
+            (1e15 + 0.25, 1_000_000_000_000_000, 1_000_000_000_000_001),
+            (f64::INFINITY, u64::MAX, u64::MAX),
+        ] {
+            assert_eq!(nanoseconds(ns), Duration::from_nanos(nearest), "{ns}");
+            assert_eq!(not_below(ns), Duration::from_nanos(bound), "{ns}");
+        }
+    }
 }
