@@ -234,6 +234,7 @@ pages! {
     clippy::indexing_slicing,
     reason = "called in const blocks only, where a bad index does not compile"
 )]
+#[allow(dead_code, reason = "Rust 1.88 does not count uses in unnamed constants")]
 pub(crate) const fn is_version(since: &str, version: u32) -> bool {
     let since = since.as_bytes();
     let (mut at, mut major, mut number) = (0, 0, 0);
@@ -253,6 +254,7 @@ pub(crate) const fn is_version(since: &str, version: u32) -> bool {
     clippy::indexing_slicing,
     reason = "called in const blocks only, where a bad index does not compile"
 )]
+#[allow(dead_code, reason = "Rust 1.88 does not count uses in unnamed constants")]
 pub(crate) const fn is_name(named: &str, base: &str) -> bool {
     let (named, base) = (named.as_bytes(), base.as_bytes());
     let mut at = 0;
