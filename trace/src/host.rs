@@ -162,7 +162,8 @@ impl HostRecorder {
     /// recorded.
     ///
     /// Call [`Driver::stop_observing`] on the result to stop. A trace shows the calls in the rows
-    /// of their threads, and an arrow for each wait of a stream for an event.
+    /// of their threads, and an arrow for each wait of a stream for an event. The [type](Self) has
+    /// an example.
     ///
     /// # Errors
     ///

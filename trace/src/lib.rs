@@ -52,7 +52,7 @@
 //! A span takes two timing records, two events of a pool, and two readings of the host's clock. It
 //! makes no other driver call and waits for nothing, with one exception: four times a second a call
 //! relates the GPU's clock to the host's with one event, and waits for that event for at most 50
-//! µs. Collecting a span makes two or three calls of `cuEventElapsedTime`. Spans are kept until
+//! µs. Collecting a span makes two or three calls of [`cuEventElapsedTime`]. Spans are kept until
 //! they are collected.
 //!
 //! # Features
@@ -72,6 +72,9 @@
     test,
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
+
+#[cfg(doc)]
+use cuda_events::sys::Function::cuEventElapsedTime;
 
 mod chrome;
 mod clock;

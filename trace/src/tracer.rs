@@ -13,6 +13,12 @@ use cuda_events::ext::{Completion, EventPool, PooledEvent};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Error, EventFlags, EventRef, Result, Stream, StreamOptions, StreamRef};
 
+#[cfg(doc)]
+use cuda_events::sys::Function::{
+    cuEventCreate, cuEventElapsedTime, cuEventQuery, cuEventRecord,
+    cuThreadExchangeStreamCaptureMode,
+};
+
 use crate::clock::{Clock, Elapsed, Place, Stamp, between};
 use crate::stream_id::StreamId;
 use crate::thread::{Quiet, Thread};
@@ -205,8 +211,8 @@ impl Tracer {
     /// It creates a stream and records twelve anchors, which show how exact the device's time is.
     /// This takes some hundred microseconds. It waits for the first anchor for at most ten seconds.
     ///
-    /// Driver calls: those of [`Stream::new`], and for each anchor `cuEventCreate` with the context
-    /// current, `cuEventRecord`, `cuEventQuery` and `cuEventElapsedTime`.
+    /// Driver calls: those of [`Stream::new`], and for each anchor [`cuEventCreate`] with the
+    /// context current, [`cuEventRecord`], [`cuEventQuery`] and [`cuEventElapsedTime`].
     ///
     /// # Errors
     ///
@@ -262,10 +268,12 @@ impl Tracer {
     /// Begins a span: records a timing event in the stream.
     ///
     /// The span's time begins when the work that is in the stream now is done. One driver call:
-    /// `cuEventRecord`. If the pool of events is empty, also those of
+    /// [`cuEventRecord`]. If the pool of events is empty, also those of
     /// [`Event::new`](cuda_events::Event::new); [`reserve`](Self::reserve) makes these in advance.
-    /// Four times a second it also records an anchor: `cuEventRecord`, `cuEventQuery` for at most
-    /// 50 µs and `cuEventElapsedTime`, between two of `cuThreadExchangeStreamCaptureMode`.
+    /// Four times a second it also records an anchor: [`cuEventRecord`], [`cuEventQuery`] for at
+    /// most 50 µs and [`cuEventElapsedTime`], between two of [`cuThreadExchangeStreamCaptureMode`].
+    ///
+    /// The [type](Self) has an example.
     ///
     /// # Errors
     ///
@@ -335,6 +343,25 @@ impl Tracer {
     ///
     /// Driver calls: those of [`EventPool::reserve`].
     ///
+    /// ```
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # use cuda_events_trace::Tracer;
+    /// # use std::time::Duration;
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let tracer = Tracer::new(&context)?;
+    /// tracer.reserve(2)?;
+    ///
+    /// // These spans use the four events that `reserve` created.
+    /// for name in ["load", "run"] {
+    ///     tracer.span(&stream, name)?.end(&stream)?;
+    /// }
+    /// assert_eq!(tracer.finish(Duration::from_secs(10)).spans.len(), 2);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`EventPool::reserve`].
@@ -363,8 +390,10 @@ impl Tracer {
     /// any span is done, it records an anchor after them, and waits for it for at most 50 µs. If
     /// the anchor is not done by then, the next drain returns these spans.
     ///
-    /// Driver calls: two or three `cuEventElapsedTime` for each span that is done, one for the
+    /// Driver calls: two or three of [`cuEventElapsedTime`] for each span that is done, one for the
     /// first pending span of each stream, and those of an anchor, as in [`span`](Self::span).
+    ///
+    /// [`Trace`] has an example.
     ///
     /// # Errors
     ///
@@ -392,6 +421,40 @@ impl Tracer {
     /// done.
     ///
     /// The future needs no particular executor: see [`Completion`]. Dropping it loses no span.
+    ///
+    /// ```
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # use cuda_events_trace::Tracer;
+    /// # use std::sync::Arc;
+    /// # use std::task::{self, Poll, Wake};
+    /// # struct Unpark(std::thread::Thread);
+    /// # impl Wake for Unpark {
+    /// #     fn wake(self: Arc<Self>) {
+    /// #         self.0.unpark();
+    /// #     }
+    /// # }
+    /// # fn block_on<F: Future>(future: F) -> F::Output {
+    /// #     let waker = task::Waker::from(Arc::new(Unpark(std::thread::current())));
+    /// #     let mut future = std::pin::pin!(future);
+    /// #     loop {
+    /// #         match future.as_mut().poll(&mut task::Context::from_waker(&waker)) {
+    /// #             Poll::Ready(output) => return output,
+    /// #             Poll::Pending => std::thread::park(),
+    /// #         }
+    /// #     }
+    /// # }
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let tracer = Tracer::new(&context)?;
+    /// tracer.span(&stream, "work")?.end(&stream)?;
+    ///
+    /// // `block_on` is that of any executor.
+    /// let spans = block_on(tracer.drain())?;
+    /// assert_eq!(spans[0].name, "work");
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -484,6 +547,8 @@ impl Span {
     /// began.
     ///
     /// Driver calls: those of [`Tracer::span`].
+    ///
+    /// [`Tracer`] has an example.
     ///
     /// # Errors
     ///
