@@ -14,6 +14,67 @@ use crate::model::channel::MOST_CHANNELS;
 use crate::model::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
 
 /// The settings of a [`SoftDriver`].
+///
+/// ```
+/// use cuda_events::sys::CUresult;
+/// use cuda_events::{Context, Device, Error, LoadOptions, Stream, StreamOptions};
+/// use cuda_soft_driver::{
+///     Builder, Fault, HostOrder, OnDeadlock, OnMisuse, OrderCheck, OrderWarnings, Rules,
+///     Scheduler, SoftDriver, Time,
+/// };
+/// use std::time::Duration;
+///
+/// // A small machine with an old driver.
+/// let machine = SoftDriver::builder()
+///     .version(12, 0)
+///     .devices(2)
+///     .visible_from_environment(false)
+///     .memory(64 << 20)
+///     .connections(2)
+///     .ipc(false)
+///     .without("cuStreamGetId")
+///     .latency(Duration::from_micros(5));
+/// let soft = machine.build();
+/// let device = Device::new(soft.driver(), 1)?;
+/// assert_eq!(device.total_memory()?, 64 << 20);
+/// let context = Context::primary(device)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// assert!(matches!(stream.id(), Err(Error::Unsupported { .. })));
+///
+/// // Strict tests: the documented rules, work in a random order that can be repeated, and errors
+/// // instead of a process that ends.
+/// let strict = SoftDriver::builder()
+///     .rules(Rules::Strict)
+///     .scheduler(Scheduler::Seeded(7))
+///     .time(Time::Virtual)
+///     .on_misuse(OnMisuse::Error)
+///     .on_deadlock(OnDeadlock::Misuse)
+///     .log(1000)
+///     .report_leaks(true);
+/// // The order checker, with everything that it can find.
+/// let strict = strict
+///     .check_order(OrderCheck::Report)
+///     .order_warnings(OrderWarnings::all())
+///     .order_host(HostOrder::Told)
+///     .order_backtraces(true);
+/// assert_eq!(Device::count(strict.build().driver())?, 1);
+///
+/// // Drivers that do not work.
+/// let mismatch = CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+/// let soft = SoftDriver::builder().init_result(mismatch).build();
+/// let error = Device::count(soft.driver()).unwrap_err();
+/// assert_eq!(error.code(), Some(mismatch));
+/// let soft = SoftDriver::builder().null_lookup("cuEventQuery").log(10).log_lookups(true).build();
+/// assert!(soft.try_driver(&LoadOptions::new()).is_err());
+/// let soft = SoftDriver::builder().fault(Fault::on("cuInit").once()).build();
+/// assert!(Device::count(soft.driver()).is_err());
+///
+/// // The same settings as text, as the shared library takes them.
+/// let soft = Builder::from_text("version=12.0 devices=2 ipc_slots=16")?.build();
+/// assert_eq!(Device::count(soft.driver())?, 2);
+/// assert!(Builder::from_text("devices=9").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
@@ -105,6 +166,8 @@ impl Builder {
     /// Sets the driver's CUDA version, from 11.0 to 13.5, such as `(12, 4)`.
     ///
     /// Later entry points are missing from exports and look-ups.
+    ///
+    /// The [type](Self) has an example.
     pub fn version(mut self, major: u32, minor: u32) -> Self {
         let good = VERSIONS.contains(&(major, minor)) && minor < 10;
         if good {
@@ -116,6 +179,8 @@ impl Builder {
     }
 
     /// Sets the number of devices: 0 to 8. With none, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
+    ///
+    /// The [type](Self) has an example.
     pub fn devices(mut self, count: u32) -> Self {
         self.config.devices = count.min(8) as i32;
         self.refuse_unless(count <= 8, || format!("{count} devices are not supported: use 0 to 8"))
@@ -126,36 +191,48 @@ impl Builder {
     /// As for a real driver, it contains numbers or UUIDs, and `cuInit` reads it. By default only
     /// the shared library uses it. A driver in the process ignores it, because on a machine with
     /// GPUs the variable is about those.
+    ///
+    /// The [type](Self) has an example.
     pub fn visible_from_environment(mut self, on: bool) -> Self {
         self.config.visible_from_environment = Some(on);
         self
     }
 
     /// Sets the memory of each device, in bytes. Memory is allocated when it is touched.
+    ///
+    /// The [type](Self) has an example.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.config.memory = bytes;
         self
     }
 
     /// Sets the reaction to calls that are undefined on a real driver.
+    ///
+    /// The [type](Self) has an example.
     pub fn on_misuse(mut self, on_misuse: OnMisuse) -> Self {
         self.config.on_misuse = on_misuse;
         self
     }
 
     /// Sets whether the driver follows measured or documented rules.
+    ///
+    /// The [type](Self) has an example.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.config.rules = rules;
         self
     }
 
     /// Sets the clock that timing events read.
+    ///
+    /// The [type](Self) has an example.
     pub fn time(mut self, time: Time) -> Self {
         self.config.time = time;
         self
     }
 
     /// Sets the order of independent work.
+    ///
+    /// The [type](Self) has an example.
     pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
         self.config.scheduler = scheduler;
         self
@@ -167,6 +244,8 @@ impl Builder {
     /// An idle stream takes a channel without waits, if there is one. The default is the
     /// environment variable `CUDA_DEVICE_MAX_CONNECTIONS` when `cuInit` is called, as for a real
     /// driver, or 8.
+    ///
+    /// The [type](Self) has an example.
     pub fn connections(mut self, channels: u32) -> Self {
         let good = (1..=MOST_CHANNELS).contains(&channels);
         if good {
@@ -176,12 +255,16 @@ impl Builder {
     }
 
     /// Sets the reaction to streams that wait forever for each other's values.
+    ///
+    /// The [type](Self) has an example.
     pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> Self {
         self.config.on_deadlock = on_deadlock;
         self
     }
 
     /// Sets whether to search for unordered accesses to the same bytes, and the reaction to them.
+    ///
+    /// The [type](Self) has an example.
     pub fn check_order(mut self, check_order: OrderCheck) -> Self {
         self.config.check_order = check_order;
         self
@@ -191,6 +274,8 @@ impl Builder {
     /// missing order.
     ///
     /// By default there are none; `OrderWarnings::all()` enables all of them.
+    ///
+    /// The [type](Self) has an example.
     pub fn order_warnings(mut self, warnings: Warnings) -> Self {
         self.config.order_warnings = warnings;
         self
@@ -200,6 +285,8 @@ impl Builder {
     /// calls.
     ///
     /// Each call then costs some microseconds more. Source lines need debug information.
+    ///
+    /// The [type](Self) has an example.
     pub fn order_backtraces(mut self, on: bool) -> Self {
         self.config.order_backtraces = on;
         self
@@ -218,6 +305,8 @@ impl Builder {
     /// thread is ordered after the common work of all threads with earlier calls. The program must
     /// report all other order between threads; otherwise it gets false reports. Destroying an event
     /// or a stream that another thread uses is an error as well.
+    ///
+    /// The [type](Self) has an example.
     pub fn order_host(mut self, order: HostOrder) -> Self {
         self.config.order_host = order;
         self
@@ -239,12 +328,16 @@ impl Builder {
     }
 
     /// Sets whether there are interprocess events, and device memory that other processes can open.
+    ///
+    /// The [type](Self) has an example.
     pub fn ipc(mut self, on: bool) -> Self {
         self.config.ipc = on;
         self
     }
 
     /// Sets the number of interprocess events of a context. The default and the maximum are 4096.
+    ///
+    /// The [type](Self) has an example.
     pub fn ipc_slots(mut self, slots: u32) -> Self {
         self.config.ipc_slots = slots;
         self.refuse_unless(slots <= 4096, || {
@@ -277,18 +370,24 @@ impl Builder {
     /// `cuGetProcAddress` then does not find that version. It also does not return an older
     /// function instead, because the program would call it with the newer function's arguments. A
     /// look-up of the older version still returns the older function.
+    ///
+    /// The [type](Self) has an example.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
         self.needs_export(name)
     }
 
     /// Makes `cuGetProcAddress` return success with a NULL pointer for a base name.
+    ///
+    /// The [type](Self) has an example.
     pub fn null_lookup(mut self, name: &str) -> Self {
         self.config.null_lookups.push(name.to_owned());
         self.needs_base(name)
     }
 
     /// Makes `cuInit` return this code, such as `CUDA_ERROR_STUB_LIBRARY` or a version mismatch.
+    ///
+    /// The [type](Self) has an example.
     pub fn init_result(mut self, code: CUresult) -> Self {
         self.config.init_result = code.0;
         self
@@ -302,6 +401,8 @@ impl Builder {
     }
 
     /// Makes each call take longer by this time.
+    ///
+    /// The [type](Self) has an example.
     pub fn latency(mut self, latency: Duration) -> Self {
         self.config.latency = latency;
         self
@@ -311,18 +412,24 @@ impl Builder {
     ///
     /// Look-ups of entry points are omitted (loading makes more than a hundred), unless
     /// [`log_lookups`](Self::log_lookups) is on or a fault was injected.
+    ///
+    /// The [type](Self) has an example.
     pub fn log(mut self, calls: usize) -> Self {
         self.config.log = calls;
         self
     }
 
     /// Sets whether the log also contains calls of `cuGetProcAddress`.
+    ///
+    /// The [type](Self) has an example.
     pub fn log_lookups(mut self, on: bool) -> Self {
         self.config.log_lookups = on;
         self
     }
 
     /// Adds a fault that is active from the start; see [`SoftDriver::inject`].
+    ///
+    /// The [type](Self) has an example.
     pub fn fault(mut self, fault: Fault) -> Self {
         match fault.checked() {
             Ok(fault) => self.faults.push(fault),
@@ -333,12 +440,16 @@ impl Builder {
 
     /// Sets whether leaks are printed on standard error when a [`SoftDriver`] is dropped, or when a
     /// process with the shared library ends.
+    ///
+    /// The [type](Self) has an example.
     pub fn report_leaks(mut self, on: bool) -> Self {
         self.config.report_leaks = on;
         self
     }
 
     /// Starts the driver. It waits while all [`SLOTS`](crate::SLOTS) are taken.
+    ///
+    /// The [type](Self) has an example.
     ///
     /// # Panics
     ///
@@ -389,6 +500,8 @@ impl Builder {
     ///
     /// `without`, `null` and `fault` may appear more than once. [`Fault::from_text`] describes the
     /// words of a fault.
+    ///
+    /// The [type](Self) has an example.
     ///
     /// # Errors
     ///

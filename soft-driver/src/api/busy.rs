@@ -39,6 +39,8 @@ impl SoftDriver {
     /// It counts as a call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.
     ///
+    /// The [type](Self) has an example.
+    ///
     /// # Panics
     ///
     /// If the stream accepts no work, as for a launch.

@@ -58,6 +58,8 @@ impl SoftDriver {
     /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
     /// | `order` | [`order_findings`](Self::order_findings) |
     ///
+    /// The [type](Self) has an example.
+    ///
     /// # Errors
     ///
     /// One sentence about an invalid command.

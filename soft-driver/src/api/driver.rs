@@ -38,6 +38,68 @@ use crate::model::places::{self, PLACES};
 /// * If no slot is free, a slot that has waited for its releases for more than a second is reused,
 ///   because a context may never be released ([`Context::leak`](cuda_events::Context::leak)). Later
 ///   releases then reach the new driver.
+///
+/// ```
+/// use cuda_events::{Context, Device, Event, EventFlags, LoadOptions, Stream, StreamOptions};
+/// use cuda_soft_driver::{OnMisuse, SoftDriver, Time};
+/// use std::time::Duration;
+///
+/// let builder = SoftDriver::builder().time(Time::Virtual).on_misuse(OnMisuse::Error).log(100);
+/// let soft = builder.build();
+/// let driver = soft.try_driver(&LoadOptions::new())?;
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let event = Event::new(&context, EventFlags::empty())?;
+///
+/// // Work of two hours, which take no time.
+/// soft.busy(&stream, Duration::from_secs(7200));
+/// event.record(&stream)?;
+/// soft.advance(Duration::from_secs(7199));
+/// assert!(event.query()?.is_pending());
+/// soft.advance(Duration::from_secs(1));
+/// assert!(event.query()?.is_done());
+///
+/// // Host functions run when the test wants them to.
+/// soft.hold_host_functions(true);
+/// stream.launch_host_function(|| ())?;
+/// event.record(&stream)?;
+/// assert!(event.query()?.is_pending());
+/// soft.hold_host_functions(false);
+/// event.synchronize()?;
+///
+/// // The calls so far.
+/// assert_eq!(soft.log().last().unwrap().function, "cuEventSynchronize");
+/// soft.clear_log();
+/// let calls = soft.calls();
+/// assert!(event.query()?.is_done());
+/// assert_eq!((soft.log().len(), soft.calls()), (1, calls + 1));
+///
+/// // As in a child of `fork`.
+/// soft.pretend_forked(true);
+/// assert!(Event::new(&context, EventFlags::empty()).is_err());
+/// soft.pretend_forked(false);
+///
+/// // An event that is destroyed twice: undefined on a real driver, and an error here.
+/// let handle = event.into_raw();
+/// let destroy = driver.symbols().cuEventDestroy_v2;
+/// assert!(!soft.resolve(c"cuEventDestroy_v2").is_null());
+/// // SAFETY: this driver detects destroyed handles.
+/// let codes = unsafe { (destroy(handle), destroy(handle)) };
+/// assert!(codes.0 != codes.1 && soft.misuses().len() == 1);
+/// assert!(soft.deadlocks().is_empty());
+///
+/// // The objects that are left.
+/// assert_eq!((soft.live().events, soft.live().streams), (0, 1));
+/// assert!(soft.leak_report().contains("1 stream"));
+/// drop((stream, context));
+/// soft.assert_no_leaks();
+///
+/// // Other programs control a driver by text.
+/// assert_eq!(soft.control("live")?, "nothing");
+/// soft.control("shutdown")?; // the same as `soft.shut_down()`
+/// assert!(Device::count(driver).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct SoftDriver {
     slot: usize,
@@ -105,11 +167,15 @@ impl SoftDriver {
     ///
     /// The addresses stay valid for the whole process. After this value is dropped, the functions
     /// return `CUDA_ERROR_DEINITIALIZED`.
+    ///
+    /// The [type](Self) has an example.
     pub fn resolve(&self, name: &CStr) -> *mut c_void {
         functions::resolve(self.machine(), name.to_bytes())
     }
 
     /// This driver as a [`Driver`] of `cuda-events`.
+    ///
+    /// The [type](Self) has an example.
     ///
     /// # Panics
     ///
@@ -126,6 +192,8 @@ impl SoftDriver {
 
     /// This driver as a [`Driver`] of `cuda-events`, with these options.
     ///
+    /// The [type](Self) has an example.
+    ///
     /// # Errors
     ///
     /// Those of [`Driver::from_resolver`]: the version or the settings lack a required entry point.
@@ -138,6 +206,8 @@ impl SoftDriver {
 
     /// With [`OnMisuse::Error`](crate::OnMisuse::Error): the calls so far that are undefined on a
     /// real driver, and the forbidden signals that streams executed.
+    ///
+    /// The [type](Self) has an example.
     pub fn misuses(&self) -> Vec<String> {
         self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -155,27 +225,37 @@ impl SoftDriver {
     /// same bytes, their calls, the existing order, and the missing order.
     ///
     /// The first thousand findings are kept.
+    ///
+    /// [`hand_over`](Self::hand_over) has an example.
     pub fn order_findings(&self) -> Vec<String> {
         self.state().order.as_ref().map(|order| order.findings().to_vec()).unwrap_or_default()
     }
 
     /// The number of calls so far, successful or not.
+    ///
+    /// The [type](Self) has an example.
     pub fn calls(&self) -> u64 {
         self.machine().calls()
     }
 
     /// The latest calls, in the order in which they ended. [`Builder::log`](crate::Builder::log)
     /// sets their number.
+    ///
+    /// The [type](Self) has an example.
     pub fn log(&self) -> Vec<CallRecord> {
         self.hooks().control().log.records()
     }
 
     /// Removes all calls from the log.
+    ///
+    /// The [type](Self) has an example.
     pub fn clear_log(&self) {
         self.hooks().control().log.clear();
     }
 
     /// The counts of live objects.
+    ///
+    /// The [type](Self) has an example.
     pub fn live(&self) -> Live {
         report::look(self.machine()).0
     }
@@ -184,6 +264,8 @@ impl SoftDriver {
     ///
     /// With a call [log](crate::Builder::log) it contains those calls; without one it contains
     /// their numbers.
+    ///
+    /// The [type](Self) has an example.
     pub fn leak_report(&self) -> String {
         let (live, which) = report::look(self.machine());
         format!("{live}{which}")
@@ -191,6 +273,8 @@ impl SoftDriver {
 
     /// Panics if the test left anything alive, or left it to its context to destroy (see
     /// [`Live::lost`]).
+    ///
+    /// The [type](Self) has an example.
     ///
     /// # Panics
     ///
@@ -202,6 +286,8 @@ impl SoftDriver {
     }
 
     /// Makes calls fail from now on.
+    ///
+    /// [`Fault`] has an example.
     ///
     /// # Panics
     ///
@@ -221,6 +307,8 @@ impl SoftDriver {
     }
 
     /// Removes all faults, and lets blocked calls go on.
+    ///
+    /// [`Fault`] has an example.
     pub fn clear_faults(&self) {
         let hooks = self.hooks();
         let mut control = hooks.control();
@@ -231,16 +319,22 @@ impl SoftDriver {
     }
 
     /// The number of times that a fault has struck.
+    ///
+    /// [`Fault`] has an example.
     pub fn injected(&self) -> u64 {
         self.hooks().control().faults.struck
     }
 
     /// Lets the calls that [`Fault::block`] holds go on, and returns their number.
+    ///
+    /// [`Fault`] has an example.
     pub fn release(&self) -> usize {
         self.hooks().release()
     }
 
     /// The number of calls that [`Fault::block`] holds now.
+    ///
+    /// [`Fault`] has an example.
     pub fn blocked(&self) -> usize {
         self.hooks().control().faults.blocked
     }
@@ -257,6 +351,8 @@ impl SoftDriver {
     /// function wait until it has run, including the last release of a context. When a context
     /// fails, its functions are no longer held: as always in a failed context, host functions are
     /// skipped, and callbacks are called with the error.
+    ///
+    /// The [type](Self) has an example.
     pub fn hold_host_functions(&self, hold: bool) {
         self.machine().hold_host_functions(hold);
     }
@@ -282,16 +378,22 @@ impl SoftDriver {
 
     /// Begins or ends a simulated fork: while it is on, every call returns its result in a forked
     /// child of a process that uses the driver.
+    ///
+    /// The [type](Self) has an example.
     pub fn pretend_forked(&self, on: bool) {
         self.machine().switches.pretend_forked(on);
     }
 
     /// Makes every call return `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
+    ///
+    /// The [type](Self) has an example.
     pub fn shut_down(&self) {
         self.machine().switches.shut_down(true);
     }
 
     /// Advances [virtual time](crate::Time::Virtual).
+    ///
+    /// The [type](Self) has an example.
     ///
     /// # Panics
     ///

@@ -108,12 +108,16 @@ impl SoftDriver {
 
     /// Reports that the host itself reads `bytes` bytes of pinned memory from `memory` on, at this
     /// place in the sequence of its calls.
+    ///
+    /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
     pub fn host_reads<T>(&self, memory: *const T, bytes: usize) {
         self.told(None, (memory.addr() as u64, bytes), false);
     }
 
     /// Like [`host_reads`](Self::host_reads), for bytes that the host writes.
+    ///
+    /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
     pub fn host_writes<T>(&self, memory: *const T, bytes: usize) {
         self.told(None, (memory.addr() as u64, bytes), true);
@@ -125,6 +129,28 @@ impl SoftDriver {
     /// A thread that later [takes over](Self::take_over) with the same number is after everything
     /// that this thread is after now. The program chooses the numbers, for example the address of
     /// the lock or the channel. It matters with [`HostOrder::Told`](crate::HostOrder::Told) only.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    /// use cuda_soft_driver::{HostOrder, OrderCheck, SoftDriver};
+    ///
+    /// let builder = SoftDriver::builder().check_order(OrderCheck::Report);
+    /// let soft = builder.order_host(HostOrder::Told).build();
+    /// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+    /// let words = [0_u32; 16];
+    /// std::thread::scope(|scope| {
+    ///     let writer = scope.spawn(|| {
+    ///         soft.host_writes(&words, 64);
+    ///         soft.hand_over(1); // before the thread ends
+    ///     });
+    ///     writer.join().unwrap();
+    ///     soft.take_over(1); // after it was joined
+    ///     soft.host_reads(&words, 64);
+    /// });
+    /// // Without `hand_over` and `take_over` the checker cannot see that the join orders the two.
+    /// assert!(soft.order_findings().is_empty());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[track_caller]
     pub fn hand_over(&self, token: u64) {
         good(hand(self.machine(), token, true, Some(Location::caller())));
@@ -132,6 +158,8 @@ impl SoftDriver {
 
     /// Reports that the calling thread or host function takes over from those that [handed
     /// over](Self::hand_over) with this number: it locks, receives, or has joined.
+    ///
+    /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
     pub fn take_over(&self, token: u64) {
         good(hand(self.machine(), token, false, Some(Location::caller())));

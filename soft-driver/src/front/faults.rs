@@ -27,16 +27,54 @@ enum When {
 /// A rule that makes calls fail, for [`SoftDriver::inject`](crate::SoftDriver::inject).
 ///
 /// ```
+/// use cuda_events::sys::CUresult;
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 /// use cuda_soft_driver::{Fault, SoftDriver};
-/// # use cuda_soft_driver::abi::CUresult;
 ///
-/// let soft = SoftDriver::new();
-/// let driver = soft.driver();
-/// soft.inject(Fault::on("cuInit").once().answer(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
-/// let mut codes = (0..2).map(|_| unsafe { (driver.symbols().cuInit)(0) });
-/// assert_eq!(codes.next(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
-/// assert_eq!(codes.next(), Some(CUresult::CUDA_SUCCESS));
+/// // For the tests of other processes: the process ends at its first export.
+/// let dies = Fault::on("cuIpcGetEventHandle").kill();
+/// let soft = SoftDriver::builder().fault(dies).build();
+/// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let event = Event::new(&context, EventFlags::empty())?;
+///
+/// // The first record fails, and the second one works.
+/// soft.inject(Fault::on("cuEventRecord").once().answer(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+/// let error = event.record(&stream).unwrap_err();
+/// assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+/// event.record(&stream)?;
 /// assert_eq!(soft.injected(), 1);
+///
+/// // Every second call fails after it has done its work, and leaves garbage in its results.
+/// soft.inject(Fault::on("cuStreamQuery").every(2).after_the_work().poison());
+/// assert!(stream.query().is_ok() && stream.query().is_err());
+///
+/// // In threads named `worker` calls fail at random, with the seed 7. After the first failure all
+/// // calls of these threads fail. The text is the same fault.
+/// soft.inject(Fault::on("cuEventQuery").probability(0.5, 7).from_then_on().in_thread("worker"));
+/// soft.inject(Fault::from_text("cuEventQuery:chance=0.5/7:on:thread=worker")?);
+/// assert!(event.query().is_ok());
+///
+/// // A call blocks until it is released.
+/// soft.clear_faults();
+/// soft.inject(Fault::on("cuEventSynchronize").block());
+/// std::thread::scope(|scope| {
+///     let waiting = scope.spawn(|| event.synchronize());
+///     while soft.blocked() == 0 {
+///         std::thread::yield_now();
+///     }
+///     assert!(!waiting.is_finished());
+///     assert_eq!(soft.release(), 1);
+///     waiting.join().unwrap()
+/// })?;
+///
+/// // The third record fails, and its context with it.
+/// let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+/// soft.inject(Fault::on("cuEventRecord").nth(3).answer(code).fails_context());
+/// assert!(event.record(&stream).is_ok() && event.record(&stream).is_ok());
+/// assert!(event.record(&stream).is_err_and(|error| error.is_sticky()));
+/// assert!(stream.synchronize().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a fault does nothing until it is injected"]
@@ -73,6 +111,8 @@ impl Fault {
     /// or is contradictory: a count of 0, a probability of zero, two conditions for when to strike,
     /// an empty thread name, `CUDA_SUCCESS` as the code, garbage or a failed context without a
     /// code.
+    ///
+    /// The [type](Self) has an example.
     pub fn on(pattern: &str) -> Self {
         let fault = Self {
             pattern: pattern.to_owned(),
@@ -157,6 +197,8 @@ impl Fault {
     }
 
     /// Strikes only at the n-th matching call, counted from 1 after the injection.
+    ///
+    /// The [type](Self) has an example.
     pub fn nth(self, n: u64) -> Self {
         self.when(When::Nth(n)).refuse_unless(n > 0, || {
             "a fault at the 0th call never strikes: calls are counted from 1".to_owned()
@@ -164,6 +206,8 @@ impl Fault {
     }
 
     /// Strikes at every k-th matching call.
+    ///
+    /// The [type](Self) has an example.
     pub fn every(self, k: u64) -> Self {
         self.when(When::Every(k)).refuse_unless(k > 0, || {
             "a fault at every 0th call never strikes: use 1 or more".to_owned()
@@ -172,6 +216,8 @@ impl Fault {
 
     /// Strikes at each matching call with this probability, from 0.000001 to 1. The seed makes it
     /// repeatable.
+    ///
+    /// The [type](Self) has an example.
     pub fn probability(mut self, probability: f64, seed: u64) -> Self {
         self.random = seed;
         let good = (1e-6..=1.0).contains(&probability);
@@ -181,18 +227,24 @@ impl Fault {
     }
 
     /// Strikes at most once.
+    ///
+    /// The [type](Self) has an example.
     pub fn once(mut self) -> Self {
         self.limit = Some(1);
         self.one_limit()
     }
 
     /// After the first strike, strikes at every matching call.
+    ///
+    /// The [type](Self) has an example.
     pub fn from_then_on(mut self) -> Self {
         self.persistent = true;
         self.one_limit()
     }
 
     /// Strikes only in threads of this name.
+    ///
+    /// The [type](Self) has an example.
     pub fn in_thread(mut self, name: &str) -> Self {
         self.thread = Some(name.to_owned());
         self.refuse_unless(!name.is_empty(), || {
@@ -201,6 +253,8 @@ impl Fault {
     }
 
     /// Sets the code that the call returns. It must be an error.
+    ///
+    /// The [type](Self) has an example.
     pub fn answer(mut self, code: CUresult) -> Self {
         self.code = Some(code);
         self.refuse_unless(code != SUCCESS, || {
@@ -215,6 +269,8 @@ impl Fault {
     /// Only `cuImportExternalSemaphore` does no work: its work takes the descriptor, and after an
     /// error the program closes the descriptor, so both would close the same number. NVIDIA
     /// documents that the driver takes it on success only.
+    ///
+    /// The [type](Self) has an example.
     pub fn after_the_work(mut self) -> Self {
         self.after = true;
         self
@@ -222,6 +278,8 @@ impl Fault {
 
     /// Blocks the call until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as
     /// usual, unless the fault has a code to [return](Self::answer).
+    ///
+    /// The [type](Self) has an example.
     pub fn block(mut self) -> Self {
         self.block = true;
         self
@@ -231,6 +289,8 @@ impl Fault {
     ///
     /// This happens before the call's work, or [after](Self::after_the_work) it. It is for tests of
     /// the other processes, and takes no code.
+    ///
+    /// The [type](Self) has an example.
     pub fn kill(mut self) -> Self {
         self.kill = true;
         self
@@ -249,6 +309,8 @@ impl Fault {
     ///
     /// A fault that only [blocks](Self::block) needs an [answer](Self::answer) for this. Arrays are
     /// never filled, because their length is not known here.
+    ///
+    /// The [type](Self) has an example.
     pub fn poison(mut self) -> Self {
         self.poison = true;
         self
@@ -259,6 +321,8 @@ impl Fault {
     /// It is the context among the call's arguments, or that of an event or stream among them,
     /// otherwise the calling thread's current context. If the call names none and none is current,
     /// no context fails.
+    ///
+    /// The [type](Self) has an example.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self
@@ -269,6 +333,8 @@ impl Fault {
     /// The words are `nth=3`, `every=2`, `chance=0.1/7` (with its seed), `code=2` or
     /// `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`,
     /// `context`, `kill`, `thread=NAME`.
+    ///
+    /// The [type](Self) has an example.
     ///
     /// # Errors
     ///
