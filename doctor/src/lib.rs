@@ -29,6 +29,7 @@
 
 mod checks;
 mod child;
+mod exports;
 mod next;
 mod probe;
 mod report;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cuda_events::loader::{LoadError, LoadFailure};
-use cuda_events::sys::CUdevice_attribute;
+use cuda_events::sys::{CUdevice_attribute, ENTRY_POINTS};
 use cuda_events::{Context, Device, Driver, Error};
 use serde_json::{Value, json};
 
@@ -54,6 +54,8 @@ pub(crate) struct Attempt {
     pub(crate) candidate: Option<String>,
     pub(crate) kind: String,
     pub(crate) text: String,
+    /// The functions that this crate requires and the library lacks.
+    pub(crate) lacks: Vec<String>,
 }
 
 /// How loading ended.
@@ -68,6 +70,8 @@ pub(crate) enum Library {
     Loaded {
         file: Option<String>,
         version: String,
+        /// The functions that the driver lacks.
+        lacks: Vec<String>,
     },
 }
 
@@ -234,7 +238,8 @@ impl Probe {
         match load() {
             Ok(driver) => {
                 let file = driver.library().map(|file| file.display().to_string());
-                probe.library = Library::Loaded { file, version: driver.version().to_string() };
+                let version = driver.version().to_string();
+                probe.library = Library::Loaded { file, version, lacks: lacks(driver) };
                 probe.init = Some(probe.ask_driver(driver, contexts, step));
             }
             Err(Error::Load(error)) => probe.library = refused(&error),
@@ -288,11 +293,13 @@ impl Probe {
     pub(crate) fn to_json(&self) -> Value {
         let library = match &self.library {
             Library::Unknown => Value::Null,
-            Library::Loaded { file, version } => json!({"file": file, "version": version}),
+            Library::Loaded { file, version, lacks } => {
+                json!({"file": file, "version": version, "lacks": lacks})
+            }
             Library::Refused { attempts, text } => {
                 let attempts = attempts
                     .iter()
-                    .map(|attempt| json!([attempt.candidate, attempt.kind, attempt.text]));
+                    .map(|tried| json!([tried.candidate, tried.kind, tried.text, tried.lacks]));
                 json!({"attempts": attempts.collect::<Vec<Value>>(), "text": text})
             }
         };
@@ -312,12 +319,14 @@ impl Probe {
     pub(crate) fn from_json(value: &Value) -> Self {
         let library = &value["library"];
         let library = if let Some(version) = text(&library["version"]) {
-            Library::Loaded { file: text(&library["file"]), version }
+            let lacks = list(&library["lacks"]).filter_map(text).collect();
+            Library::Loaded { file: text(&library["file"]), version, lacks }
         } else if let Some(said) = text(&library["text"]) {
             let attempts = list(&library["attempts"]).map(|attempt| Attempt {
                 candidate: text(&attempt[0]),
                 kind: text(&attempt[1]).unwrap_or_default(),
                 text: text(&attempt[2]).unwrap_or_default(),
+                lacks: list(&attempt[3]).filter_map(text).collect(),
             });
             Library::Refused { attempts: attempts.collect(), text: said }
         } else {
@@ -347,11 +356,24 @@ impl Probe {
     }
 }
 
+/// The functions of this crate's table that a loaded driver lacks.
+fn lacks(driver: Driver) -> Vec<String> {
+    let functions = ENTRY_POINTS.iter().map(|entry| entry.function);
+    let missing = functions.filter(|function| driver.symbols().address(*function).is_null());
+    missing.map(|function| function.name().to_owned()).collect()
+}
+
 fn refused(error: &LoadError) -> Library {
     let attempts = error.attempts().iter().map(|attempt| Attempt {
         candidate: attempt.candidate().map(|path| path.display().to_string()),
         kind: kind(attempt.failure()).to_owned(),
         text: attempt.failure().to_string(),
+        lacks: match attempt.failure() {
+            LoadFailure::MissingSymbols { functions, .. } => {
+                functions.iter().map(|function| function.name().to_owned()).collect()
+            }
+            _ => Vec::new(),
+        },
     });
     Library::Refused { attempts: attempts.collect(), text: error.to_string() }
 }

@@ -107,23 +107,33 @@ pub struct Finding {
     pub(crate) text: String,
     /// What to do about it: one sentence.
     pub(crate) advice: Option<String>,
+    pub(crate) lacks: Vec<String>,
 }
 
 impl Finding {
+    fn new(check: Check, level: Level, text: String) -> Self {
+        Self { check, level, text, advice: None, lacks: Vec::new() }
+    }
+
     pub(crate) fn ok(check: Check, text: impl Into<String>) -> Self {
-        Self { check, level: Level::Ok, text: text.into(), advice: None }
+        Self::new(check, Level::Ok, text.into())
     }
 
     pub(crate) fn note(check: Check, text: impl Into<String>) -> Self {
-        Self { check, level: Level::Note, text: text.into(), advice: None }
+        Self::new(check, Level::Note, text.into())
     }
 
     pub(crate) fn unknown(check: Check, text: impl Into<String>) -> Self {
-        Self { check, level: Level::Unknown, text: text.into(), advice: None }
+        Self::new(check, Level::Unknown, text.into())
     }
 
     pub(crate) fn wrong(check: Check, text: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { check, level: Level::Wrong, text: text.into(), advice: Some(advice.into()) }
+        Self { advice: Some(advice.into()), ..Self::new(check, Level::Wrong, text.into()) }
+    }
+
+    /// The same with the functions that a library lacks.
+    pub(crate) fn lacking(self, lacks: &[String]) -> Self {
+        Self { lacks: lacks.to_vec(), ..self }
     }
 
     /// The subject of the finding.
@@ -139,6 +149,14 @@ impl Finding {
     /// The text of the finding, in one line.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// All functions of [`cuda_events::sys::ENTRY_POINTS`] that a driver library lacks. The text
+    /// names the first three.
+    ///
+    /// It is empty if the library lacks none, if its file cannot be read, and for other findings.
+    pub fn lacks(&self) -> &[String] {
+        &self.lacks
     }
 }
 
@@ -176,14 +194,19 @@ impl Report {
     }
 
     /// The report as one JSON object: `doctor` (this crate's version), `usable`, `next`, `checks`
-    /// (each with `check`, `level` and `text`) and `devices`.
+    /// (each with `check`, `level` and `text`; that of a library also has `lacks` if it lacks
+    /// functions) and `devices`.
     pub fn to_json(&self) -> String {
         let checks = self.findings.iter().map(|finding| {
-            json!({
+            let mut shown = json!({
                 "check": finding.check.name(),
                 "level": finding.level.name(),
                 "text": finding.text,
-            })
+            });
+            if let (Some(shown), false) = (shown.as_object_mut(), finding.lacks.is_empty()) {
+                shown.insert(String::from("lacks"), json!(finding.lacks));
+            }
+            shown
         });
         let report = json!({
             "doctor": env!("CARGO_PKG_VERSION"),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use cuda_events::sys::CUresult;
+use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, Function, Version};
 use cuda_events::{Driver, Error, LoadOptions};
 use cuda_events_test_support::child::{self as other, own_binary, role};
 use cuda_events_test_support::{Door, Gpu, fake_library, shared_library};
@@ -16,8 +16,9 @@ use cuda_soft_driver::{Builder, Fault, SoftDriver};
 use serde_json::Value;
 
 use crate::child;
+use crate::exports::Lacks;
 use crate::probe::{Failure, How, Library, Probe};
-use crate::report::{Check, Level, Report};
+use crate::report::{Check, Finding, Level, Report};
 use crate::system::{Platform, System};
 
 const EPERM: i32 = 1;
@@ -193,6 +194,8 @@ impl Told {
             assert_eq!(shown["check"], finding.check().name());
             assert_eq!(shown["level"], finding.level().name());
             assert_eq!(shown["text"], finding.text());
+            let lacks = shown["lacks"].as_array().map_or(0, Vec::len);
+            assert_eq!(lacks, finding.lacks().len());
         }
         assert_eq!(json["devices"].as_array().map(Vec::len), Some(probe.devices.len()));
         Self(report)
@@ -476,6 +479,105 @@ fn a_library_for_another_processor() {
         Note,
         "libcuda.so.1 is a broken link",
     );
+}
+
+/// A library for x86-64 that exports these names and imports another one.
+fn library(exported: &[&str]) -> Vec<u8> {
+    let names = [&["cuMemAlloc_v2"][..], exported].concat();
+    let (mut strings, mut symbols) = (vec![0], vec![0; 24]);
+    for (at, name) in names.iter().enumerate() {
+        symbols.extend((strings.len() as u32).to_le_bytes());
+        // A global function; the first one is in no section.
+        symbols.extend([0x12, 0]);
+        symbols.extend(u16::from(at > 0).to_le_bytes());
+        symbols.extend([0; 16]);
+        strings.extend(name.bytes().chain([0]));
+    }
+    let section = |kind: u32, start: usize, bytes: usize, link: u32| {
+        let mut section = [0; 64];
+        section[4..8].copy_from_slice(&kind.to_le_bytes());
+        section[0x18..0x20].copy_from_slice(&(start as u64).to_le_bytes());
+        section[0x20..0x28].copy_from_slice(&(bytes as u64).to_le_bytes());
+        section[0x28..0x2c].copy_from_slice(&link.to_le_bytes());
+        section
+    };
+    let (at_symbols, at_strings) = (64 + 3 * 64, 64 + 3 * 64 + symbols.len());
+    let mut file = ELF.to_vec();
+    file.resize(64, 0);
+    file[0x28..0x30].copy_from_slice(&64_u64.to_le_bytes());
+    file[0x3a] = 64;
+    file[0x3c] = 3;
+    file.extend([0; 64]);
+    file.extend(section(11, at_symbols, symbols.len(), 2));
+    file.extend(section(3, at_strings, strings.len(), 0));
+    [file, symbols, strings].concat()
+}
+
+fn functions(wanted: impl Fn(&EntryPoint) -> bool) -> Vec<&'static str> {
+    let wanted = ENTRY_POINTS.iter().filter(|entry| wanted(entry));
+    wanted.map(|entry| entry.function.name()).collect()
+}
+
+/// Each library is listed with the functions that it lacks, and none is opened for that.
+#[test]
+fn what_libraries_lack() {
+    let with = |name, bytes: &[u8]| Machine::whole(name).without(LIBRARY).elf(LIBRARY, bytes);
+    let elsewhere = |told: &Told| {
+        let mut all = told.0.findings().iter();
+        let found = all.find(|finding| finding.check() == Elsewhere).expect("it is listed");
+        found.lacks().to_vec()
+    };
+
+    // The loaded one: its driver is asked.
+    let newer = functions(|entry| entry.version > Version::new(11, 4));
+    let told = Machine::whole("old-driver").driver(SoftDriver::builder().version(11, 4)).usable();
+    let lacks: Vec<String> = told.0.findings().iter().flat_map(Finding::lacks).cloned().collect();
+    assert_eq!(lacks, newer);
+    let named = newer[..3].join(", ");
+    let more = newer.len() - 3;
+    let part = format!("for CUDA 11.4; it lacks {named} and {more} more");
+    told.finds(Check::Library, Good, &part);
+
+    // Others: their files are read.
+    let all = functions(|_| true);
+    let told = with("complete", &library(&all)).no_library();
+    assert_eq!(elsewhere(&told), [""; 0]);
+    told.finds(Elsewhere, Wrong, "or depends on a missing library");
+
+    let told = with("required", &library(&functions(|entry| entry.required))).no_library();
+    let optional = functions(|entry| !entry.required);
+    assert_eq!(elsewhere(&told), optional);
+    let part = format!("library; it lacks {} and", optional[..3].join(", "));
+    told.finds(Elsewhere, Wrong, &part);
+
+    let two = ["cuStreamGetId", "cuStreamGetDevice"];
+    let told = with("two", &library(&functions(|entry| !two.contains(&entry.function.name()))))
+        .no_library();
+    assert_eq!(elsewhere(&told), two);
+    told.finds(Elsewhere, Wrong, "it lacks cuStreamGetId, cuStreamGetDevice");
+
+    // The import is no export.
+    let told =
+        with("older", &library(&functions(|entry| entry.function != Function::cuMemAlloc_v2)))
+            .no_library();
+    assert_eq!(elsewhere(&told), ["cuMemAlloc_v2"]);
+    told.finds(Elsewhere, Note, "lacks functions that cuda-events requires: cuMemAlloc_v2");
+
+    let told = with("other", &library(&["main"])).no_library();
+    told.finds(Elsewhere, Note, "is not a CUDA driver: it exports no cuDriverGetVersion");
+
+    // A real file, with everything; and damaged ones, of which nothing is known.
+    let real = fs::read(shared_library()).expect("the software driver's file");
+    assert_eq!(elsewhere(&with("real", &real).no_library()), [""; 0]);
+    let whole = library(&all);
+    let machine = with("cut", &whole);
+    for size in (0..whole.len()).step_by(101) {
+        fs::write(machine.at(LIBRARY), &whole[..size]).expect("a file");
+        let _ = Lacks::find(&machine.system, LIBRARY);
+    }
+    assert!(Lacks::find(&machine.system, LIBRARY).is_some_and(|lacks| !lacks.optional.is_empty()));
+    fs::write(machine.at(LIBRARY), ELF).expect("a file");
+    assert!(Lacks::find(&machine.system, LIBRARY).is_none());
 }
 
 #[test]
@@ -835,6 +937,15 @@ fn limits() {
     let machine = limited("locked", "Max locked memory  65536  65536  bytes\n");
     let told = machine.driver(SoftDriver::builder()).usable();
     told.finds(Limits, Note, "locked memory 64 KiB");
+    // Each limit has its own line.
+    let all = "Max locked memory  65536  65536  bytes\nMax open files  32  32  files\n";
+    limited("all", &format!("{all}{space}"))
+        .init(2)
+        .finds(Limits, Wrong, "address space 8192 MiB")
+        .finds(Limits, Wrong, "open files 32")
+        .finds(Limits, Note, "locked memory 64 KiB");
+    let told = limited("space-alone", space).driver(SoftDriver::builder()).usable();
+    told.finds(Limits, Good, "locked memory is not limited");
     let told = Machine::whole("unread").without("/proc/self/limits");
     told.driver(SoftDriver::builder()).usable().finds(Limits, Unknown, "/proc/self/limits");
 }
@@ -846,7 +957,7 @@ fn a_forked_child() {
     Machine::whole("forked").init(3).finds(Init, Wrong, "CUDA_ERROR_NOT_INITIALIZED").next(spawn);
     let machine = Machine::whole("forked-child");
     let mut probe = Probe::empty();
-    probe.library = Library::Loaded { file: None, version: String::from("13.0") };
+    probe.library = loaded().library;
     let text = String::from("cuInit was not called");
     probe.init = Some(Err(Failure { code: None, forked: true, text }));
     Told::new(&machine.system, &probe).next(spawn);
@@ -965,5 +1076,6 @@ fn asked_in_a_process() {
 
 fn loaded() -> Probe {
     let file = Some(String::from(LIBRARY));
-    Probe { library: Library::Loaded { file, version: String::from("13.0") }, ..Probe::empty() }
+    let library = Library::Loaded { file, version: String::from("13.0"), lacks: Vec::new() };
+    Probe { library, ..Probe::empty() }
 }

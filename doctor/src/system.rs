@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The most that is read of a file: those that are of interest are small.
@@ -136,6 +136,11 @@ impl System {
 
     /// The first `most` bytes of a file.
     pub(crate) fn bytes(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+        self.part(path, 0, most)
+    }
+
+    /// At most `most` bytes of a file, from `start` on.
+    pub(crate) fn part(&self, path: &str, start: u64, most: u64) -> io::Result<Vec<u8>> {
         self.refused(path)?;
         let place = self.place(path);
         // A named pipe would wait for somebody at the other end.
@@ -143,7 +148,9 @@ impl System {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
         }
         let mut bytes = Vec::new();
-        File::open(place)?.take(most).read_to_end(&mut bytes)?;
+        let mut file = File::open(place)?;
+        file.seek(SeekFrom::Start(start))?;
+        file.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

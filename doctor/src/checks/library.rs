@@ -1,6 +1,7 @@
 //! Driver libraries: the one that was loaded, those that were refused, those that lie about.
 
 use super::{Facts, numbers};
+use crate::exports::Lacks;
 use crate::probe::{Attempt, Library};
 use crate::report::{Check, Finding};
 use crate::system::{Platform, System};
@@ -66,15 +67,16 @@ pub(super) fn library(facts: &Facts) -> Vec<Finding> {
     let check = Check::Library;
     match &facts.probe.library {
         Library::Unknown => vec![Finding::unknown(check, "the result of loading is unknown")],
-        Library::Loaded { file, version } => {
+        Library::Loaded { file, version, lacks } => {
             let file = file.as_deref().unwrap_or("functions of this program");
             let text = format!("{file}, for CUDA {version}");
+            let without = it_lacks(lacks);
             let finding = match (is_compat(file), facts.code()) {
                 (true, Some(804)) => Finding::wrong(
                     check,
                     format!(
                         "{text}: from a forward-compatibility package, which this GPU does not \
-                         support"
+                         support{without}"
                     ),
                     format!(
                         "Remove {} from the library search path (LD_LIBRARY_PATH, \
@@ -82,12 +84,13 @@ pub(super) fn library(facts: &Facts) -> Vec<Finding> {
                         folder(file)
                     ),
                 ),
-                (true, _) => {
-                    Finding::note(check, format!("{text}, from a forward-compatibility package"))
-                }
-                _ => Finding::ok(check, text),
+                (true, _) => Finding::note(
+                    check,
+                    format!("{text}, from a forward-compatibility package{without}"),
+                ),
+                _ => Finding::ok(check, format!("{text}{without}")),
             };
-            vec![finding]
+            vec![finding.lacking(lacks)]
         }
         Library::Refused { attempts, text } if attempts.is_empty() => {
             vec![Finding::wrong(check, text, install(facts))]
@@ -100,7 +103,7 @@ pub(super) fn library(facts: &Facts) -> Vec<Finding> {
                     true => attempt.text.clone(),
                     false => format!("{name}: {}", attempt.text),
                 };
-                Finding::wrong(check, text, refused(facts, attempt))
+                Finding::wrong(check, text, refused(facts, attempt)).lacking(&attempt.lacks)
             })
             .collect(),
     }
@@ -155,6 +158,42 @@ struct Found {
     /// Why it cannot be the driver.
     fault: Option<String>,
     empty: bool,
+    /// The functions that it lacks, as far as its file shows them.
+    lacks: Vec<String>,
+}
+
+/// Such as `; it lacks cuStreamGetId, cuStreamGetDevice`.
+fn it_lacks(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        _ => format!("; it lacks {}", first_of(names)),
+    }
+}
+
+/// The first three, and the number of the others.
+fn first_of(names: &[String]) -> String {
+    const NAMED: usize = 3;
+    let first = names.get(..NAMED).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// What a library lacks that could be the driver, and whether it can be the driver without that.
+fn lacks(system: &System, path: &str) -> (Option<String>, Vec<String>) {
+    const FIRST: &str = "cuDriverGetVersion";
+    let Some(Lacks { required, optional }) = Lacks::find(system, path) else {
+        return (None, Vec::new());
+    };
+    if required.iter().any(|name| name == FIRST) {
+        (Some(format!("is not a CUDA driver: it exports no {FIRST}")), Vec::new())
+    } else if required.is_empty() {
+        (None, optional)
+    } else {
+        let fault = format!("lacks functions that cuda-events requires: {}", first_of(&required));
+        (Some(fault), [required, optional].concat())
+    }
 }
 
 /// Whether an ELF file is for this processor; otherwise what it is for.
@@ -222,13 +261,18 @@ fn libraries(system: &System) -> Vec<Found> {
             continue;
         }
         let empty = system.size(&path) == Some(0);
+        let mut lacking = Vec::new();
         let fault = match system.size(&path) {
             None => Some(String::from("is a broken link")),
             Some(0) => Some(String::from("is empty")),
             Some(_) if is_stub(&path) => Some(String::from("is the toolkit's stub")),
-            Some(_) => elf_fault(system, &path),
+            Some(_) => elf_fault(system, &path).or_else(|| {
+                let (fault, lacks) = lacks(system, &path);
+                lacking = lacks;
+                fault
+            }),
         };
-        found.push(Found { path, real, searched, fault, empty });
+        found.push(Found { path, real, searched, fault, empty, lacks: lacking });
     }
     found
 }
@@ -259,7 +303,8 @@ pub(super) fn elsewhere(facts: &Facts) -> Vec<Finding> {
         if loaded.as_ref() == Some(&found.real) {
             continue;
         }
-        let Found { path, real, searched, fault, empty } = found;
+        let Found { path, real, searched, fault, empty, lacks } = found;
+        let without = it_lacks(&lacks);
         let version = version_of(&real).map_or(String::new(), |version| format!(" ({version})"));
         let finding = match fault {
             Some(_) if empty && needed => Finding::wrong(
@@ -275,7 +320,7 @@ pub(super) fn elsewhere(facts: &Facts) -> Vec<Finding> {
             Some(fault) => Finding::note(check, format!("{path}{version} {fault}")),
             None if needed && !searched => Finding::wrong(
                 check,
-                format!("{path}{version} exists, but its folder is not searched"),
+                format!("{path}{version} exists, but its folder is not searched{without}"),
                 format!(
                     "Add {} to LD_LIBRARY_PATH or to a file in /etc/ld.so.conf.d (then `sudo \
                      ldconfig`), or set {VARIABLE}={path}.",
@@ -285,16 +330,17 @@ pub(super) fn elsewhere(facts: &Facts) -> Vec<Finding> {
             None if needed => Finding::wrong(
                 check,
                 format!(
-                    "{path}{version} exists, but was not found or depends on a missing library"
+                    "{path}{version} exists, but was not found or depends on a missing \
+                     library{without}"
                 ),
                 format!(
                     "Run `sudo ldconfig`, so the system's search finds {path}, and reinstall the \
                      driver if that does not help."
                 ),
             ),
-            None => Finding::note(check, format!("{path}{version} exists, too")),
+            None => Finding::note(check, format!("{path}{version} exists, too{without}")),
         };
-        findings.push(finding);
+        findings.push(finding.lacking(&lacks));
     }
     findings
 }

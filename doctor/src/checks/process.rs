@@ -88,51 +88,55 @@ fn limit(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-pub(super) fn limits(facts: &Facts) -> Option<Finding> {
+pub(super) fn limits(facts: &Facts) -> Vec<Finding> {
     /// Below this, libraries that lock memory (RDMA) fail often.
     const LOCKED: u64 = 64 << 20;
     /// The driver opens some files a device.
     const FILES: u64 = 256;
     if facts.system.platform() != Platform::Linux {
-        return None;
+        return Vec::new();
     }
     let check = Check::Limits;
     let text = match facts.system.read("/proc/self/limits") {
         Ok(text) => text,
         Err(error) => {
-            return Some(Finding::unknown(check, format!("/proc/self/limits: {error}")));
+            return vec![Finding::unknown(check, format!("/proc/self/limits: {error}"))];
         }
     };
+    let mut findings = Vec::new();
     let refused = matches!(facts.code(), Some(2 | 304));
-    if let Some(bytes) = limit(&text, "Max address space") {
-        let said = format!("address space {} MiB: CUDA reserves more than it uses", bytes >> 20);
-        return Some(if refused {
-            let advice = "Run `ulimit -v unlimited` first: the driver cannot reserve the address \
-                          space it needs.";
-            Finding::wrong(check, said, advice)
-        } else {
-            Finding::note(check, said)
+    let mut limited = |said: String, advice: &str| {
+        findings.push(match refused {
+            true => Finding::wrong(check, said, advice),
+            false => Finding::note(check, said),
         });
+    };
+    let space = limit(&text, "Max address space");
+    if let Some(bytes) = space {
+        limited(
+            format!("address space {} MiB: CUDA reserves more than it uses", bytes >> 20),
+            "Run `ulimit -v unlimited` first: the driver cannot reserve the address space it \
+             needs.",
+        );
     }
     if let Some(files) = limit(&text, "Max open files").filter(|files| *files < FILES) {
-        let said = format!("open files {files}: CUDA opens some for each device");
-        return Some(if refused {
-            let advice = "Run `ulimit -n 1024` first: the driver cannot open the files it needs.";
-            Finding::wrong(check, said, advice)
-        } else {
-            Finding::note(check, said)
-        });
+        limited(
+            format!("open files {files}: CUDA opens some for each device"),
+            "Run `ulimit -n 1024` first: the driver cannot open the files it needs.",
+        );
     }
-    match limit(&text, "Max locked memory") {
-        Some(bytes) if bytes < LOCKED => Some(Finding::note(
+    findings.push(match limit(&text, "Max locked memory") {
+        Some(bytes) if bytes < LOCKED => Finding::note(
             check,
             format!(
                 "locked memory {} KiB: libraries that lock memory themselves, such as those for \
                  RDMA, may fail (ulimit -l)",
                 bytes >> 10
             ),
-        )),
-        Some(bytes) => Some(Finding::ok(check, format!("locked memory {} MiB", bytes >> 20))),
-        None => Some(Finding::ok(check, "memory and address space are not limited")),
-    }
+        ),
+        Some(bytes) => Finding::ok(check, format!("locked memory {} MiB", bytes >> 20)),
+        None if space.is_some() => Finding::ok(check, "locked memory is not limited"),
+        None => Finding::ok(check, "memory and address space are not limited"),
+    });
+    findings
 }
