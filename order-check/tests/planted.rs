@@ -423,7 +423,7 @@ fn table() -> Vec<Planted> {
         touches(A, Access::allocate(BUFFER, 64)).one(), record(1, A).mended(), wait(B, 1).mended(),
         writes(B).two(),
     ]);
-    t.row("one byte behind a smaller allocation", UseAfterFree, vec![
+    t.row("one byte after a smaller allocation", UseAfterFree, vec![
         allocates(), frees().one(), of(Do::Host(vec![Access::allocate(BUFFER, 32)])),
         touches(A, Access::read(BUFFER, 33)).two().faulty(),
         touches(A, Access::read(BUFFER, 32)).two().mended(),
