@@ -103,7 +103,7 @@ use std::sync::Arc;
 
 use crate::Version;
 use crate::capture;
-use crate::context::Context;
+use crate::context::{Context, Owned};
 use crate::device::{Device, Uuid};
 use crate::driver::call::{Answer, call, entry};
 use crate::error::{Error, Result};
@@ -420,6 +420,7 @@ impl BinarySemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
     ///   One of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may
     ///   return the same code. To distinguish the two, the method then creates an event
@@ -463,6 +464,7 @@ impl BinarySemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a binary semaphore.
     /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
     ///
@@ -513,6 +515,7 @@ impl TimelineSemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a timeline
     ///   semaphore. [`BinarySemaphore::import_fd`] describes `CUDA_ERROR_UNKNOWN`.
     /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
@@ -553,6 +556,7 @@ impl TimelineSemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a timeline semaphore.
     /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
     ///
@@ -590,6 +594,7 @@ impl TimelineSemaphore {
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_luid` names another device than the
     ///   context's. The driver returns an error for a device without a LUID, which Direct3D cannot
     ///   use either.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a fence. After
     ///   `CUDA_ERROR_UNKNOWN` this method creates an event, to tell this from a failed context.
     /// * [`Error::Unsupported`] if the driver lacks the call.
@@ -714,6 +719,10 @@ impl Imported {
             return Err(Error::NotASemaphore { function, code: None });
         };
         check_device(context, is_its_device, function)?;
+        // The driver would import it into the primary context.
+        if matches!(context.owned(), Owned::Green(_)) {
+            return Err(mismatch(context, context, function));
+        }
         // The reserved words are zero.
         let description =
             CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_: kind, handle, ..Default::default() };
@@ -864,8 +873,8 @@ fn wait_params(value: Option<u64>) -> CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
 }
 
 /// Signals of semaphores of other APIs, and waits for them. The stream and the semaphore must
-/// belong to one context. A [green](crate::Context::green) context is another one than the primary
-/// context of its device.
+/// belong to one context. Streams of a [green](crate::Context::green) context cannot use
+/// semaphores: use a stream of the primary context, and order the two streams with events.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is in the stream now.

@@ -97,7 +97,8 @@ pub enum Error {
     /// * A stream or a context can wait for an [interprocess](crate::EventFlags::INTERPROCESS)
     ///   event only if the event belongs to the same context; otherwise the driver would crash.
     ///   Ordinary events may belong to any context.
-    /// * A stream can use only the [semaphores](crate::external) of its own context.
+    /// * A stream can use only the [semaphores](crate::external) of its own context. Streams of a
+    ///   [green](crate::Context::green) context cannot use any, so none is imported in one.
     /// * A [`TimelineFile`](crate::ext::TimelineFile) or a
     ///   [`TimelineMemory`](crate::ext::TimelineMemory) serves only streams of the context that it
     ///   was made in.

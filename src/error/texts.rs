@@ -129,8 +129,14 @@ impl fmt::Display for Error {
                          {other_device}"
                     )?;
                 }
-                f.write_str("; import it in the stream's context")
+                f.write_str("; import it in the stream's context, if that is not a green context")
             }
+            Self::ContextMismatch { function: Function::cuImportExternalSemaphore, .. } => f
+                .write_str(
+                    "cuImportExternalSemaphore was not called: streams of a green context cannot \
+                     use semaphores; import it in the primary context, use it in a stream of that, \
+                     and order the green context's streams with events",
+                ),
             Self::ContextMismatch { function, device, other_device, .. } => {
                 write!(f, "{function} was not called: the interprocess event belongs to ")?;
                 if device == other_device {

@@ -260,14 +260,14 @@ rules! {
         saw.code("then", rig.cuStreamSynchronize(waits));
     }
 
-    /// A stream of a green context cannot use a semaphore that was imported in the primary context,
-    /// and a stream of the primary context cannot use one of a green context.
+    /// A stream of a green context cannot use any semaphore. A semaphore that is imported while a
+    /// green context is current belongs to the primary context.
     [alone, since(12, 4), needs(available)]
     fn in_a_green_context(rig, saw) =
         "of the primary: signal success; the other's signal CUDA_ERROR_INVALID_HANDLE (400), wait \
          CUDA_ERROR_INVALID_HANDLE (400); wait success; then success; of the green: signal \
-         success; the other's signal CUDA_ERROR_INVALID_HANDLE (400), wait \
-         CUDA_ERROR_INVALID_HANDLE (400); wait success; then success"
+         CUDA_ERROR_INVALID_HANDLE (400); the other's signal success, wait success; wait \
+         CUDA_ERROR_INVALID_HANDLE (400); then success"
     {
         let green = one(rig);
         let (own, other) = (rig.stream(NON_BLOCKING), stream_in(rig, green));
@@ -281,8 +281,8 @@ rules! {
     /// device.
     [alone, since(11, 2), needs(available)]
     fn in_another_context(rig, saw) =
-        "signal success; the other's signal CUDA_ERROR_INVALID_HANDLE (400), wait \
-         CUDA_ERROR_INVALID_HANDLE (400); wait success; then success"
+        "signal success; the other's signal CUDA_ERROR_INVALID_VALUE (1), wait \
+         CUDA_ERROR_INVALID_VALUE (1); wait success; then success"
     {
         let context = rig.new_context();
         let other = rig.within(context, || rig.stream(NON_BLOCKING));

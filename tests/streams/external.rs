@@ -424,9 +424,10 @@ fn a_failed_context_is_not_blamed_on_the_handle() {
     assert_eq!(error, Error::Driver { function: IMPORT, code });
 }
 
-/// A green context and the primary one of its device are two, to the driver too.
+/// Streams of a green context cannot use semaphores, and what is imported in one belongs to the
+/// primary context.
 #[test]
-fn a_green_context_is_another_context() {
+fn a_green_context_has_no_semaphores() {
     let Some((gpu, theirs, ours)) = with_timeline() else { return };
     if !common::needs(gpu.driver, Function::cuGreenCtxCreate) {
         return;
@@ -446,11 +447,27 @@ fn a_green_context_is_another_context() {
         assert_eq!(result, Err(refused));
     }
     assert_eq!(theirs.value(), 0);
-    let there = timeline_of(&green, &theirs);
-    stream.signal_external(&there, 5).expect("a signal");
-    stream.wait_external_semaphore(&there, 5).expect("a wait");
-    finish(&stream);
-    assert_eq!(theirs.value(), 5);
+    let before = open_descriptors(&theirs);
+    // SAFETY: a timeline's, for this import.
+    let refused =
+        unsafe { TimelineSemaphore::import_fd(&green, descriptor(&theirs), uuid(&green)) };
+    let (error, fd) = refused.expect_err("it is green").into_parts();
+    let (device, other_device) = (0, 0);
+    assert_eq!(
+        error,
+        Error::ContextMismatch { function: IMPORT, code: None, device, other_device }
+    );
+    assert_eq!(
+        error.to_string(),
+        "cuImportExternalSemaphore was not called: streams of a green context cannot use \
+         semaphores; import it in the primary context, use it in a stream of that, and order the \
+         green context's streams with events"
+    );
+    // The descriptor was given back whole.
+    // SAFETY: as above; it was not taken.
+    let taken = unsafe { TimelineSemaphore::import_fd(&gpu.context, fd, uuid(&gpu.context)) };
+    drop(taken.expect("the import"));
+    assert_eq!(open_descriptors(&theirs), before);
 }
 
 /// What is taken over is not given back, whatever comes after it.
@@ -530,7 +547,8 @@ fn another_context_is_refused() {
                 error.to_string(),
                 format!(
                     "{function} was not called: the semaphore was imported in another context of \
-                     device 0 than the stream's; import it in the stream's context"
+                     device 0 than the stream's; import it in the stream's context, if that is \
+                     not a green context"
                 )
             );
         }

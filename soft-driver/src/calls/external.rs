@@ -102,7 +102,8 @@ pub(crate) fn import_external_semaphore(
     let mut state = call.ready()?;
     semaphore.required()?;
     let description = description.get()?;
-    let context = state.current(call)?;
+    // Measured: a green context has none of its own.
+    let context = state.current(call).map(|current| state.primary_behind(current))?;
     if description.flags != 0 {
         return Err(INVALID_VALUE);
     }
@@ -197,9 +198,13 @@ fn give(
         }
         let handle = semaphore.addr() as u64;
         let index = state.semaphore(call, handle)?;
-        // Measured for a green context and its primary one.
-        if state.semaphores[index].context != state.streams[stream].context {
+        // Measured, both codes.
+        let context = state.streams[stream].context;
+        if state.contexts[context].green {
             return Err(INVALID_HANDLE);
+        }
+        if state.semaphores[index].context != context {
+            return Err(INVALID_VALUE);
         }
         let semaphore = state.semaphores[index].semaphore.clone();
         points.push(SemaphorePoint { semaphore, handle, value: *value });
