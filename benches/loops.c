@@ -272,10 +272,12 @@ uint64_t c_spans(record_call record, set_call set, uint64_t address, handle stre
     return n;
 }
 
-uint64_t c_read_spans(elapsed_call elapsed, const handle *events, uint64_t n) {
+/* The start of each span, seen from another event, and its duration. */
+uint64_t c_read_spans(elapsed_call elapsed, handle anchor, const handle *events, uint64_t n) {
     for (; n != 0; n--) {
-        float milliseconds;
-        if (elapsed(&milliseconds, events[0], events[1]) != 0 || !(milliseconds >= 0))
+        float start, duration;
+        if (elapsed(&duration, events[0], events[1]) != 0 || !(duration >= 0) ||
+            elapsed(&start, anchor, events[0]) != 0 || !(start >= 0))
             break;
         events += 2;
     }

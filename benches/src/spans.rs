@@ -21,7 +21,12 @@ unsafe extern "C" {
         stride: u64,
         n: u64,
     ) -> u64;
-    fn c_read_spans(elapsed: *mut c_void, events: *const *mut c_void, n: u64) -> u64;
+    fn c_read_spans(
+        elapsed: *mut c_void,
+        anchor: *mut c_void,
+        events: *const *mut c_void,
+        n: u64,
+    ) -> u64;
 }
 
 /// How many spans are timed at once: their records are fewer than a queue of the driver's holds.
@@ -37,15 +42,16 @@ enum Way {
     Work,
     /// The same two events again and again.
     Bare,
-    /// Two events for each span, as who reads the times later needs them.
-    Own,
+    /// The driver calls of a tracer: two events for each span of a round, whose start and duration
+    /// are read when the round is done.
+    Same,
     Span,
 }
 
 const WAYS: [(Way, &str); 4] = [
     (Way::Work, "the work alone"),
     (Way::Bare, "c"),
-    (Way::Own, "c, two events for each span"),
+    (Way::Same, "c, the same calls"),
     (Way::Span, "safe"),
 ];
 
@@ -82,14 +88,15 @@ fn measure_with(
     };
     let [record, set, elapsed] =
         [Function::cuEventRecord, Function::cuMemsetD32Async, elapsed].map(|f| symbols.address(f));
-    let events: Vec<Event> = (0..2 * BATCH)
+    let events: Vec<Event> = (0..2 * SPANS)
         .map(|_| Event::new(context, EventFlags::TIMING).expect("an event"))
         .collect();
     let handles: Vec<*mut c_void> = events.iter().map(|event| event.as_raw().cast()).collect();
-    let (raw, events) = (stream.as_raw().cast(), handles.as_ptr());
+    let anchor = stream.record_event(EventFlags::TIMING).expect("an anchor");
+    let raw = stream.as_raw().cast();
     // SAFETY of the calls of C: the functions are the driver's, the stream, the events and the word
     // are alive, and there are two events for each span of a batch.
-    let run = |way: Way| match way {
+    let run = |way: Way, events: *const *mut c_void| match way {
         // SAFETY: see above.
         Way::Work => unsafe { assert_eq!(c_work(set, address, raw, BATCH as u64), 0) },
         // SAFETY: see above.
@@ -97,7 +104,7 @@ fn measure_with(
             assert_eq!(c_spans(record, set, address, raw, events, 0, BATCH as u64), 0);
         },
         // SAFETY: see above.
-        Way::Own => unsafe {
+        Way::Same => unsafe {
             assert_eq!(c_spans(record, set, address, raw, events, 2, BATCH as u64), 0);
         },
         Way::Span => {
@@ -117,29 +124,29 @@ fn measure_with(
     // The first round warms up.
     for round in 0..rounds + 1 {
         let (mut recorded, mut read) = ([Duration::ZERO; 4], [Duration::ZERO; 4]);
-        for batch in 0..BATCHES {
+        for (batch, of_batch) in handles.chunks_exact(2 * BATCH).enumerate() {
             for turn in 0..WAYS.len() {
                 // Another one is first each time.
                 let at = (turn + batch + round) % WAYS.len();
                 let way = WAYS[at].0;
                 stream.synchronize().expect("the stream is done");
                 let started = Instant::now();
-                run(way);
+                run(way, of_batch.as_ptr());
                 recorded[at] += started.elapsed();
-                if way == Way::Own {
-                    stream.synchronize().expect("the stream is done");
-                    let started = Instant::now();
-                    // SAFETY: the events are alive, and there are so many pairs.
-                    unsafe { assert_eq!(c_read_spans(elapsed, events, BATCH as u64), 0) };
-                    read[at] += started.elapsed();
-                }
             }
         }
         stream.synchronize().expect("the stream is done");
         let started = Instant::now();
-        let spans = tracer.drain_ready().expect("the spans").len();
+        // SAFETY: the events and the anchor are alive, and there are so many pairs.
+        let unread = unsafe {
+            c_read_spans(elapsed, anchor.as_raw().cast(), handles.as_ptr(), SPANS as u64)
+        };
+        read[2] = started.elapsed();
+        assert_eq!(unread, 0);
+        let started = Instant::now();
+        let spans = tracer.drain_ready().expect("the spans");
         read[3] = started.elapsed();
-        if spans != SPANS {
+        if spans.len() != SPANS {
             // An anchor that came late: this round shows nothing.
             tracer.finish(Duration::from_secs(10));
             continue;
@@ -173,7 +180,7 @@ fn measure_with(
             "rounds": own.record.len(),
             "spans": SPANS,
         });
-        if matches!(way, Way::Own | Way::Span) {
+        if matches!(way, Way::Same | Way::Span) {
             row["read_ns"] = spread(own.read.clone());
             row["whole_ratio"] = ratios(pairs(&|record, read| record + read));
         }
