@@ -92,6 +92,24 @@ struct Point {
     high: f64,
 }
 
+/// Two neighbouring points, and how fast the host's bounds go on between them.
+#[derive(Clone, Copy)]
+struct Around {
+    before: Point,
+    next: Point,
+    low_rate: f64,
+    high_rate: f64,
+}
+
+impl Around {
+    #[inline]
+    fn place(&self, stamp: Stamp) -> Place {
+        let Self { before, low_rate, high_rate, .. } = self;
+        let after = stamp.device - before.device;
+        place(before.low + after * low_rate, before.high + after * high_rate, stamp.error)
+    }
+}
+
 /// An instant of the device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
@@ -114,7 +132,7 @@ pub(crate) struct Clock {
     /// An anchor that was not seen done yet, and the host's time before its record.
     pending: Option<(PooledEvent, f64)>,
     /// The points around the instant that was placed last. Later anchors come after both.
-    around: Option<(Point, Point)>,
+    around: Option<Around>,
 }
 
 impl Clock {
@@ -233,37 +251,33 @@ impl Clock {
         // Spans are placed almost in order, so most lie where the one before did.
         let around = self
             .around
-            .filter(|(before, next)| before.device < stamp.device && stamp.device <= next.device);
-        let (before, next) = match around {
-            Some((before, next)) => (Some(before), Some(next)),
-            None => self.look_around(stamp.device),
-        };
-        let middle = |low: f64, high: f64, more: f64| Place {
-            ns: (low + high) / 2.0,
-            error: (high - low) / 2.0 + more + stamp.error,
-        };
-        match (before, next) {
-            (Some(before), Some(next)) => {
-                let part = (stamp.device - before.device) / (next.device - before.device);
-                let between = |one: f64, other: f64| one + (other - one) * part;
-                middle(between(before.low, next.low), between(before.high, next.high), 0.0)
-            }
-            (Some(only), None) | (None, Some(only)) => {
-                let distance = stamp.device - only.device;
-                middle(only.low + distance, only.high + distance, distance.abs() * DRIFT)
-            }
-            (None, None) => Place { ns: stamp.device, error: f64::INFINITY },
+            .filter(|it| it.before.device < stamp.device && stamp.device <= it.next.device);
+        match around {
+            Some(around) => around.place(stamp),
+            None => self.look_around(stamp),
         }
     }
 
-    /// The points before and after an instant of the device.
+    /// Finds the points before and after an instant of the device.
     #[cold]
-    fn look_around(&mut self, device: f64) -> (Option<Point>, Option<Point>) {
-        let after = self.anchors.partition_point(|anchor| anchor.point.device < device);
+    #[inline(never)]
+    fn look_around(&mut self, stamp: Stamp) -> Place {
+        let after = self.anchors.partition_point(|anchor| anchor.point.device < stamp.device);
         let point = |at: usize| self.anchors.get(at).map(|anchor| anchor.point);
-        let (before, next) = (after.checked_sub(1).and_then(point), point(after));
-        self.around = before.zip(next);
-        (before, next)
+        match (after.checked_sub(1).and_then(point), point(after)) {
+            (Some(before), Some(next)) => {
+                let whole = next.device - before.device;
+                let low_rate = (next.low - before.low) / whole;
+                let high_rate = (next.high - before.high) / whole;
+                self.around.insert(Around { before, next, low_rate, high_rate }).place(stamp)
+            }
+            (Some(only), None) | (None, Some(only)) => {
+                let distance = stamp.device - only.device;
+                let more = distance.abs() * DRIFT;
+                place(only.low + distance, only.high + distance, more + stamp.error)
+            }
+            (None, None) => Place { ns: stamp.device, error: f64::INFINITY },
+        }
     }
 
     /// Forgets the anchors that no later event can be near.
@@ -271,6 +285,11 @@ impl Clock {
         let more = self.anchors.len().saturating_sub(KEPT);
         self.anchors.drain(..more);
     }
+}
+
+/// The middle of an interval of the host's axis. More can be added to its error.
+fn place(low: f64, high: f64, more: f64) -> Place {
+    Place { ns: (low + high) / 2.0, error: (high - low) / 2.0 + more }
 }
 
 /// How long it is from one stamp to another, and how far off that can be.

@@ -386,9 +386,10 @@ impl Tracer {
     /// Returns the spans whose work is done, in the order in which each stream did them. It does
     /// not wait for work.
     ///
-    /// It queries the oldest span of each stream, and goes on with the next one if that is done. If
-    /// any span is done, it records an anchor after them, and waits for it for at most 50 µs. If
-    /// the anchor is not done by then, the next drain returns these spans.
+    /// It queries the oldest span of each stream, and goes on with the next one if that is done.
+    /// When it finds the first span that was done after the last anchor, it records an anchor, and
+    /// waits for it for at most 50 µs. If the anchor is not done by then, the next drain returns
+    /// the spans, as it does with spans that are done after this anchor.
     ///
     /// Driver calls: two or three of [`cuEventElapsedTime`] for each span that is done, one for the
     /// first pending span of each stream, and those of an anchor, as in [`span`](Self::span).
@@ -831,28 +832,22 @@ impl Inner {
         let _relaxed = self.relaxed();
         let Collected { pending, ready, taken, failed, error } = collected;
         self.take_in(taken);
-        let mut clock = lock(&self.clock);
-        let mut note = |new: Error| {
-            error.get_or_insert(new);
+        let mut drain = Drain {
+            inner: self,
+            clock: lock(&self.clock),
+            anchored: Anchored::NotTried,
+            given: Vec::with_capacity(ready.len() + taken.len()),
+            ready: Vec::new(),
+            spare: Default::default(),
+            failed,
+            error,
         };
-        let mut spare: [Vec<PooledEvent>; SHARDS] = Default::default();
-        ready.reserve(taken.len());
-        // Gives a span back if its work is pending.
-        let mut look = |span: Ended, clock: &mut Clock| {
-            match span.times(clock) {
-                Err(Error::NotReady { .. }) => return Some(span),
-                Ok(times) => ready.push(span.into_ready(times, &mut spare)),
-                Err(error) => {
-                    *failed += 1;
-                    span.discard();
-                    note(error);
-                }
-            }
-            None
-        };
+        for ready in ready.drain(..) {
+            drain.give(ready);
+        }
         for queue in pending.values_mut() {
             while let Some(span) = queue.pop_front() {
-                if let Some(span) = look(span, &mut clock) {
+                if let Some(span) = drain.look(span) {
                     queue.push_front(span);
                     break;
                 }
@@ -865,49 +860,22 @@ impl Inner {
             match pending.get_mut(&stream) {
                 Some(queue) => queue.push_back(span),
                 None => {
-                    if let Some(span) = look(span, &mut clock) {
+                    if let Some(span) = drain.look(span) {
                         pending.entry(stream).or_default().push_back(span);
                     }
                 }
             }
         }
+        let Drain { mut clock, given, ready: later, spare, .. } = drain;
+        *ready = later;
         for (shard, mut spare) in self.shards.iter().zip(spare) {
             if !spare.is_empty() {
                 lock(shard).spare.append(&mut spare);
             }
         }
-
-        // All that are ready come before the next anchor.
-        let last = ready.iter().map(|ready| ready.times.end.device).max_by(f64::total_cmp);
-        let mut unanchored = false;
-        if let Some(last) = last
-            && clock.newest().is_none_or(|newest| newest < last)
-        {
-            // One that was pending may have been stamped before.
-            let anchored = self.anchor(&mut clock).and_then(|done| {
-                let newer = clock.newest().is_some_and(|newest| newest >= last);
-                if done && !newer { self.anchor(&mut clock) } else { Ok(done) }
-            });
-            if let Err(error) = anchored {
-                note(error);
-                // No later one will be better.
-                unanchored = true;
-            }
-        }
-        let newest = clock.newest().unwrap_or(f64::NEG_INFINITY);
-        let mut given = core::mem::take(ready);
-        if !unanchored && last.is_some_and(|last| last > newest) {
-            (given, *ready) = given.into_iter().partition(|ready| ready.times.end.device <= newest);
-        }
-        let spans = given.drain(..).map(|ready| self.place(&mut clock, ready)).collect();
-        if ready.is_empty() {
-            // The next drain has room for as many.
-            *ready = given;
-        }
-
         self.look_at_long_ones(&mut clock, pending);
         clock.forget();
-        spans
+        given
     }
 
     #[inline]
@@ -953,6 +921,89 @@ impl Inner {
             lock(shard).open.iter_mut().flatten().for_each(&mut look);
         }
         pending.values_mut().flatten().for_each(|ended| look(&mut ended.open));
+    }
+}
+
+/// What one drain works with.
+struct Drain<'a> {
+    inner: &'a Inner,
+    clock: MutexGuard<'a, Clock>,
+    anchored: Anchored,
+    given: Vec<GpuSpan>,
+    /// The spans that were done after the anchor. The next drain gives them.
+    ready: Vec<Ready>,
+    spare: [Vec<PooledEvent>; SHARDS],
+    failed: &'a mut usize,
+    error: &'a mut Option<Error>,
+}
+
+/// Whether this drain has recorded an anchor.
+#[derive(Clone, Copy, PartialEq)]
+enum Anchored {
+    NotTried,
+    Tried,
+    /// It failed, and no later one will be better.
+    Failed,
+}
+
+impl Drain<'_> {
+    /// Gives a span back if its work is pending.
+    #[inline]
+    fn look(&mut self, span: Ended) -> Option<Ended> {
+        match span.times(&mut self.clock) {
+            Err(Error::NotReady { .. }) => return Some(span),
+            Ok(times) => {
+                let ready = span.into_ready(times, &mut self.spare);
+                self.give(ready);
+            }
+            Err(error) => {
+                *self.failed += 1;
+                span.discard();
+                self.note(error);
+            }
+        }
+        None
+    }
+
+    #[cold]
+    fn note(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Places a span, if there is an anchor after it.
+    #[inline]
+    fn give(&mut self, ready: Ready) {
+        if self.is_anchored(ready.times.end) {
+            let span = self.inner.place(&mut self.clock, ready);
+            self.given.push(span);
+        } else {
+            self.ready.push(ready);
+        }
+    }
+
+    #[inline]
+    fn is_anchored(&mut self, end: Stamp) -> bool {
+        self.clock.newest().is_some_and(|newest| end.device <= newest) || self.anchor(end)
+    }
+
+    /// All that was done before this drain comes before an anchor that the drain records.
+    #[cold]
+    #[inline(never)]
+    fn anchor(&mut self, end: Stamp) -> bool {
+        if self.anchored == Anchored::NotTried {
+            self.anchored = Anchored::Tried;
+            // One that was pending may have been stamped before.
+            let pending = self.clock.is_pending();
+            let done = self.inner.anchor(&mut self.clock).and_then(|done| {
+                if done && pending { self.inner.anchor(&mut self.clock) } else { Ok(done) }
+            });
+            if let Err(error) = done {
+                self.note(error);
+                self.anchored = Anchored::Failed;
+            }
+        }
+        self.anchored == Anchored::Failed
+            || self.clock.newest().is_some_and(|newest| end.device <= newest)
     }
 }
 

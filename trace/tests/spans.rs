@@ -22,12 +22,12 @@ struct Machine {
     context: Context,
     now: Arc<AtomicU64>,
     origin: Instant,
-    soft: SoftDriver,
+    soft: Arc<SoftDriver>,
 }
 
 impl Machine {
     fn new() -> Self {
-        let soft = SoftDriver::builder().time(Time::Virtual).log(100_000).build();
+        let soft = Arc::new(SoftDriver::builder().time(Time::Virtual).log(100_000).build());
         let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
         Self { context, now: Arc::default(), origin: Instant::now(), soft }
     }
@@ -308,15 +308,69 @@ fn a_late_anchor_is_less_exact() {
     machine.advance(Duration::from_millis(40));
     let trace = tracer.finish(Duration::ZERO);
     assert_eq!((trace.spans.len(), trace.unfinished), (0, 1));
+    // The late anchor is done while the drain waits for it, and comes before this one.
+    work(&machine, &tracer, &stream, "later", Duration::from_millis(1));
+    machine.advance(Duration::from_millis(1));
     machine.soft.clear_faults();
+    let fault = Fault::on("cuEventQuery").once();
+    machine.soft.inject(fault.answer(CUresult::CUDA_ERROR_NOT_READY));
     let spans = tracer.drain_ready().unwrap();
-    assert_eq!(names(&spans), ["span"]);
+    assert_eq!(names(&spans), ["span", "later"]);
     near(spans[0].duration, Duration::from_millis(1), MICROSECOND);
     // The last exact one was 101 ms ago: that is what the clocks may have drifted apart since.
     assert!(spans[0].error > 20 * MICROSECOND, "{:?}", spans[0]);
     assert!(spans[0].error < 70 * MICROSECOND, "{:?}", spans[0]);
     let off = spans[0].start.max(begun) - spans[0].start.min(begun);
     assert!(off <= spans[0].error, "{off:?}: {:?}", spans[0]);
+}
+
+/// A span whose work is done after the drain's anchor is the next drain's.
+#[test]
+fn a_drain_records_one_anchor() {
+    let machine = Machine::new();
+    let streams = [machine.stream(), machine.stream()];
+    // The host's clock is read twice before an anchor's record, and then after it.
+    let (reads, soft) = (Arc::new(AtomicU64::new(u64::MAX)), Arc::clone(&machine.soft));
+    let (left, origin) = (Arc::clone(&reads), machine.origin);
+    let tracer = Tracer::with_host_clock(&machine.context, move || {
+        if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            soft.advance(Duration::from_millis(1));
+        }
+        origin
+    })
+    .unwrap();
+    work(&machine, &tracer, &streams[0], "done", Duration::ZERO);
+    work(&machine, &tracer, &streams[1], "later", Duration::from_millis(1));
+    machine.soft.advance(Duration::from_micros(100));
+    machine.events();
+    reads.store(3, Ordering::Relaxed);
+    assert_eq!(names(&tracer.drain_ready().unwrap()), ["done"]);
+    assert!(reads.load(Ordering::Relaxed) > 3, "it was done while the drain ran");
+    assert_eq!(machine.events()[0], 1);
+    assert_eq!(names(&tracer.drain_ready().unwrap()), ["later"]);
+    assert_eq!(machine.events()[0], 1);
+}
+
+/// An anchor that fails keeps no span back.
+#[test]
+fn a_span_without_a_later_anchor_is_given_all_the_same() {
+    let machine = Machine::new();
+    let stream = machine.stream();
+    let tracer = machine.tracer();
+    machine.advance(Duration::from_millis(100));
+    for name in ["one", "other"] {
+        work(&machine, &tracer, &stream, name, Duration::from_millis(1));
+    }
+    machine.advance(Duration::from_millis(3));
+    let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    machine.soft.inject(Fault::on("cuEventRecord").once().answer(code));
+    let spans = tracer.drain_ready().unwrap();
+    assert_eq!(names(&spans), ["one", "other"]);
+    near(spans[1].duration, Duration::from_millis(1), MICROSECOND);
+    // The last anchor was 103 ms ago.
+    assert!(spans[1].error > 60 * MICROSECOND, "{:?}", spans[1]);
+    assert_eq!(tracer.drain_ready().unwrap_err().code(), Some(code));
+    assert_eq!(tracer.failed(), 0);
 }
 
 #[test]
