@@ -247,6 +247,31 @@ uint64_t c_wait_value(value_call wait, handle stream, uint64_t address, uint64_t
 
 /* Spans: work between two timing records. */
 
+uint64_t c_span(const struct handles *h, uint64_t n) {
+    const struct calls *calls = h->calls;
+    handle start = h->start, end = h->end, stream = h->stream;
+    for (; n != 0; n--) {
+        if (calls->record(start, stream) != 0 || calls->record(end, stream) != 0)
+            break;
+    }
+    return n;
+}
+
+uint64_t c_span_drained(const struct handles *h, uint64_t n) {
+    uint64_t left = c_span(h, n);
+    if (left != 0)
+        return left;
+    const struct calls *calls = h->calls;
+    handle start = h->start, end = h->end;
+    for (; n != 0; n--) {
+        float duration, since;
+        if (calls->elapsed(&duration, start, end) != 0 || !(duration >= 0) ||
+            calls->elapsed(&since, start, start) != 0 || !(since >= 0))
+            break;
+    }
+    return n;
+}
+
 typedef int (*record_call)(handle event, handle stream);
 typedef int (*elapsed_call)(float *milliseconds, handle start, handle end);
 typedef int (*set_call)(uint64_t address, unsigned value, size_t words, handle stream);

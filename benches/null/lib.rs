@@ -2,7 +2,8 @@
 //! calling is left.
 //!
 //! What a function gives through a pointer is plausible and always the same. One context is
-//! current, for all threads, so that asking for it is one load. Nothing is checked.
+//! current, for all threads, so that asking for it is one load. No time passes between two events.
+//! Nothing is checked.
 //!
 //! What `cuda-events` binds is exported: what is written out here, and whatever else there is only
 //! succeeds.
@@ -98,9 +99,9 @@ functions! {
         cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) { *least = 0;
         *greatest = -5; }
         cuEventCreate(event: *mut Handle, _flags: c_uint) { *event = EVENT; }
-        cuEventElapsedTime(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 1.0; }
+        cuEventElapsedTime(milliseconds: *mut f32, _start: Any, _end: Any) { *milliseconds = 0.0; }
         cuEventElapsedTime_v2(milliseconds: *mut f32, _start: Any,
-            _end: Any) { *milliseconds = 1.0; }
+            _end: Any) { *milliseconds = 0.0; }
         cuIpcGetEventHandle(handle: *mut [u8; 64], _event: Any) { *handle = [7; 64]; }
         cuIpcOpenEventHandle(event: *mut Handle) { *event = EVENT; }
         cuStreamCreate(stream: *mut Handle, _flags: c_uint) { *stream = STREAM; }

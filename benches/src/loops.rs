@@ -5,9 +5,11 @@
 
 use core::hint::black_box;
 use core::ptr::null_mut;
+use std::time::Instant;
 
 use cuda_events::sys::{CUevent, CUipcEventHandle, CUresult, CUstream};
 use cuda_events::{Event, EventFlags};
+use cuda_events_trace::Tracer;
 
 use crate::rig::{Handles, Rig, make_current};
 
@@ -242,7 +244,54 @@ macro_rules! c_loops {
     };
 }
 
+/// Begins and ends spans. With `drained`, it then collects them.
+fn spans(rig: &Rig, n: u64, drained: bool) -> u64 {
+    let Some(tracer) = *rig.tracer.lock().expect("nothing panics with it") else { return n };
+    for left in (1..=n).rev() {
+        let span = tracer.span(&rig.stream, "span").and_then(|span| span.end(&rig.stream));
+        if span.is_err() {
+            return left;
+        }
+    }
+    if !drained {
+        return 0;
+    }
+    match tracer.drain_ready() {
+        Ok(spans) => {
+            let left = n - spans.len() as u64;
+            // What becomes of them is their owner's.
+            core::mem::forget(spans);
+            left
+        }
+        Err(_) => n,
+    }
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn safe_span(rig: &Rig, n: u64) -> u64 {
+    spans(rig, n, false)
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn safe_span_drained(rig: &Rig, n: u64) -> u64 {
+    spans(rig, n, true)
+}
+
+/// With a tracer that takes no anchors, and has collected as many spans before: their events are
+/// ready for the next ones.
+fn traced(rig: &Rig, n: u64, run: extern "C" fn(&Rig, u64) -> u64) -> u64 {
+    let now = Instant::now();
+    let tracer = Tracer::with_host_clock(&rig.context, move || now).expect("a tracer");
+    tracer.reserve(n as usize + 1).expect("events");
+    *rig.tracer.lock().expect("nothing panics with it") = Some(Box::leak(Box::new(tracer)));
+    assert_eq!(spans(rig, n, true), 0, "spans were not collected");
+    run(rig, n)
+}
+
 c_loops! {
+    c_span c_span_drained
     c_record c_record_timing c_record_shared c_record_default c_get_current c_query
     c_synchronize c_wait c_elapsed c_stream_query c_stream_synchronize
     c_create_drop c_record_event c_wait_stream c_export c_import_close
@@ -324,6 +373,12 @@ const OPERATIONS: &[Operation] = &[
     operation!("ask for the current context": c_get_current),
 ];
 
+/// Only their instructions are counted: who measures the time of spans measures work in them, too.
+const COUNTED: &[Operation] = &[
+    operation!("span": c_span safe_span(traced)),
+    operation!("span, drained": c_span_drained safe_span_drained(traced)),
+];
+
 /// The variable with a word that the names of the wanted operations have; the processes that
 /// measure inherit it.
 pub const MATCHING: &str = "EVENTS_BENCH_MATCHING";
@@ -338,7 +393,7 @@ pub fn operations() -> Vec<&'static Operation> {
 pub fn count(rig: &Rig, n: u64) {
     println!("compilers\t{}; {}", env!("BENCH_RUSTC"), env!("BENCH_CC"));
     let mut counted = Vec::new();
-    for operation in OPERATIONS {
+    for operation in OPERATIONS.iter().chain(COUNTED) {
         for timed in operation.loops {
             println!("{}\t{}\t{}", operation.name, timed.implementation(), timed.function);
             if !counted.contains(&timed.function) {

@@ -320,7 +320,8 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     if name != "null" && wanted("sharing") {
         sharing::measure(&context, if quick { 50 } else { 2000 }, &mut report);
     }
-    // A tracer needs times that grow, which the null driver's do not.
+    // A span beside calls that return at once is the tracer's own work, whose instructions are
+    // counted.
     if name != "null" && wanted("spans") {
         spans::measure(&context, if quick { 11 } else { 51 }, &mut report);
     }

@@ -204,9 +204,10 @@ impl<'a> Run<'a> {
         if self.of_kind("span").next().is_some() {
             let note = "Nanoseconds for one span: the median with the 10th and 90th percentile \
                         over the rounds, and the least. `x C` is over two records in C of the same \
-                        two events around the same work, in the same round. Reading the times is a \
-                        call for each span in C and with PyTorch's events, a drain of the tracer, \
-                        and the end of the profiler with its list of events.";
+                        two events around the same work, in the same round. To read the \
+                        times takes two calls for each span in C, one call with PyTorch's \
+                        events, a drain of the tracer, and the end of the profiler with its list \
+                        of events.";
             tables.push(("Spans", note.to_owned(), self.spans()));
         }
         if self.of_kind("host submit").next().is_some() {

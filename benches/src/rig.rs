@@ -2,7 +2,7 @@
 //! cudarc's own.
 
 use core::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cuda_events::ext::EventPool;
 use cuda_events::sys::{CUcontext, CUresult, Function, Symbols};
@@ -10,6 +10,7 @@ use cuda_events::{
     Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions,
     StreamRef,
 };
+use cuda_events_trace::Tracer;
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
@@ -127,6 +128,8 @@ pub struct Rig {
     /// The same one, and never released.
     pub leaked: Context,
     pub peer: Peer,
+    /// Of the loops with spans. Each makes one and leaks it, so that its end is not counted.
+    pub tracer: Mutex<Option<&'static Tracer>>,
     _calls: Box<Calls>,
 }
 
@@ -191,6 +194,7 @@ impl Rig {
             shared,
             pools: Pools::new(context),
             imported,
+            tracer: Mutex::default(),
             _calls: calls,
         }
     }
