@@ -4,9 +4,9 @@
 #[path = "../../../fuzz/src/bytes.rs"]
 #[expect(dead_code, reason = "the fuzzer's file, of which this takes a part")]
 mod bytes;
-#[path = "../../../fuzz/src/model.rs"]
+#[path = "../../../fuzz/src/model/mod.rs"]
 mod model;
-#[path = "../../../fuzz/src/sequences.rs"]
+#[path = "../../../fuzz/src/sequences/mod.rs"]
 #[expect(clippy::module_inception, reason = "the fuzzer's file")]
 mod sequences;
 
