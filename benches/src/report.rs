@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
                         two events around the same work, in the same round. To read the \
                         times takes two calls for each span in C, one call with PyTorch's \
                         events, a drain of the tracer, and the end of the profiler with its list \
-                        of events.";
+                        of events. The rows of PyTorch are over C of a run of their own.";
             tables.push(("Spans", note.to_owned(), self.spans()));
         }
         if self.of_kind("host submit").next().is_some() {

@@ -388,8 +388,9 @@ impl Tracer {
     ///
     /// It queries the oldest span of each stream, and goes on with the next one if that is done.
     /// When it finds the first span that was done after the last anchor, it records an anchor, and
-    /// waits for it for at most 50 µs. If the anchor is not done by then, the next drain returns
-    /// the spans, as it does with spans that are done after this anchor.
+    /// waits for it for at most 50 µs. If an older anchor is still pending, it first waits as long
+    /// for that one. A later drain returns the spans that were done after the last anchor that is
+    /// done.
     ///
     /// Driver calls: two or three of [`cuEventElapsedTime`] for each span that is done, one for the
     /// first pending span of each stream, and those of an anchor, as in [`span`](Self::span).
@@ -842,6 +843,10 @@ impl Inner {
             failed,
             error,
         };
+        // All times of this drain are seen from the anchors that are done now.
+        if let Err(error) = drain.clock.settle(|| self.now()) {
+            drain.note(error);
+        }
         for ready in ready.drain(..) {
             drain.give(ready);
         }
@@ -930,7 +935,8 @@ struct Drain<'a> {
     clock: MutexGuard<'a, Clock>,
     anchored: Anchored,
     given: Vec<GpuSpan>,
-    /// The spans that were done after the anchor. The next drain gives them.
+    /// The spans without a done anchor after them, and those behind them in their streams. The next
+    /// drain looks at them first.
     ready: Vec<Ready>,
     spare: [Vec<PooledEvent>; SHARDS],
     failed: &'a mut usize,
@@ -970,10 +976,12 @@ impl Drain<'_> {
         self.error.get_or_insert(error);
     }
 
-    /// Places a span, if there is an anchor after it.
+    /// Places a span, if there is an anchor after it and none of its stream is kept back.
     #[inline]
     fn give(&mut self, ready: Ready) {
-        if self.is_anchored(ready.times.end) {
+        if self.is_anchored(ready.times.end)
+            && !self.ready.iter().any(|kept| kept.stream == ready.stream)
+        {
             let span = self.inner.place(&mut self.clock, ready);
             self.given.push(span);
         } else {
@@ -992,10 +1000,11 @@ impl Drain<'_> {
     fn anchor(&mut self, end: Stamp) -> bool {
         if self.anchored == Anchored::NotTried {
             self.anchored = Anchored::Tried;
-            // One that was pending may have been stamped before.
-            let pending = self.clock.is_pending();
-            let done = self.inner.anchor(&mut self.clock).and_then(|done| {
-                if done && pending { self.inner.anchor(&mut self.clock) } else { Ok(done) }
+            let (inner, clock) = (self.inner, &mut self.clock);
+            // One that is pending may be stamped before the spans.
+            let done = clock.settle(|| inner.now()).and_then(|settled| {
+                let done = inner.anchor(clock)?;
+                if done && !settled { inner.anchor(clock) } else { Ok(done) }
             });
             if let Err(error) = done {
                 self.note(error);

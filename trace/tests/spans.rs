@@ -312,8 +312,10 @@ fn a_late_anchor_is_less_exact() {
     work(&machine, &tracer, &stream, "later", Duration::from_millis(1));
     machine.advance(Duration::from_millis(1));
     machine.soft.clear_faults();
-    let fault = Fault::on("cuEventQuery").once();
-    machine.soft.inject(fault.answer(CUresult::CUDA_ERROR_NOT_READY));
+    for look in 1..=3 {
+        let fault = Fault::on("cuEventQuery").nth(look);
+        machine.soft.inject(fault.answer(CUresult::CUDA_ERROR_NOT_READY));
+    }
     let spans = tracer.drain_ready().unwrap();
     assert_eq!(names(&spans), ["span", "later"]);
     near(spans[0].duration, Duration::from_millis(1), MICROSECOND);
@@ -324,11 +326,30 @@ fn a_late_anchor_is_less_exact() {
     assert!(off <= spans[0].error, "{off:?}: {:?}", spans[0]);
 }
 
-/// A span whose work is done after the drain's anchor is the next drain's.
+/// An anchor that was late and is done by now is no reason for two more.
+#[test]
+fn a_drain_after_a_late_anchor_records_one() {
+    let machine = Machine::new();
+    let stream = machine.stream();
+    let tracer = machine.tracer();
+    work(&machine, &tracer, &stream, "one", Duration::from_millis(1));
+    machine.advance(Duration::from_millis(2));
+    machine.soft.inject(Fault::on("cuEventQuery").answer(CUresult::CUDA_ERROR_NOT_READY));
+    assert!(tracer.drain_ready().unwrap().is_empty());
+    machine.soft.clear_faults();
+    work(&machine, &tracer, &stream, "other", Duration::from_millis(1));
+    machine.advance(Duration::from_millis(2));
+    machine.events();
+    assert_eq!(names(&tracer.drain_ready().unwrap()), ["one", "other"]);
+    assert_eq!(machine.events()[0], 1);
+}
+
+/// A span whose work is done after the drain's anchor is the next drain's, and so are those that
+/// come after it in its stream.
 #[test]
 fn a_drain_records_one_anchor() {
     let machine = Machine::new();
-    let streams = [machine.stream(), machine.stream()];
+    let streams = [machine.stream(), machine.stream(), machine.stream()];
     // The host's clock is read twice before an anchor's record, and then after it.
     let (reads, soft) = (Arc::new(AtomicU64::new(u64::MAX)), Arc::clone(&machine.soft));
     let (left, origin) = (Arc::clone(&reads), machine.origin);
@@ -340,14 +361,17 @@ fn a_drain_records_one_anchor() {
     })
     .unwrap();
     work(&machine, &tracer, &streams[0], "done", Duration::ZERO);
-    work(&machine, &tracer, &streams[1], "later", Duration::from_millis(1));
+    let later = tracer.span(&streams[1], "later").unwrap();
+    machine.soft.busy(&streams[2], Duration::from_millis(1));
+    later.end(&streams[2]).unwrap();
+    work(&machine, &tracer, &streams[1], "after", Duration::ZERO);
     machine.soft.advance(Duration::from_micros(100));
     machine.events();
     reads.store(3, Ordering::Relaxed);
     assert_eq!(names(&tracer.drain_ready().unwrap()), ["done"]);
     assert!(reads.load(Ordering::Relaxed) > 3, "it was done while the drain ran");
     assert_eq!(machine.events()[0], 1);
-    assert_eq!(names(&tracer.drain_ready().unwrap()), ["later"]);
+    assert_eq!(names(&tracer.drain_ready().unwrap()), ["later", "after"]);
     assert_eq!(machine.events()[0], 1);
 }
 
