@@ -368,7 +368,8 @@ macro_rules! shared_methods {
             "Takes ownership of ", $kind, " that other code imported in `context`.\n\n",
             "# Safety\n\n",
             "`raw` must be a live external semaphore of `context` ", $has, " value, and no ",
-            "other code may destroy it. [The rules of the type](Self#rules) hold."
+            "other code may destroy it. If a green context was current at its import, `context` ",
+            "is the primary context of the device. [The rules of the type](Self#rules) hold."
         )]
         #[allow(unsafe_code)]
         pub unsafe fn from_raw(context: &Context, raw: CUexternalSemaphore) -> Self {
@@ -420,7 +421,8 @@ impl BinarySemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
     ///   One of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may
     ///   return the same code. To distinguish the two, the method then creates an event
@@ -464,7 +466,8 @@ impl BinarySemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a binary semaphore.
     /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
     ///
@@ -515,7 +518,8 @@ impl TimelineSemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
     /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a timeline
     ///   semaphore. [`BinarySemaphore::import_fd`] describes `CUDA_ERROR_UNKNOWN`.
     /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
@@ -556,7 +560,8 @@ impl TimelineSemaphore {
     ///
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
     ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a timeline semaphore.
     /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
     ///
@@ -594,7 +599,8 @@ impl TimelineSemaphore {
     /// * [`Error::SemaphoreOfOtherDevice`] if `device_luid` names another device than the
     ///   context's. The driver returns an error for a device without a LUID, which Direct3D cannot
     ///   use either.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
     /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a fence. After
     ///   `CUDA_ERROR_UNKNOWN` this method creates an event, to tell this from a failed context.
     /// * [`Error::Unsupported`] if the driver lacks the call.
@@ -874,7 +880,8 @@ fn wait_params(value: Option<u64>) -> CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
 
 /// Signals of semaphores of other APIs, and waits for them. The stream and the semaphore must
 /// belong to one context. Streams of a [green](crate::Context::green) context cannot use
-/// semaphores: use a stream of the primary context, and order the two streams with events.
+/// semaphores: use a stream of the primary context, and order it and the green context's stream
+/// with events.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is in the stream now.
@@ -1048,8 +1055,8 @@ impl StreamRef {
         self.keeping(capture, function, &kept, call)
     }
 
-    /// Checks that this stream may use all of them: to the driver, a handle of another context or
-    /// library is an arbitrary address.
+    /// Checks that this stream may use all of them: to the driver, a handle of another library is
+    /// an arbitrary address. It refuses one of another context, with a code that does not say so.
     #[inline]
     fn check_points(&self, points: &[SemaphorePoint<'_>], function: Function) -> Result<()> {
         self.driver().check_fork(function)?;

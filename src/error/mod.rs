@@ -91,14 +91,15 @@ pub enum Error {
     /// timing events, a primary context and its [green](crate::Context::green) contexts count as
     /// one.
     ///
-    /// In these cases the driver does not detect the mistake, so this crate checks first and does
-    /// not make the call:
+    /// In these cases this crate checks first and does not make the call. The driver does not
+    /// detect most of these mistakes:
     ///
     /// * A stream or a context can wait for an [interprocess](crate::EventFlags::INTERPROCESS)
     ///   event only if the event belongs to the same context; otherwise the driver would crash.
     ///   Ordinary events may belong to any context.
     /// * A stream can use only the [semaphores](crate::external) of its own context. Streams of a
-    ///   [green](crate::Context::green) context cannot use any, so none is imported in one.
+    ///   [green](crate::Context::green) context cannot use any, so an import in one returns this
+    ///   error, too.
     /// * A [`TimelineFile`](crate::ext::TimelineFile) or a
     ///   [`TimelineMemory`](crate::ext::TimelineMemory) serves only streams of the context that it
     ///   was made in.

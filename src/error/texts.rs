@@ -129,13 +129,17 @@ impl fmt::Display for Error {
                          {other_device}"
                     )?;
                 }
-                f.write_str("; import it in the stream's context, if that is not a green context")
+                f.write_str(
+                    "; import it in the stream's context. If that is a green context, use a \
+                             stream of the primary context",
+                )
             }
             Self::ContextMismatch { function: Function::cuImportExternalSemaphore, .. } => f
                 .write_str(
                     "cuImportExternalSemaphore was not called: streams of a green context cannot \
-                     use semaphores; import it in the primary context, use it in a stream of that, \
-                     and order the green context's streams with events",
+                     use semaphores; import the semaphore in the primary context, use it in a \
+                     stream of that context, and order the streams of the green context with \
+                     events",
                 ),
             Self::ContextMismatch { function, device, other_device, .. } => {
                 write!(f, "{function} was not called: the interprocess event belongs to ")?;

@@ -460,8 +460,8 @@ fn a_green_context_has_no_semaphores() {
     assert_eq!(
         error.to_string(),
         "cuImportExternalSemaphore was not called: streams of a green context cannot use \
-         semaphores; import it in the primary context, use it in a stream of that, and order the \
-         green context's streams with events"
+         semaphores; import the semaphore in the primary context, use it in a stream of that \
+         context, and order the streams of the green context with events"
     );
     // The descriptor was given back whole.
     // SAFETY: as above; it was not taken.
@@ -547,8 +547,8 @@ fn another_context_is_refused() {
                 error.to_string(),
                 format!(
                     "{function} was not called: the semaphore was imported in another context of \
-                     device 0 than the stream's; import it in the stream's context, if that is \
-                     not a green context"
+                     device 0 than the stream's; import it in the stream's context. If that is a \
+                     green context, use a stream of the primary context"
                 )
             );
         }
