@@ -43,17 +43,11 @@ pub(crate) const fn supported() -> bool {
 /// Whether this program is statically linked. With musl it cannot open a library. With glibc it
 /// can, but then it has a second C library, and most libraries crash.
 #[cfg(all(target_os = "linux", target_feature = "crt-static"))]
-#[allow(unsafe_code)]
 pub(crate) fn is_static() -> bool {
-    use core::ffi::c_ulong;
-    const AT_BASE: c_ulong = 7;
-    unsafe extern "C" {
-        fn getauxval(kind: c_ulong) -> c_ulong;
-    }
-    // SAFETY: the declaration is the C library's; it reads the vector that the kernel gave this
-    // process. It has the address of the program's dynamic loader, if there is one: this code may
-    // also be in a library that a dynamic program has opened.
-    unsafe { getauxval(AT_BASE) == 0 }
+    // The address of the program's dynamic loader, if there is one: this code may also be in a
+    // library that a dynamic program has opened.
+    const AT_BASE: core::ffi::c_ulong = 7;
+    auxiliary(AT_BASE) == 0
 }
 
 /// Whether this program is statically linked, where that matters.
@@ -377,16 +371,21 @@ pub(crate) fn is_code(_address: *mut core::ffi::c_void) -> bool {
 /// Whether the process has more rights than the user who set its environment (set-user-ID, file
 /// capabilities, elevation).
 #[cfg(any(target_os = "linux", target_os = "android"))]
-#[allow(unsafe_code)]
 pub(crate) fn privileged() -> bool {
+    const AT_SECURE: core::ffi::c_ulong = 23;
+    auxiliary(AT_SECURE) != 0
+}
+
+/// A word of the auxiliary vector, which the kernel gives each program; 0 if it is not there.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[allow(unsafe_code)]
+fn auxiliary(kind: core::ffi::c_ulong) -> core::ffi::c_ulong {
     use core::ffi::c_ulong;
-    const AT_SECURE: c_ulong = 23;
     unsafe extern "C" {
         fn getauxval(kind: c_ulong) -> c_ulong;
     }
-    // SAFETY: the declaration is the C library's; it reads the vector that the kernel gave this
-    // process.
-    unsafe { getauxval(AT_SECURE) != 0 }
+    // SAFETY: the declaration is the C library's, which takes any number.
+    unsafe { getauxval(kind) }
 }
 
 /// The reason why the environment is not trusted if [`privileged`] returns true.

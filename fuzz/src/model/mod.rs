@@ -87,7 +87,7 @@ pub struct Stream {
     pub pending: bool,
     /// The pending work that its next work comes after.
     past: Past,
-    /// What it has captured.
+    /// Its part of a capture in progress.
     part: Option<Part>,
 }
 
