@@ -230,11 +230,11 @@ fn everything_that_cuda_events_binds_is_exported() {
         let twin = entry.per_thread_version.map(|version| (format!("{name}_ptsz"), version));
         for (name, version) in [(name.to_owned(), entry.version)].into_iter().chain(twin) {
             let listed = |text, file| line(file, text, &format!(" {} ", entry.function));
-            let supported = listed(SUPPORTED, "soft-driver/src/front/exports.rs");
+            let supported = listed(SUPPORTED, "crates/soft-driver/src/front/exports.rs");
             let list = if supported.contains(':') {
                 supported
             } else {
-                listed(FOREIGN, "soft-driver/src/front/foreign.rs")
+                listed(FOREIGN, "crates/soft-driver/src/front/foreign.rs")
             };
             let export = EXPORTS.iter().find(|export| export.name == name);
             let export = export.unwrap_or_else(|| {
@@ -249,7 +249,7 @@ fn everything_that_cuda_events_binds_is_exported() {
             let found = soft.resolve(&CString::new(name.as_str()).unwrap());
             assert!(
                 !found.is_null(),
-                "{name} is of {version}: raise VERSIONS in soft-driver/src/api/builder.rs"
+                "{name} is of {version}: raise VERSIONS in crates/soft-driver/src/api/builder.rs"
             );
         }
     }

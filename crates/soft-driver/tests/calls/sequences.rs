@@ -1,12 +1,12 @@
 //! Random sequences of calls agree with a slow model: a part of what `tools/fuzz calls` does, whose
 //! files this takes.
 
-#[path = "../../../fuzz/src/bytes.rs"]
+#[path = "../../../../fuzz/src/bytes.rs"]
 #[expect(dead_code, reason = "the fuzzer's file, of which this takes a part")]
 mod bytes;
-#[path = "../../../fuzz/src/model/mod.rs"]
+#[path = "../../../../fuzz/src/model/mod.rs"]
 mod model;
-#[path = "../../../fuzz/src/sequences/mod.rs"]
+#[path = "../../../../fuzz/src/sequences/mod.rs"]
 #[expect(clippy::module_inception, reason = "the fuzzer's file")]
 mod sequences;
 
