@@ -370,7 +370,6 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         return Err(state.misuse(call, &what, CONTEXT_IS_DESTROYED));
     }
     let mut state = call.machine.drain(state, context)?;
-    state.order_call(call);
     if !state.contexts[context].alive {
         return Err(CONTEXT_IS_DESTROYED);
     }

@@ -303,7 +303,7 @@ fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked
         state = call.machine.wait_until(state, |_| point.is_done())?;
     }
     if let Some(others) = others {
-        let epoch = state.epoch;
+        let (epoch, caller) = (state.epoch, state.order_caller());
         drop(state);
         ipc::block(&others, || {
             // Under the lock, for what this process records is counted in two places.
@@ -317,6 +317,7 @@ fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }
+        state.order_resumes(caller);
     }
     state.usable(context)?;
     Ok(state)

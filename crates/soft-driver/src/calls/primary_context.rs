@@ -79,7 +79,6 @@ pub(crate) fn reset_primary(
         return Ok(());
     };
     let mut state = call.machine.drain(state, primary)?;
-    state.order_call(call);
     if state.contexts[primary].alive && state.devices[ordinal].retained == 0 {
         state.tear_down(call, primary, reset);
     }

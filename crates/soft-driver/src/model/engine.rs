@@ -622,6 +622,21 @@ impl Machine {
     pub(crate) fn wait_until(
         &'static self,
         mut state: Locked,
+        done: impl FnMut(&mut State) -> bool,
+    ) -> Result<Locked, CUresult> {
+        if state.order.is_none() {
+            return self.sleep_until(state, done);
+        }
+        // The order checker must know the waiting call again: others are made meanwhile.
+        let caller = state.order_caller();
+        state = self.sleep_until(state, done)?;
+        state.order_resumes(caller);
+        Ok(state)
+    }
+
+    fn sleep_until(
+        &'static self,
+        mut state: Locked,
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Result<Locked, CUresult> {
         let epoch = state.epoch;

@@ -53,6 +53,15 @@ pub(crate) struct Order {
     pub(crate) launch: Option<(Mark, VecDeque<FunctionId>)>,
 }
 
+/// A call that waits, from [`Order::caller`].
+pub(crate) struct Caller {
+    name: &'static str,
+    number: u64,
+    thread: u32,
+    location: Option<Location>,
+    trace: Option<Arc<Trace>>,
+}
+
 impl Order {
     pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
         if config.check_order == OrderCheck::Off {
@@ -156,6 +165,23 @@ impl Order {
             let call = Call::new("", number, ThreadId(u64::from(thread)));
             self.checker.apply(call, Op::ThreadEnd);
         }
+    }
+
+    /// The call under way. Other threads' calls and host functions come between, if it waits.
+    pub(crate) fn caller(&self) -> Caller {
+        let (location, trace) = (self.location.clone(), self.trace.clone());
+        Caller { name: self.name, number: self.number, thread: self.thread, location, trace }
+    }
+
+    /// A call goes on after it has waited.
+    pub(crate) fn resume(&mut self, caller: Caller) {
+        Caller {
+            name: self.name,
+            number: self.number,
+            thread: self.thread,
+            location: self.location,
+            trace: self.trace,
+        } = caller;
     }
 
     pub(crate) fn tell(&mut self, op: Op<'_>) {

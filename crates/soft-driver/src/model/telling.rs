@@ -18,6 +18,7 @@ use crate::model::machine::State;
 use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
 use crate::model::memory::{Keeper, Kind, Place};
 use crate::model::memory_work::MemoryWork;
+use crate::model::order::Caller;
 use crate::model::shared_memory::Backing;
 use crate::model::thread;
 use crate::model::work::{Origin, Task};
@@ -80,12 +81,26 @@ fn anew(base: u64, bytes: u64) -> Access {
 pub(crate) struct Awaited(Vec<Mark>);
 
 impl State {
-    /// A call begins, or goes on after it has waited.
+    /// A call begins.
     #[cold]
     #[inline(never)]
     pub(crate) fn order_call(&mut self, call: &CallFrame) {
         if let Some(order) = &mut self.order {
             order.begin(call.name(), call.number, None);
+        }
+    }
+
+    /// The call under way, before it gives up the lock.
+    #[cold]
+    pub(crate) fn order_caller(&self) -> Option<Caller> {
+        self.order.as_ref().map(|order| order.caller())
+    }
+
+    /// That call has the lock again.
+    #[cold]
+    pub(crate) fn order_resumes(&mut self, caller: Option<Caller>) {
+        if let (Some(order), Some(caller)) = (&mut self.order, caller) {
+            order.resume(caller);
         }
     }
 

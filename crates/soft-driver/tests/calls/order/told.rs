@@ -2,15 +2,16 @@
 //! reported whichever thread comes first. One that a host function or a value in host memory would
 //! hide is reported although the function has run, or the value was written, before.
 
-use std::ptr::from_ref;
+use std::cell::Cell;
+use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use cuda_events::sys::*;
 use cuda_soft_driver::{HostOrder, OrderCheck, SoftDriver};
 
-use super::desk::Desk;
-use super::{GEQ, Pair, RACE, SEEDS, aside, builder, each, word, word_address};
+use super::desk::{Desk, synchronous_copy};
+use super::{GEQ, NON_BLOCKING, Pair, RACE, SEEDS, aside, builder, each, word, word_address};
 use crate::common::*;
 
 const DESTROYED: &str = "error: missing order: an object is destroyed";
@@ -165,6 +166,73 @@ const ROWS: &[Row] = &[
             if p.mended { takes_over(p); }
             p.number(unsafe { (p.raw.cuEventDestroy_v2)(p.e[0]) })
         })
+    }),
+
+    // Who has waited, where host functions and other threads come between.
+    ("a host function runs, and the thread waits for the stream", RACE, |p, _| {
+        let one = p.writes(p.a);
+        p.raw.host(p.a, || {});
+        if p.mended { p.raw.sync(p.a); }
+        (one, p.reads(p.b))
+    }),
+    ("a host function runs, and the thread waits for the event", RACE, |p, _| {
+        let one = p.writes(p.a);
+        p.raw.host(p.a, || {});
+        p.record(0, p.a);
+        if p.mended { p.event_sync(0); }
+        (one, p.reads(p.b))
+    }),
+    ("a host function runs, and the thread waits for the context", RACE, |p, _| {
+        let one = p.writes(p.a);
+        p.raw.host(p.a, || {});
+        if p.mended { p.number(unsafe { (p.raw.cuCtxSynchronize)() }); }
+        (one, p.reads(p.b))
+    }),
+    ("a host function runs, and the thread waits in a copy", RACE, |p, _| {
+        let one = p.get(p.a, p.buffer, 64);
+        p.raw.host(p.a, || {});
+        p.record(0, p.a);
+        p.wait(legacy(), 0);
+        let to = p.pinned;
+        if p.mended { p.number(unsafe { synchronous_copy(p)(to, p.other, 64) }); }
+        (one, p.writes(p.b))
+    }),
+    ("a host function runs, and the thread ends the context", RACE, |p, _| {
+        let (one, two) = (Cell::new(0), Cell::new(0));
+        p.elsewhere(|_| {
+            let stream = p.raw.stream(NON_BLOCKING);
+            one.set(p.writes(stream));
+            p.raw.host(stream, || {});
+            if !p.mended { two.set(p.reads(p.b)); }
+        });
+        if p.mended { two.set(p.reads(p.b)); }
+        (one.get(), two.get())
+    }),
+    ("a thread waits, and another one makes calls meanwhile", RACE, |p, _| {
+        let shared = &Shared(p, p.context(), Turns::default());
+        let one = std::thread::scope(|scope| {
+            let waits = scope.spawn(move || {
+                let (shared, mut ended) = (shared, null_mut());
+                let p = shared.0;
+                p.number(unsafe { (p.raw.cuCtxCreate_v2)(&mut ended, 0, 0) });
+                let stream = p.raw.stream(NON_BLOCKING);
+                let one = p.writes(stream);
+                await_value(p, stream, 1);
+                p.number(unsafe { (p.raw.cuCtxDestroy_v2)(ended) });
+                hands_over(p);
+                one
+            });
+            while p.raw.soft.waiting_for_work() == 0 { std::thread::yield_now(); }
+            p.raw.busy(p.c);
+            word(p).store(1, Ordering::Release);
+            while !waits.is_finished() { p.raw.busy(p.c); }
+            waits.join().unwrap()
+        });
+        word(p).store(0, Ordering::Release);
+        if p.mended { takes_over(p); }
+        let two = p.reads(p.b);
+        takes_over(p);
+        (one, two)
     }),
 
     // What the host may have seen.
