@@ -139,7 +139,6 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
-// The file floors.txt beside this one lists which module may import which; tools/floors checks it.
 pub mod capture;
 mod context;
 mod device;

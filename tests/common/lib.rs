@@ -27,7 +27,6 @@ pub mod handover;
 pub mod hooked;
 #[cfg(any(target_os = "linux", windows))]
 pub mod memory;
-pub mod public_api;
 pub mod raw;
 pub mod table;
 pub mod timelines;

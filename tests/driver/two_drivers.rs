@@ -24,8 +24,8 @@ use cuda_soft_driver::SoftDriver;
 /// What a method that is given objects of two libraries must say.
 type Case<'a> = (&'static str, Function, Box<dyn FnMut() -> Result<(), Error> + 'a>);
 
-/// One `Type::method` a line, with what is to refuse and objects of two libraries. That no method
-/// of two objects is missing here is seen by `tests/faults/methods.rs`.
+/// One `Type::method` a line, with what is to refuse and objects of two libraries. A method
+/// that takes two objects has a line here.
 macro_rules! table {
     ($($method:literal: $function:expr => $call:expr;)*) => {
         [$(($method, $function, Box::new(|| $call.map(drop)) as Box<dyn FnMut() -> Result<(),

@@ -2,16 +2,13 @@
 
 use cuda_events_test_support as common;
 
-mod documentation;
 mod exhaustive;
 mod exporter;
 mod faulty_answers;
 mod graphs_and_ipc;
 mod harness;
 mod loading;
-mod methods;
 mod poller;
 mod restoring;
 mod scenarios;
-mod sources;
 mod versions;

@@ -123,7 +123,7 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-// Four floors, each of which imports only from those below it (floors.txt, held by tools/floors):
+// Four floors, each of which imports only from those below it:
 // `model` is what a driver is, `calls` what its entry points do, `front` how a call comes in, and
 // `api` what a program sees. The other modules are what all of them use.
 pub mod abi;
