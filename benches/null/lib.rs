@@ -70,13 +70,16 @@ macro_rules! define_unless_written {
 }
 
 macro_rules! succeed {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
-        $(unless_written! { $function
+    ($($page:ident { $(
+        $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
+            $(, $creates:ident)?;
+    )* })*) => {
+        $($(unless_written! { $function
             #[unsafe(no_mangle)]
             pub extern "C" fn $function() -> c_int {
                 0
             }
-        })*
+        })*)*
     };
 }
 

@@ -180,14 +180,17 @@ pub(crate) fn observed(symbols: &Symbols, slot: usize) -> Symbols {
 }
 
 macro_rules! trampolines {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+    ($($page:ident { $(
+        $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
+            $(, $creates:ident)?;
+    )* })*) => {
         fn trampoline(function: Function, slot: usize) -> *mut c_void {
             match function {
-                $(Function::$function => {
+                $($(Function::$function => {
                     type Pointer = <$typedef as EntryPointType>::Pointer;
                     const INDEX: usize = Function::$function as usize;
                     Pointer::trampoline::<INDEX>(slot)
-                })*
+                })*)*
             }
         }
 
@@ -195,8 +198,8 @@ macro_rules! trampolines {
         #[cfg(test)]
         fn has_place(function: Function) -> bool {
             match function {
-                $(Function::$function
-                    => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*
+                $($(Function::$function
+                    => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*)*
             }
         }
     };

@@ -36,8 +36,6 @@ mod bindings {
 }
 
 mod abi;
-#[macro_use]
-mod pages;
 mod result;
 #[allow(unsafe_code)]
 mod symbols;

@@ -1,9 +1,11 @@
 //! The symbol table: the one list of the entry points that this crate resolves.
 //!
-//! A line names the exported function, the typedef of `wrapper.h` (which carries the base name and
-//! the version to ask [`cuGetProcAddress`] for) and, where there is one, the typedef of its
-//! per-thread-default-stream twin. A line that ends with `creates` belongs to a call that returns a
-//! new handle. The struct of pointers, [`Function`], [`ENTRY_POINTS`] and the resolver are all
+//! A line has: `required` or `optional`; the exported function; in parentheses, the name that the
+//! headers give to this entry point, if it is another one; the typedef of `wrapper.h`, which
+//! carries the base name and the version to ask [`cuGetProcAddress`] for; if there is one, the
+//! typedef of the per-thread-default-stream twin; `creates`, if the call returns a new handle. The
+//! heading of a group is NVIDIA's page: `EVENT` stands for `group__CUDA__EVENT.html`. The struct of
+//! pointers, [`Function`], [`ENTRY_POINTS`], the resolver and the links of the documentation are
 //! generated from that list.
 
 use core::ffi::{CStr, c_void};
@@ -11,7 +13,6 @@ use core::fmt;
 use core::ptr::null_mut;
 
 use super::bindings::*;
-use super::pages::{is_name, is_version};
 use crate::Version;
 
 #[cfg(doc)]
@@ -149,12 +150,37 @@ macro_rules! field_address {
     };
 }
 
+/// The documentation of an entry point: its type and NVIDIA's page. The fragment of the address
+/// makes the browser show the place with the name.
+macro_rules! page {
+    ($page:ident $function:ident $header:ident; $typedef:ident) => {
+        concat!(
+            "`",
+            stringify!($function),
+            "`, type `",
+            stringify!($typedef),
+            "`: [NVIDIA's page](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__",
+            stringify!($page),
+            ".html#:~:text=",
+            stringify!($header),
+            ")."
+        )
+    };
+    ($page:ident $function:ident; $typedef:ident) => {
+        page!($page $function $function; $typedef)
+    };
+}
+
 macro_rules! symbols {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+    ($($page:ident { $(
+        $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
+            $(, $creates:ident)?;
+    )* })*) => {
         /// A driver entry point; prints as its exported name.
         ///
-        /// Each variant gives the CUDA version that introduced the entry point, and links to its
-        /// description by NVIDIA. A suffix such as `_v2` belongs to the exported name. NVIDIA's
+        /// Each variant gives the type of the function and links to its description by NVIDIA. The
+        /// number in the type's name is the CUDA version that introduced the entry point: `v2000`
+        /// is CUDA 2.0, `v12080` is CUDA 12.8. A suffix such as `_v2` belongs to the exported name. NVIDIA's
         /// pages usually leave it out: their [`cuEventDestroy`] is [`cuEventDestroy_v2`].
         ///
         /// ```
@@ -171,27 +197,27 @@ macro_rules! symbols {
         #[non_exhaustive]
         #[allow(non_camel_case_types)]
         pub enum Function {
-            $(
-                #[doc = concat!("`", stringify!($function), "`, ", page!($function), ".")]
+            $($(
+                #[doc = page!($page $function $($header)?; $typedef)]
                 $function,
-            )*
+            )*)*
         }
 
         /// All entry points of this crate's table, in the order of [`Function`].
-        pub const ENTRY_POINTS: &[EntryPoint] = &[$(Function::$function.entry_point(),)*];
+        pub const ENTRY_POINTS: &[EntryPoint] = &[$($(Function::$function.entry_point(),)*)*];
 
         impl Function {
             /// Returns the exported name, such as [`cuEventDestroy_v2`].
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$function => stringify!($function),)*
+                    $($(Self::$function => stringify!($function),)*)*
                 }
             }
 
             /// Returns the properties of this entry point.
             pub const fn entry_point(self) -> EntryPoint {
                 match self {
-                    $(Self::$function => EntryPoint {
+                    $($(Self::$function => EntryPoint {
                         function: self,
                         name: exported!($function),
                         base: const { parse_typedef(stringify!($typedef)).0 },
@@ -205,7 +231,7 @@ macro_rules! symbols {
                         },
                         required: const { required(stringify!($need)) },
                         creates: const { creates(&[$(stringify!($creates))?]) },
-                    },)*
+                    },)*)*
                 }
             }
         }
@@ -216,8 +242,8 @@ macro_rules! symbols {
         /// `None` when the driver is too old for it. The field's name is the exported name with the
         /// legacy default stream; a driver that was loaded with
         /// [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
-        /// `_ptsz` twins in the same fields. Each field names its type, the CUDA version that
-        /// introduced it, and NVIDIA's page of the call.
+        /// `_ptsz` twins in the same fields. Each field names its type, which ends in the CUDA
+        /// version that introduced it (`v12080` is CUDA 12.8), and NVIDIA's page of the call.
         ///
         /// The page of [the module](crate::sys) has an example of a required entry point. An
         /// optional one is looked at first:
@@ -233,10 +259,10 @@ macro_rules! symbols {
         #[derive(Clone, Copy)]
         #[allow(non_snake_case)]
         pub struct Symbols {
-            $(
-                #[doc = concat!("`", stringify!($typedef), "`, ", page!($function), ".")]
+            $($(
+                #[doc = page!($page $function $($header)?; $typedef)]
                 pub $function: field_type!($need $typedef),
-            )*
+            )*)*
         }
 
         impl Symbols {
@@ -252,18 +278,18 @@ macro_rules! symbols {
                 resolve: &mut dyn FnMut(&EntryPoint) -> *mut c_void,
             ) -> Result<Self, Vec<Function>> {
                 let mut missing = Vec::new();
-                $(
+                $($(
                     let address = resolve(&Function::$function.entry_point());
                     let $function = field_value!($need $typedef address missing $function);
-                )*
+                )*)*
                 if !missing.is_empty() {
                     return Err(missing);
                 }
                 Ok(Self {
-                    $($function: match $function {
+                    $($($function: match $function {
                         Some(pointer) => pointer,
                         None => return Err(missing),
-                    },)*
+                    },)*)*
                 })
             }
 
@@ -279,21 +305,21 @@ macro_rules! symbols {
             /// fault injector (see [`Driver::from_resolver`](crate::Driver::from_resolver)).
             pub fn address(&self, function: Function) -> *mut c_void {
                 match function {
-                    $(Function::$function => field_address!($need self.$function),)*
+                    $($(Function::$function => field_address!($need self.$function),)*)*
                 }
             }
         }
 
-        // The page of each entry point is that of its typedef.
-        $(const _: () = {
-            let (since, named) = page_facts!($function);
-            let (base, version) = parse_typedef(stringify!($typedef));
-            assert!(is_version(since, version.as_raw()), "the version in src/sys/pages.rs");
-            assert!(is_name(named, base), "the name in src/sys/pages.rs");
-        };)*
-
         // The twin takes the same arguments, or it could not stand in the same field.
-        $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*
+        $($($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*)*
+
+        /// The driver's calls under the names that documentation uses. A module that imports them
+        /// can write the name of a call in brackets, and it is a link.
+        #[cfg(doc)]
+        pub(crate) mod calls {
+            pub(crate) use super::Function::*;
+            $($($(pub(crate) use super::Function::$function as $header;)?)*)*
+        }
     };
 }
 
@@ -304,197 +330,227 @@ macro_rules! symbols {
 macro_rules! for_each_entry_point {
     ($callback:ident) => {
         $callback! {
-            required cuInit PFN_cuInit_v2000;
-            required cuDriverGetVersion PFN_cuDriverGetVersion_v2020;
-            optional cuGetProcAddress PFN_cuGetProcAddress_v11030;
-            optional cuGetProcAddress_v2 PFN_cuGetProcAddress_v12000;
-            required cuGetErrorName PFN_cuGetErrorName_v6000;
-            required cuGetErrorString PFN_cuGetErrorString_v6000;
-
-            required cuDeviceGet PFN_cuDeviceGet_v2000;
-            required cuDeviceGetCount PFN_cuDeviceGetCount_v2000;
-            required cuDeviceGetName PFN_cuDeviceGetName_v2000;
-            required cuDeviceGetAttribute PFN_cuDeviceGetAttribute_v2000;
-            required cuDeviceTotalMem_v2 PFN_cuDeviceTotalMem_v3020;
-            required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
-            optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
-            optional cuDeviceGetLuid PFN_cuDeviceGetLuid_v10000;
-            required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
-            required cuDevicePrimaryCtxRelease_v2 PFN_cuDevicePrimaryCtxRelease_v11000;
-            required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;
-
-            required cuCtxCreate_v2 PFN_cuCtxCreate_v3020, creates;
-            optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050, creates;
-            required cuCtxDestroy_v2 PFN_cuCtxDestroy_v4000;
-            required cuCtxGetCurrent PFN_cuCtxGetCurrent_v4000;
-            required cuCtxSetCurrent PFN_cuCtxSetCurrent_v4000;
-            required cuCtxPushCurrent_v2 PFN_cuCtxPushCurrent_v4000;
-            required cuCtxPopCurrent_v2 PFN_cuCtxPopCurrent_v4000;
-            required cuCtxGetDevice PFN_cuCtxGetDevice_v2000;
-            optional cuCtxGetDevice_v2 PFN_cuCtxGetDevice_v13000;
-            required cuCtxSynchronize PFN_cuCtxSynchronize_v2000;
-            optional cuCtxSynchronize_v2 PFN_cuCtxSynchronize_v13000;
-            required cuCtxGetStreamPriorityRange PFN_cuCtxGetStreamPriorityRange_v5050;
-            required cuCtxGetFlags PFN_cuCtxGetFlags_v7000;
-            optional cuCtxGetId PFN_cuCtxGetId_v12000;
-            optional cuDeviceGetDevResource PFN_cuDeviceGetDevResource_v12040;
-            optional cuCtxGetDevResource PFN_cuCtxGetDevResource_v12040;
-            optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
-            optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
-            optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
-            optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
-            optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
-            optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040, creates;
-
-            required cuEventCreate PFN_cuEventCreate_v2000, creates;
-            required cuEventDestroy_v2 PFN_cuEventDestroy_v4000;
-            required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
-            optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010
-                PFN_cuEventRecordWithFlags_v11010_ptsz;
-            required cuEventQuery PFN_cuEventQuery_v2000;
-            required cuEventSynchronize PFN_cuEventSynchronize_v2000;
-            required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
-            optional cuEventElapsedTime_v2 PFN_cuEventElapsedTime_v12080;
-            required cuIpcGetEventHandle PFN_cuIpcGetEventHandle_v4010;
-            required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010, creates;
-            optional cuCtxRecordEvent PFN_cuCtxRecordEvent_v12050;
-            optional cuCtxWaitEvent PFN_cuCtxWaitEvent_v12050;
-            optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
-            optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
-
-            required cuStreamCreate PFN_cuStreamCreate_v2000, creates;
-            required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050, creates;
-            optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050, creates;
-            required cuStreamDestroy_v2 PFN_cuStreamDestroy_v4000;
-            required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
-            required cuStreamSynchronize PFN_cuStreamSynchronize_v2000
-                PFN_cuStreamSynchronize_v7000_ptsz;
-            required cuStreamWaitEvent PFN_cuStreamWaitEvent_v3020 PFN_cuStreamWaitEvent_v7000_ptsz;
-            required cuStreamGetPriority PFN_cuStreamGetPriority_v5050
-                PFN_cuStreamGetPriority_v7000_ptsz;
-            required cuStreamGetFlags PFN_cuStreamGetFlags_v5050 PFN_cuStreamGetFlags_v7000_ptsz;
-            optional cuStreamGetId PFN_cuStreamGetId_v12000 PFN_cuStreamGetId_v12000_ptsz;
-            required cuStreamGetCtx PFN_cuStreamGetCtx_v9020 PFN_cuStreamGetCtx_v9020_ptsz;
-            optional cuStreamGetCtx_v2 PFN_cuStreamGetCtx_v12050 PFN_cuStreamGetCtx_v12050_ptsz;
-            optional cuStreamGetGreenCtx PFN_cuStreamGetGreenCtx_v12040;
-            optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080
-                PFN_cuStreamGetDevice_v12080_ptsz;
-            optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010
-                PFN_cuStreamGetDevResource_v13010_ptsz;
-            optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000
-                PFN_cuStreamGetAttribute_v11000_ptsz;
-            optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000
-                PFN_cuStreamSetAttribute_v11000_ptsz;
-            optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000
-                PFN_cuStreamCopyAttributes_v11000_ptsz;
-            required cuStreamAddCallback PFN_cuStreamAddCallback_v5000
-                PFN_cuStreamAddCallback_v7000_ptsz;
-            required cuLaunchHostFunc PFN_cuLaunchHostFunc_v10000 PFN_cuLaunchHostFunc_v10000_ptsz;
-            optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010
-                PFN_cuLaunchHostFunc_v13010_ptsz;
-            optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000
-                PFN_cuStreamAttachMemAsync_v7000_ptsz;
-
-            required cuStreamBeginCapture_v2 PFN_cuStreamBeginCapture_v10010
-                PFN_cuStreamBeginCapture_v10010_ptsz;
-            optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030
-                PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
-            optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030
-                PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
-            optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010
-                PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
-            required cuStreamEndCapture PFN_cuStreamEndCapture_v10000
-                PFN_cuStreamEndCapture_v10000_ptsz, creates;
-            optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010
-                PFN_cuStreamEndCaptureToCig_v13010_ptsz;
-            required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000
-                PFN_cuStreamIsCapturing_v10000_ptsz;
-            optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010
-                PFN_cuStreamGetCaptureInfo_v10010_ptsz;
-            optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030
-                PFN_cuStreamGetCaptureInfo_v11030_ptsz;
-            optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030
-                PFN_cuStreamGetCaptureInfo_v12030_ptsz;
-            optional cuStreamUpdateCaptureDependencies PFN_cuStreamUpdateCaptureDependencies_v11030
-                PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
-            optional cuStreamUpdateCaptureDependencies_v2
-                PFN_cuStreamUpdateCaptureDependencies_v12030
-                PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
-            required cuThreadExchangeStreamCaptureMode PFN_cuThreadExchangeStreamCaptureMode_v10010;
-
-            optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000
-                PFN_cuStreamWaitValue32_v8000_ptsz;
-            optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070
-                PFN_cuStreamWaitValue32_v11070_ptsz;
-            optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000
-                PFN_cuStreamWaitValue64_v9000_ptsz;
-            optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070
-                PFN_cuStreamWaitValue64_v11070_ptsz;
-            optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000
-                PFN_cuStreamWriteValue32_v8000_ptsz;
-            optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070
-                PFN_cuStreamWriteValue32_v11070_ptsz;
-            optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000
-                PFN_cuStreamWriteValue64_v9000_ptsz;
-            optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070
-                PFN_cuStreamWriteValue64_v11070_ptsz;
-            optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000
-                PFN_cuStreamBatchMemOp_v8000_ptsz;
-            optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070
-                PFN_cuStreamBatchMemOp_v11070_ptsz;
-
-            required cuMemGetInfo_v2 PFN_cuMemGetInfo_v3020;
-            required cuMemAlloc_v2 PFN_cuMemAlloc_v3020;
-            required cuMemFree_v2 PFN_cuMemFree_v3020;
-            required cuIpcGetMemHandle PFN_cuIpcGetMemHandle_v4010;
-            optional cuIpcOpenMemHandle_v2 PFN_cuIpcOpenMemHandle_v11000;
-            required cuIpcCloseMemHandle PFN_cuIpcCloseMemHandle_v4010;
-            required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
-            required cuMemFreeHost PFN_cuMemFreeHost_v2000;
-            required cuMemHostRegister_v2 PFN_cuMemHostRegister_v6050;
-            required cuMemHostGetDevicePointer_v2 PFN_cuMemHostGetDevicePointer_v3020;
-            required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
-            required cuMemsetD32Async PFN_cuMemsetD32Async_v3020 PFN_cuMemsetD32Async_v7000_ptsz;
-            required cuMemcpyHtoDAsync_v2 PFN_cuMemcpyHtoDAsync_v3020
-                PFN_cuMemcpyHtoDAsync_v7000_ptsz;
-            required cuMemcpyDtoHAsync_v2 PFN_cuMemcpyDtoHAsync_v3020
-                PFN_cuMemcpyDtoHAsync_v7000_ptsz;
-            required cuMemcpyDtoDAsync_v2 PFN_cuMemcpyDtoDAsync_v3020
-                PFN_cuMemcpyDtoDAsync_v7000_ptsz;
-
-            required cuGraphCreate PFN_cuGraphCreate_v10000, creates;
-            optional cuGraphInstantiate_v2 PFN_cuGraphInstantiate_v11000, creates;
-            optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040, creates;
-            required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
-            required cuGraphDestroy PFN_cuGraphDestroy_v10000;
-            required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
-            optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010, creates;
-            optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010, creates;
-            optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
-            optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
-            optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;
-            optional cuGraphEventWaitNodeSetEvent PFN_cuGraphEventWaitNodeSetEvent_v11010;
-            optional cuGraphExecEventRecordNodeSetEvent
-                PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
-            optional cuGraphExecEventWaitNodeSetEvent PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
-
-            optional cuImportExternalSemaphore PFN_cuImportExternalSemaphore_v10000, creates;
-            optional cuDestroyExternalSemaphore PFN_cuDestroyExternalSemaphore_v10000;
-            optional cuSignalExternalSemaphoresAsync PFN_cuSignalExternalSemaphoresAsync_v10000
-                PFN_cuSignalExternalSemaphoresAsync_v10000_ptsz;
-            optional cuWaitExternalSemaphoresAsync PFN_cuWaitExternalSemaphoresAsync_v10000
-                PFN_cuWaitExternalSemaphoresAsync_v10000_ptsz;
-            optional cuImportExternalMemory PFN_cuImportExternalMemory_v10000, creates;
-            optional cuExternalMemoryGetMappedBuffer PFN_cuExternalMemoryGetMappedBuffer_v10000;
-            optional cuDestroyExternalMemory PFN_cuDestroyExternalMemory_v10000;
+            INITIALIZE {
+                required cuInit PFN_cuInit_v2000;
+            }
+            VERSION {
+                required cuDriverGetVersion PFN_cuDriverGetVersion_v2020;
+            }
+            DRIVER__ENTRY__POINT {
+                optional cuGetProcAddress PFN_cuGetProcAddress_v11030;
+                optional cuGetProcAddress_v2 PFN_cuGetProcAddress_v12000;
+            }
+            ERROR {
+                required cuGetErrorName PFN_cuGetErrorName_v6000;
+                required cuGetErrorString PFN_cuGetErrorString_v6000;
+            }
+            DEVICE {
+                required cuDeviceGet PFN_cuDeviceGet_v2000;
+                required cuDeviceGetCount PFN_cuDeviceGetCount_v2000;
+                required cuDeviceGetName PFN_cuDeviceGetName_v2000;
+                required cuDeviceGetAttribute PFN_cuDeviceGetAttribute_v2000;
+                required cuDeviceTotalMem_v2 (cuDeviceTotalMem) PFN_cuDeviceTotalMem_v3020;
+                required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
+                optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
+                optional cuDeviceGetLuid PFN_cuDeviceGetLuid_v10000;
+            }
+            PRIMARY__CTX {
+                required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
+                required cuDevicePrimaryCtxRelease_v2 (cuDevicePrimaryCtxRelease)
+                    PFN_cuDevicePrimaryCtxRelease_v11000;
+                required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;
+            }
+            CTX {
+                required cuCtxCreate_v2 (cuCtxCreate) PFN_cuCtxCreate_v3020, creates;
+                optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050, creates;
+                required cuCtxDestroy_v2 (cuCtxDestroy) PFN_cuCtxDestroy_v4000;
+                required cuCtxGetCurrent PFN_cuCtxGetCurrent_v4000;
+                required cuCtxSetCurrent PFN_cuCtxSetCurrent_v4000;
+                required cuCtxPushCurrent_v2 (cuCtxPushCurrent) PFN_cuCtxPushCurrent_v4000;
+                required cuCtxPopCurrent_v2 (cuCtxPopCurrent) PFN_cuCtxPopCurrent_v4000;
+                required cuCtxGetDevice PFN_cuCtxGetDevice_v2000;
+                optional cuCtxGetDevice_v2 PFN_cuCtxGetDevice_v13000;
+                required cuCtxSynchronize PFN_cuCtxSynchronize_v2000;
+                optional cuCtxSynchronize_v2 PFN_cuCtxSynchronize_v13000;
+                required cuCtxGetStreamPriorityRange PFN_cuCtxGetStreamPriorityRange_v5050;
+                required cuCtxGetFlags PFN_cuCtxGetFlags_v7000;
+                optional cuCtxGetId PFN_cuCtxGetId_v12000;
+                optional cuCtxRecordEvent PFN_cuCtxRecordEvent_v12050;
+                optional cuCtxWaitEvent PFN_cuCtxWaitEvent_v12050;
+            }
+            GREEN__CONTEXTS {
+                optional cuDeviceGetDevResource PFN_cuDeviceGetDevResource_v12040;
+                optional cuCtxGetDevResource PFN_cuCtxGetDevResource_v12040;
+                optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
+                optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
+                optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
+                optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
+                optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
+                optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040, creates;
+                optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
+                optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
+                optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050, creates;
+                optional cuStreamGetGreenCtx PFN_cuStreamGetGreenCtx_v12040;
+                optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010
+                    PFN_cuStreamGetDevResource_v13010_ptsz;
+            }
+            EVENT {
+                required cuEventCreate PFN_cuEventCreate_v2000, creates;
+                required cuEventDestroy_v2 (cuEventDestroy) PFN_cuEventDestroy_v4000;
+                required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
+                optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010
+                    PFN_cuEventRecordWithFlags_v11010_ptsz;
+                required cuEventQuery PFN_cuEventQuery_v2000;
+                required cuEventSynchronize PFN_cuEventSynchronize_v2000;
+                required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
+                optional cuEventElapsedTime_v2 PFN_cuEventElapsedTime_v12080;
+            }
+            MEM {
+                required cuIpcGetEventHandle PFN_cuIpcGetEventHandle_v4010;
+                required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010, creates;
+                required cuMemGetInfo_v2 (cuMemGetInfo) PFN_cuMemGetInfo_v3020;
+                required cuMemAlloc_v2 (cuMemAlloc) PFN_cuMemAlloc_v3020;
+                required cuMemFree_v2 (cuMemFree) PFN_cuMemFree_v3020;
+                required cuIpcGetMemHandle PFN_cuIpcGetMemHandle_v4010;
+                optional cuIpcOpenMemHandle_v2 (cuIpcOpenMemHandle) PFN_cuIpcOpenMemHandle_v11000;
+                required cuIpcCloseMemHandle PFN_cuIpcCloseMemHandle_v4010;
+                required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
+                required cuMemFreeHost PFN_cuMemFreeHost_v2000;
+                required cuMemHostRegister_v2 (cuMemHostRegister) PFN_cuMemHostRegister_v6050;
+                required cuMemHostGetDevicePointer_v2 (cuMemHostGetDevicePointer)
+                    PFN_cuMemHostGetDevicePointer_v3020;
+                required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
+                required cuMemsetD32Async PFN_cuMemsetD32Async_v3020
+                    PFN_cuMemsetD32Async_v7000_ptsz;
+                required cuMemcpyHtoDAsync_v2 (cuMemcpyHtoDAsync) PFN_cuMemcpyHtoDAsync_v3020
+                    PFN_cuMemcpyHtoDAsync_v7000_ptsz;
+                required cuMemcpyDtoHAsync_v2 (cuMemcpyDtoHAsync) PFN_cuMemcpyDtoHAsync_v3020
+                    PFN_cuMemcpyDtoHAsync_v7000_ptsz;
+                required cuMemcpyDtoDAsync_v2 (cuMemcpyDtoDAsync) PFN_cuMemcpyDtoDAsync_v3020
+                    PFN_cuMemcpyDtoDAsync_v7000_ptsz;
+            }
+            STREAM {
+                required cuStreamCreate PFN_cuStreamCreate_v2000, creates;
+                required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050, creates;
+                required cuStreamDestroy_v2 (cuStreamDestroy) PFN_cuStreamDestroy_v4000;
+                required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
+                required cuStreamSynchronize PFN_cuStreamSynchronize_v2000
+                    PFN_cuStreamSynchronize_v7000_ptsz;
+                required cuStreamWaitEvent PFN_cuStreamWaitEvent_v3020
+                    PFN_cuStreamWaitEvent_v7000_ptsz;
+                required cuStreamGetPriority PFN_cuStreamGetPriority_v5050
+                    PFN_cuStreamGetPriority_v7000_ptsz;
+                required cuStreamGetFlags PFN_cuStreamGetFlags_v5050
+                    PFN_cuStreamGetFlags_v7000_ptsz;
+                optional cuStreamGetId PFN_cuStreamGetId_v12000 PFN_cuStreamGetId_v12000_ptsz;
+                required cuStreamGetCtx PFN_cuStreamGetCtx_v9020 PFN_cuStreamGetCtx_v9020_ptsz;
+                optional cuStreamGetCtx_v2 PFN_cuStreamGetCtx_v12050 PFN_cuStreamGetCtx_v12050_ptsz;
+                optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080
+                    PFN_cuStreamGetDevice_v12080_ptsz;
+                optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000
+                    PFN_cuStreamGetAttribute_v11000_ptsz;
+                optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000
+                    PFN_cuStreamSetAttribute_v11000_ptsz;
+                optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000
+                    PFN_cuStreamCopyAttributes_v11000_ptsz;
+                required cuStreamAddCallback PFN_cuStreamAddCallback_v5000
+                    PFN_cuStreamAddCallback_v7000_ptsz;
+                optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000
+                    PFN_cuStreamAttachMemAsync_v7000_ptsz;
+                required cuStreamBeginCapture_v2 (cuStreamBeginCapture)
+                    PFN_cuStreamBeginCapture_v10010 PFN_cuStreamBeginCapture_v10010_ptsz;
+                optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030
+                    PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
+                optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030
+                    PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
+                optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010
+                    PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
+                required cuStreamEndCapture PFN_cuStreamEndCapture_v10000
+                    PFN_cuStreamEndCapture_v10000_ptsz, creates;
+                optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010
+                    PFN_cuStreamEndCaptureToCig_v13010_ptsz;
+                required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000
+                    PFN_cuStreamIsCapturing_v10000_ptsz;
+                optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010
+                    PFN_cuStreamGetCaptureInfo_v10010_ptsz;
+                optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030
+                    PFN_cuStreamGetCaptureInfo_v11030_ptsz;
+                optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030
+                    PFN_cuStreamGetCaptureInfo_v12030_ptsz;
+                optional cuStreamUpdateCaptureDependencies
+                    PFN_cuStreamUpdateCaptureDependencies_v11030
+                    PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
+                optional cuStreamUpdateCaptureDependencies_v2
+                    PFN_cuStreamUpdateCaptureDependencies_v12030
+                    PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
+                required cuThreadExchangeStreamCaptureMode
+                    PFN_cuThreadExchangeStreamCaptureMode_v10010;
+            }
+            EXEC {
+                required cuLaunchHostFunc PFN_cuLaunchHostFunc_v10000
+                    PFN_cuLaunchHostFunc_v10000_ptsz;
+                optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010
+                    PFN_cuLaunchHostFunc_v13010_ptsz;
+            }
+            MEMOP {
+                optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000
+                    PFN_cuStreamWaitValue32_v8000_ptsz;
+                optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070
+                    PFN_cuStreamWaitValue32_v11070_ptsz;
+                optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000
+                    PFN_cuStreamWaitValue64_v9000_ptsz;
+                optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070
+                    PFN_cuStreamWaitValue64_v11070_ptsz;
+                optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000
+                    PFN_cuStreamWriteValue32_v8000_ptsz;
+                optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070
+                    PFN_cuStreamWriteValue32_v11070_ptsz;
+                optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000
+                    PFN_cuStreamWriteValue64_v9000_ptsz;
+                optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070
+                    PFN_cuStreamWriteValue64_v11070_ptsz;
+                optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000
+                    PFN_cuStreamBatchMemOp_v8000_ptsz;
+                optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070
+                    PFN_cuStreamBatchMemOp_v11070_ptsz;
+            }
+            GRAPH {
+                required cuGraphCreate PFN_cuGraphCreate_v10000, creates;
+                optional cuGraphInstantiate_v2 (cuGraphInstantiate) PFN_cuGraphInstantiate_v11000,
+                    creates;
+                optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040,
+                    creates;
+                required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
+                required cuGraphDestroy PFN_cuGraphDestroy_v10000;
+                required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
+                optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010, creates;
+                optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010, creates;
+                optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
+                optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
+                optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;
+                optional cuGraphEventWaitNodeSetEvent PFN_cuGraphEventWaitNodeSetEvent_v11010;
+                optional cuGraphExecEventRecordNodeSetEvent
+                    PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
+                optional cuGraphExecEventWaitNodeSetEvent
+                    PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
+            }
+            EXTRES__INTEROP {
+                optional cuImportExternalSemaphore PFN_cuImportExternalSemaphore_v10000, creates;
+                optional cuDestroyExternalSemaphore PFN_cuDestroyExternalSemaphore_v10000;
+                optional cuSignalExternalSemaphoresAsync PFN_cuSignalExternalSemaphoresAsync_v10000
+                    PFN_cuSignalExternalSemaphoresAsync_v10000_ptsz;
+                optional cuWaitExternalSemaphoresAsync PFN_cuWaitExternalSemaphoresAsync_v10000
+                    PFN_cuWaitExternalSemaphoresAsync_v10000_ptsz;
+                optional cuImportExternalMemory PFN_cuImportExternalMemory_v10000, creates;
+                optional cuExternalMemoryGetMappedBuffer PFN_cuExternalMemoryGetMappedBuffer_v10000;
+                optional cuDestroyExternalMemory PFN_cuDestroyExternalMemory_v10000;
+            }
         }
     };
 }
 pub(crate) use for_each_entry_point;
 
 for_each_entry_point!(symbols);
-
-calls!();
 
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -164,14 +164,17 @@ counted!(a: A, b: B, c: C, d: D, e: E, f: F);
 counted!(a: A, b: B, c: C, d: D, e: E, f: F, g: G);
 
 macro_rules! table {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
+    ($($page:ident { $(
+        $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
+            $(, $creates:ident)?;
+    )* })*) => {
         /// The function that counts the calls of an entry point.
         fn counted(function: Function) -> *mut c_void {
             match function {
-                $(Function::$function => {
+                $($(Function::$function => {
                     <<$typedef as EntryPointType>::Pointer as Counted>::counted::<{
                         Function::$function as usize }>()
-                })*
+                })*)*
                 _ => unreachable!("the list has every one"),
             }
         }

@@ -10,47 +10,32 @@ use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, Function, RESULT_CODE
 use cuda_events::{Driver, LoadOptions, Version};
 
 const HEADER: &str = include_str!("../../wrapper.h");
-const LIST: &str = include_str!("../../src/sys/symbols.rs");
 
 /// A line of the one list: the exported name, its typedef and the twin's.
 type Line = (&'static str, &'static str, Option<&'static str>);
 
 macro_rules! lines {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
-        const LINES: &[Line] = &[$((
+    ($($page:ident { $(
+        $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
+            $(, $creates:ident)?;
+    )* })*) => {
+        const LINES: &[Line] = &[$($((
             stringify!($function),
             stringify!($typedef),
             {
                 let twins: &[&str] = &[$(stringify!($twin))?];
                 twins.first().copied()
             },
-        ),)*];
+        ),)*)*];
 
         /// What the table's fields hold, by name.
         fn fields(symbols: &Symbols) -> Vec<(&'static str, *mut c_void)> {
-            vec![$((stringify!($function), word(symbols.$function)),)*]
+            vec![$($((stringify!($function), word(symbols.$function)),)*)*]
         }
     };
 }
 
 cuda_events::for_each_entry_point!(lines);
-
-/// The line of a file, counted from 1, that has this.
-fn line_of(text: &str, what: &str) -> usize {
-    text.lines()
-        .position(|line| line.contains(what))
-        .map_or_else(|| panic!("no line has {what}"), |at| at + 1)
-}
-
-/// The line of the list that has this entry point.
-fn line_of_entry(function: &str) -> usize {
-    let is_its = |line: &str| {
-        let mut words = line.split_whitespace();
-        matches!(words.next(), Some("required" | "optional")) && words.next() == Some(function)
-    };
-    let at = LIST.lines().position(is_its);
-    at.map_or_else(|| panic!("no line has {function}"), |at| at + 1)
-}
 
 /// The base name and the version of `PFN_cuEventRecord_v7000_ptsz`, and whether it is a twin's.
 fn parse(typedef: &str) -> (&str, u32, bool) {
@@ -77,7 +62,6 @@ fn name(entry: &EntryPoint) -> &'static str {
 fn every_entry_point_of_the_headers_is_in_the_list() {
     let listed: HashSet<_> =
         LINES.iter().flat_map(|(_, typedef, twin)| [Some(*typedef), *twin]).flatten().collect();
-    let list = line_of(LIST, "macro_rules! for_each_entry_point");
     let mut declared = 0;
     for (at, line) in HEADER.lines().enumerate() {
         let Some((_, rest)) = line.split_once("typedef CUresult (*PFN_") else { continue };
@@ -96,16 +80,11 @@ fn every_entry_point_of_the_headers_is_in_the_list() {
         };
         assert!(
             listed.contains(typedef.as_str()),
-            "wrapper.h:{} declares {typedef}, which no line of the list in \
-                src/sys/symbols.rs:{list} has: {how}",
+            "wrapper.h:{} declares {typedef}, which the list in src/sys/symbols.rs lacks: {how}",
             at + 1
         );
     }
-    assert_eq!(
-        declared,
-        listed.len(),
-        "a typedef stands in two lines of src/sys/symbols.rs:{list}"
-    );
+    assert_eq!(declared, listed.len(), "a typedef stands in two lines of src/sys/symbols.rs");
 }
 
 /// That the list is right besides is known from the software driver's own: see its test
@@ -115,7 +94,7 @@ fn every_entry_point_of_the_headers_is_in_the_list() {
 fn a_line_is_of_one_function() {
     assert_eq!(LINES.len(), ENTRY_POINTS.len());
     for ((function, typedef, twin), entry) in LINES.iter().zip(ENTRY_POINTS) {
-        let at = format!("src/sys/symbols.rs:{}", line_of_entry(function));
+        let at = format!("the line of {function} in src/sys/symbols.rs");
         assert_eq!((*function, *function), (name(entry), entry.function.name()), "{at}");
         let (base, version, is_twin) = parse(typedef);
         assert!(!is_twin, "{at}: the first typedef is that of the legacy default stream");

@@ -153,13 +153,6 @@ pub mod foreign {
     pub use crate::front::functions::foreign_functions as functions;
 }
 
-/// The C functions that `cuda-events` binds and no list has.
-#[doc(hidden)]
-pub mod unlisted {
-    pub use crate::front::functions::unlisted_function as function;
-    pub use crate::front::unlisted::index;
-}
-
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
@@ -181,8 +174,6 @@ pub use api::report::Live;
 #[doc(hidden)]
 pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};
 pub use calls::device::DEVICE_NAME;
-#[doc(hidden)]
-pub use cuda_events::for_each_entry_point;
 pub use cuda_order_check::{HostOrder, Warnings as OrderWarnings};
 pub use front::export::Export;
 pub use front::faults::Fault;

@@ -11,10 +11,9 @@ use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
 use cuda_soft_driver::{
-    busy_shared_library, external_semaphore_shared_library, for_each_entry_point, for_each_export,
-    for_each_foreign, foreign, hand_shared_library, saw_shared_library,
-    signal_external_semaphore_shared_library, start_shared_library, tell_shared_library,
-    unless_foreign, unless_supported, unlisted,
+    busy_shared_library, external_semaphore_shared_library, for_each_export, for_each_foreign,
+    foreign, hand_shared_library, saw_shared_library, signal_external_semaphore_shared_library,
+    start_shared_library, tell_shared_library,
 };
 
 macro_rules! function {
@@ -32,7 +31,7 @@ macro_rules! function {
 }
 
 macro_rules! export {
-    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)?
+    ($($name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)?
         => $body:ident $arguments:tt;)*) => {
         $(
             function!($name $arguments);
@@ -51,7 +50,7 @@ macro_rules! export {
 }
 
 macro_rules! export_foreign {
-    ($($name:ident $version:literal;)*) => {
+    ($($name:ident $($version:literal)?;)*) => {
         $(
             /// # Safety
             ///
@@ -66,45 +65,6 @@ macro_rules! export_foreign {
 
         fn foreign_addresses() -> Vec<usize> {
             vec![$($name as *const () as usize,)*]
-        }
-    };
-}
-
-macro_rules! export_unlisted {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
-        $(unless_supported! { $function unless_foreign! { $function
-            /// # Safety
-            ///
-            /// No call is unsafe.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $function() -> CUresult {
-                start_shared_library(addresses);
-                // SAFETY: it looks at nothing.
-                unsafe { unlisted::function::<0,
-                    { unlisted::index(Function::$function, false) }>() }
-            }
-
-            $(
-                // A macro cannot put a name together, so that the twin has that of its typedef
-                // here.
-                /// # Safety
-                ///
-                /// No call is unsafe.
-                #[unsafe(export_name = concat!(stringify!($function), "_ptsz"))]
-                pub unsafe extern "C" fn $twin() -> CUresult {
-                    start_shared_library(addresses);
-                    // SAFETY: it looks at nothing.
-                    unsafe { unlisted::function::<0,
-                        { unlisted::index(Function::$function, true) }>() }
-                }
-            )?
-        } })*
-
-        fn add_unlisted_addresses(all: &mut Vec<usize>) {
-            $(unless_supported! { $function unless_foreign! { $function
-                all.push($function as *const () as usize);
-                $(all.push($twin as *const () as usize);)?
-            } })*
         }
     };
 }
@@ -263,13 +223,11 @@ pub unsafe extern "C" fn cuda_soft_driver_signal_external_semaphore(
 fn addresses() -> Vec<usize> {
     let mut all = own_addresses();
     all.extend(foreign_addresses());
-    add_unlisted_addresses(&mut all);
     all
 }
 
 for_each_export!(export);
 for_each_foreign!(export_foreign);
-for_each_entry_point!(export_unlisted);
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod load {

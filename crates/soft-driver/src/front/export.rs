@@ -1,5 +1,8 @@
 //! The description of one exported function.
 
+use cuda_events::Version;
+use cuda_events::sys::ENTRY_POINTS;
+
 /// One exported function.
 #[derive(Clone, Copy, Debug)]
 pub struct Export {
@@ -14,7 +17,14 @@ pub struct Export {
 }
 
 impl Export {
-    pub(crate) const fn new(name: &'static str, version: i32, per_thread: bool) -> Self {
+    /// `listed` is the version that the line of `name` has, or nothing.
+    pub(crate) const fn new(name: &'static str, listed: &[i32], per_thread: bool) -> Self {
+        let version = match (bound_version(name), listed) {
+            (Some(version), []) => version.as_raw() as i32,
+            (None, [version]) => *version,
+            (Some(_), _) => panic!("the list of cuda-events has its version: leave it out here"),
+            (None, _) => panic!("cuda-events does not bind it: give it a version"),
+        };
         Self { name, version, per_thread, supported: true }
     }
 
@@ -36,4 +46,41 @@ impl Export {
             _ => name,
         }
     }
+}
+
+/// The version of a name in the list of `cuda-events`.
+const fn bound_version(name: &str) -> Option<Version> {
+    const TWIN: &str = "_ptsz";
+    let mut at = 0;
+    while at < ENTRY_POINTS.len() {
+        let entry = &ENTRY_POINTS[at];
+        let legacy = entry.function.name();
+        if name.len() == legacy.len() && is_same(name, legacy) {
+            return Some(entry.version);
+        }
+        if name.len() == legacy.len() + TWIN.len() {
+            let (start, end) = name.split_at(legacy.len());
+            if is_same(end, TWIN) && is_same(start, legacy) {
+                return entry.per_thread_version;
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+pub(crate) const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    // From the end, where names differ most.
+    let mut at = one.len();
+    while at > 0 {
+        at -= 1;
+        if one[at] != other[at] {
+            return false;
+        }
+    }
+    true
 }

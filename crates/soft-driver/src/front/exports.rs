@@ -1,17 +1,15 @@
 //! The one list of what the driver does.
 //!
-//! A line names an exported function, the version that introduced its ABI, its
-//! per-thread-default-stream twin with that twin's version where there is one, the body that
-//! implements it, and its parameters. The C functions, the table that `cuGetProcAddress` and
+//! A line names an exported function, its per-thread-default-stream twin where there is one, the
+//! body that implements it, and its parameters. The version that introduced a name follows it,
+//! unless `cuda-events` binds the name: then its list has the version. The C functions, the table that `cuGetProcAddress` and
 //! [`resolve`](crate::SoftDriver::resolve) look in, the exports of the shared library and the names
 //! in the call log all come from here.
 //!
-//! The other exports have no body and stand elsewhere: the rest of what a driver exports in
-//! `foreign.rs`, and what `cuda-events` binds besides in no list at all (`unlisted.rs`).
+//! The other exports have no body and stand in `foreign.rs`.
 
-use crate::front::export::Export;
+use crate::front::export::{Export, is_same};
 use crate::front::foreign::FOREIGN;
-use crate::front::unlisted::UNLISTED;
 pub use crate::model::call_frame::Id;
 
 /// Calls `$callback!` with the whole list.
@@ -19,17 +17,17 @@ pub use crate::model::call_frame::Id;
 #[doc(hidden)]
 macro_rules! for_each_export {
     ($callback:ident) => { $callback! {
-        cuInit 2000 => init(flags: c_uint);
-        cuDriverGetVersion 2020 => driver_get_version(version: *mut c_int);
-        cuGetProcAddress 11030
+        cuInit => init(flags: c_uint);
+        cuDriverGetVersion => driver_get_version(version: *mut c_int);
+        cuGetProcAddress
             => get_proc_address_v1(symbol: *const c_uchar, function: *mut *mut c_void,
                 version: c_int, flags: cuuint64_t);
-        cuGetProcAddress_v2 12000,
+        cuGetProcAddress_v2,
         cuGetProcAddress_v2_ptsz 12000
             => get_proc_address(symbol: *const c_uchar, function: *mut *mut c_void, version: c_int,
                 flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult);
-        cuGetErrorName 6000 => get_error_name(error: CUresult, text: *mut *const c_uchar);
-        cuGetErrorString 6000 => get_error_string(error: CUresult, text: *mut *const c_uchar);
+        cuGetErrorName => get_error_name(error: CUresult, text: *mut *const c_uchar);
+        cuGetErrorString => get_error_string(error: CUresult, text: *mut *const c_uchar);
 
         cuGetExportTable 3000
             => get_export_table(table: *mut *const c_void, id: *const CUuuid);
@@ -41,22 +39,22 @@ macro_rules! for_each_export {
         cuFuncGetName 12030
             => function_name(name: *mut *const c_uchar, function: *mut c_void);
 
-        cuDeviceGet 2000 => device_get(device: *mut CUdevice, ordinal: c_int);
-        cuDeviceGetCount 2000 => device_get_count(count: *mut c_int);
-        cuDeviceGetName 2000 => device_get_name(name: *mut c_uchar, length: c_int,
+        cuDeviceGet => device_get(device: *mut CUdevice, ordinal: c_int);
+        cuDeviceGetCount => device_get_count(count: *mut c_int);
+        cuDeviceGetName => device_get_name(name: *mut c_uchar, length: c_int,
             device: CUdevice);
-        cuDeviceGetAttribute 2000
+        cuDeviceGetAttribute
             => device_get_attribute(value: *mut c_int, attribute: CUdevice_attribute,
                 device: CUdevice);
-        cuDeviceTotalMem_v2 3020 => device_total_mem(bytes: *mut usize, device: CUdevice);
-        cuDeviceGetUuid 9020 => device_get_uuid(uuid: *mut CUuuid, device: CUdevice);
-        cuDeviceGetUuid_v2 11040 => device_get_uuid(uuid: *mut CUuuid, device: CUdevice);
-        cuDeviceGetLuid 10000
+        cuDeviceTotalMem_v2 => device_total_mem(bytes: *mut usize, device: CUdevice);
+        cuDeviceGetUuid => device_get_uuid(uuid: *mut CUuuid, device: CUdevice);
+        cuDeviceGetUuid_v2 => device_get_uuid(uuid: *mut CUuuid, device: CUdevice);
+        cuDeviceGetLuid
             => device_get_luid(luid: *mut c_uchar, node_mask: *mut c_uint, device: CUdevice);
-        cuDevicePrimaryCtxRetain 7000
+        cuDevicePrimaryCtxRetain
             => device_primary_ctx_retain(context: *mut CUcontext, device: CUdevice);
-        cuDevicePrimaryCtxRelease_v2 11000 => device_primary_ctx_release(device: CUdevice);
-        cuDevicePrimaryCtxGetState 7000
+        cuDevicePrimaryCtxRelease_v2 => device_primary_ctx_release(device: CUdevice);
+        cuDevicePrimaryCtxGetState
             => device_primary_ctx_get_state(device: CUdevice, flags: *mut c_uint,
                 active: *mut c_int);
         cuDevicePrimaryCtxRelease 7000 => device_primary_ctx_release(device: CUdevice);
@@ -75,22 +73,22 @@ macro_rules! for_each_export {
         cuDeviceGetByPCIBusId 4010
             => device_get_by_pci_bus_id(device: *mut CUdevice, text: *const c_uchar);
 
-        cuCtxCreate_v2 3020 => ctx_create(context: *mut CUcontext, flags: c_uint, device: CUdevice);
-        cuCtxCreate_v4 12050 => ctx_create_v4(context: *mut CUcontext,
+        cuCtxCreate_v2 => ctx_create(context: *mut CUcontext, flags: c_uint, device: CUdevice);
+        cuCtxCreate_v4 => ctx_create_v4(context: *mut CUcontext,
             params: *mut CUctxCreateParams, flags: c_uint, device: CUdevice);
-        cuCtxDestroy_v2 4000 => ctx_destroy(context: CUcontext);
-        cuCtxGetCurrent 4000 => ctx_get_current(context: *mut CUcontext);
-        cuCtxSetCurrent 4000 => ctx_set_current(context: CUcontext);
-        cuCtxPushCurrent_v2 4000 => ctx_push_current(context: CUcontext);
-        cuCtxPopCurrent_v2 4000 => ctx_pop_current(context: *mut CUcontext);
-        cuCtxGetDevice 2000 => ctx_get_device(device: *mut CUdevice);
-        cuCtxGetDevice_v2 13000 => ctx_get_device_of(device: *mut CUdevice, context: CUcontext);
-        cuCtxSynchronize 2000 => ctx_synchronize();
-        cuCtxSynchronize_v2 13000 => ctx_synchronize_of(context: CUcontext);
-        cuCtxGetStreamPriorityRange 5050
+        cuCtxDestroy_v2 => ctx_destroy(context: CUcontext);
+        cuCtxGetCurrent => ctx_get_current(context: *mut CUcontext);
+        cuCtxSetCurrent => ctx_set_current(context: CUcontext);
+        cuCtxPushCurrent_v2 => ctx_push_current(context: CUcontext);
+        cuCtxPopCurrent_v2 => ctx_pop_current(context: *mut CUcontext);
+        cuCtxGetDevice => ctx_get_device(device: *mut CUdevice);
+        cuCtxGetDevice_v2 => ctx_get_device_of(device: *mut CUdevice, context: CUcontext);
+        cuCtxSynchronize => ctx_synchronize();
+        cuCtxSynchronize_v2 => ctx_synchronize_of(context: CUcontext);
+        cuCtxGetStreamPriorityRange
             => ctx_get_stream_priority_range(least: *mut c_int, greatest: *mut c_int);
-        cuCtxGetFlags 7000 => ctx_get_flags(flags: *mut c_uint);
-        cuCtxGetId 12000 => ctx_get_id(context: CUcontext, id: *mut c_ulonglong);
+        cuCtxGetFlags => ctx_get_flags(flags: *mut c_uint);
+        cuCtxGetId => ctx_get_id(context: CUcontext, id: *mut c_ulonglong);
         cuCtxCreate_v3 11040 => ctx_create_v3(context: *mut CUcontext,
             params: *mut CUexecAffinityParam, count: c_int, flags: c_uint, device: CUdevice);
         cuCtxDestroy 2000 => ctx_destroy(context: CUcontext);
@@ -110,181 +108,181 @@ macro_rules! for_each_export {
         cuCtxEnablePeerAccess 4000 => ctx_enable_peer_access(peer: CUcontext, flags: c_uint);
         cuCtxDisablePeerAccess 4000 => ctx_disable_peer_access(peer: CUcontext);
 
-        cuEventCreate 2000 => event_create(event: *mut CUevent, flags: c_uint);
-        cuEventDestroy_v2 4000 => event_destroy(event: CUevent);
+        cuEventCreate => event_create(event: *mut CUevent, flags: c_uint);
+        cuEventDestroy_v2 => event_destroy(event: CUevent);
         cuEventDestroy 2000 => event_destroy(event: CUevent);
-        cuEventRecord 2000, cuEventRecord_ptsz 7000
+        cuEventRecord, cuEventRecord_ptsz
             => event_record(event: CUevent, stream: CUstream);
-        cuEventRecordWithFlags 11010,
-        cuEventRecordWithFlags_ptsz 11010
+        cuEventRecordWithFlags,
+        cuEventRecordWithFlags_ptsz
             => event_record_with_flags(event: CUevent, stream: CUstream, flags: c_uint);
-        cuEventQuery 2000 => event_query(event: CUevent);
-        cuEventSynchronize 2000 => event_synchronize(event: CUevent);
-        cuEventElapsedTime 2000
+        cuEventQuery => event_query(event: CUevent);
+        cuEventSynchronize => event_synchronize(event: CUevent);
+        cuEventElapsedTime
             => event_elapsed_time(milliseconds: *mut f32, start: CUevent, end: CUevent);
-        cuEventElapsedTime_v2 12080
+        cuEventElapsedTime_v2
             => event_elapsed_time(milliseconds: *mut f32, start: CUevent, end: CUevent);
-        cuIpcGetEventHandle 4010
+        cuIpcGetEventHandle
             => ipc_get_event_handle(handle: *mut CUipcEventHandle, event: CUevent);
-        cuIpcOpenEventHandle 4010
+        cuIpcOpenEventHandle
             => ipc_open_event_handle(event: *mut CUevent, handle: CUipcEventHandle);
-        cuIpcGetMemHandle 4010 => ipc_get_mem_handle(handle: *mut MemHandle, address: CUdeviceptr);
+        cuIpcGetMemHandle => ipc_get_mem_handle(handle: *mut MemHandle, address: CUdeviceptr);
         cuIpcOpenMemHandle 4010
             => ipc_open_mem_handle(address: *mut CUdeviceptr, handle: MemHandle, flags: c_uint);
-        cuIpcOpenMemHandle_v2 11000
+        cuIpcOpenMemHandle_v2
             => ipc_open_mem_handle(address: *mut CUdeviceptr, handle: MemHandle, flags: c_uint);
-        cuIpcCloseMemHandle 4010 => ipc_close_mem_handle(address: CUdeviceptr);
-        cuCtxRecordEvent 12050 => ctx_record_event(context: CUcontext, event: CUevent);
-        cuCtxWaitEvent 12050 => ctx_wait_event(context: CUcontext, event: CUevent);
+        cuIpcCloseMemHandle => ipc_close_mem_handle(address: CUdeviceptr);
+        cuCtxRecordEvent => ctx_record_event(context: CUcontext, event: CUevent);
+        cuCtxWaitEvent => ctx_wait_event(context: CUcontext, event: CUevent);
 
-        cuStreamCreate 2000 => stream_create(stream: *mut CUstream, flags: c_uint);
-        cuStreamCreateWithPriority 5050
+        cuStreamCreate => stream_create(stream: *mut CUstream, flags: c_uint);
+        cuStreamCreateWithPriority
             => stream_create_with_priority(stream: *mut CUstream, flags: c_uint, priority: c_int);
-        cuStreamDestroy_v2 4000 => stream_destroy(stream: CUstream);
+        cuStreamDestroy_v2 => stream_destroy(stream: CUstream);
         cuStreamDestroy 2000 => stream_destroy(stream: CUstream);
-        cuStreamQuery 2000, cuStreamQuery_ptsz 7000 => stream_query(stream: CUstream);
-        cuStreamSynchronize 2000,
-        cuStreamSynchronize_ptsz 7000 => stream_synchronize(stream: CUstream);
-        cuStreamWaitEvent 3020,
-        cuStreamWaitEvent_ptsz 7000
+        cuStreamQuery, cuStreamQuery_ptsz => stream_query(stream: CUstream);
+        cuStreamSynchronize,
+        cuStreamSynchronize_ptsz => stream_synchronize(stream: CUstream);
+        cuStreamWaitEvent,
+        cuStreamWaitEvent_ptsz
             => stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
-        cuStreamGetPriority 5050,
-        cuStreamGetPriority_ptsz 7000
+        cuStreamGetPriority,
+        cuStreamGetPriority_ptsz
             => stream_get_priority(stream: CUstream, priority: *mut c_int);
-        cuStreamGetFlags 5050,
-        cuStreamGetFlags_ptsz 7000 => stream_get_flags(stream: CUstream, flags: *mut c_uint);
-        cuStreamGetId 12000, cuStreamGetId_ptsz 12000
+        cuStreamGetFlags,
+        cuStreamGetFlags_ptsz => stream_get_flags(stream: CUstream, flags: *mut c_uint);
+        cuStreamGetId, cuStreamGetId_ptsz
             => stream_get_id(stream: CUstream, id: *mut c_ulonglong);
-        cuStreamGetCtx 9020, cuStreamGetCtx_ptsz 9020
+        cuStreamGetCtx, cuStreamGetCtx_ptsz
             => stream_get_ctx(stream: CUstream, context: *mut CUcontext);
-        cuStreamGetCtx_v2 12050,
-        cuStreamGetCtx_v2_ptsz 12050
+        cuStreamGetCtx_v2,
+        cuStreamGetCtx_v2_ptsz
             => stream_get_ctx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx);
-        cuStreamGetGreenCtx 12040 => stream_get_green_ctx(stream: CUstream, green: *mut CUgreenCtx);
-        cuStreamGetDevice 12080,
-        cuStreamGetDevice_ptsz 12080 => stream_get_device(stream: CUstream, device: *mut CUdevice);
-        cuStreamGetAttribute 11000,
-        cuStreamGetAttribute_ptsz 11000
+        cuStreamGetGreenCtx => stream_get_green_ctx(stream: CUstream, green: *mut CUgreenCtx);
+        cuStreamGetDevice,
+        cuStreamGetDevice_ptsz => stream_get_device(stream: CUstream, device: *mut CUdevice);
+        cuStreamGetAttribute,
+        cuStreamGetAttribute_ptsz
             => stream_get_attribute(stream: CUstream, attribute: CUstreamAttrID,
                 value: *mut CUstreamAttrValue);
-        cuStreamSetAttribute 11000,
-        cuStreamSetAttribute_ptsz 11000
+        cuStreamSetAttribute,
+        cuStreamSetAttribute_ptsz
             => stream_set_attribute(stream: CUstream, attribute: CUstreamAttrID,
                 value: *const CUstreamAttrValue);
-        cuStreamCopyAttributes 11000,
-        cuStreamCopyAttributes_ptsz 11000
+        cuStreamCopyAttributes,
+        cuStreamCopyAttributes_ptsz
             => stream_copy_attributes(destination: CUstream, source: CUstream);
-        cuStreamAddCallback 5000,
-        cuStreamAddCallback_ptsz 7000
+        cuStreamAddCallback,
+        cuStreamAddCallback_ptsz
             => stream_add_callback(stream: CUstream, callback: CUstreamCallback,
                 user_data: *mut c_void, flags: c_uint);
-        cuLaunchHostFunc 10000,
-        cuLaunchHostFunc_ptsz 10000
+        cuLaunchHostFunc,
+        cuLaunchHostFunc_ptsz
             => launch_host_func(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
-        cuLaunchHostFunc_v2 13010,
-        cuLaunchHostFunc_v2_ptsz 13010
+        cuLaunchHostFunc_v2,
+        cuLaunchHostFunc_v2_ptsz
             => launch_host_func_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void,
                 sync_mode: c_uint);
 
         cuStreamBeginCapture 10000,
         cuStreamBeginCapture_ptsz 10000 => stream_begin_capture_v1(stream: CUstream);
-        cuStreamBeginCapture_v2 10010,
-        cuStreamBeginCapture_v2_ptsz 10010
+        cuStreamBeginCapture_v2,
+        cuStreamBeginCapture_v2_ptsz
             => stream_begin_capture(stream: CUstream, mode: CUstreamCaptureMode);
-        cuStreamBeginCaptureToGraph 12030,
-        cuStreamBeginCaptureToGraph_ptsz 12030
+        cuStreamBeginCaptureToGraph,
+        cuStreamBeginCaptureToGraph_ptsz
             => stream_begin_capture_to_graph(stream: CUstream, graph: CUgraph,
                 dependencies: *const CUgraphNode, edges: *const CUgraphEdgeData, count: usize,
             mode: CUstreamCaptureMode);
-        cuStreamEndCapture 10000,
-        cuStreamEndCapture_ptsz 10000 => stream_end_capture(stream: CUstream, graph: *mut CUgraph);
-        cuStreamIsCapturing 10000,
-        cuStreamIsCapturing_ptsz 10000
+        cuStreamEndCapture,
+        cuStreamEndCapture_ptsz => stream_end_capture(stream: CUstream, graph: *mut CUgraph);
+        cuStreamIsCapturing,
+        cuStreamIsCapturing_ptsz
             => stream_is_capturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
-        cuStreamGetCaptureInfo 10010,
-        cuStreamGetCaptureInfo_ptsz 10010
+        cuStreamGetCaptureInfo,
+        cuStreamGetCaptureInfo_ptsz
             => stream_get_capture_info_v1(stream: CUstream, status: *mut CUstreamCaptureStatus,
                 id: *mut cuuint64_t);
-        cuStreamGetCaptureInfo_v2 11030,
-        cuStreamGetCaptureInfo_v2_ptsz 11030
+        cuStreamGetCaptureInfo_v2,
+        cuStreamGetCaptureInfo_v2_ptsz
             => stream_get_capture_info_v2(stream: CUstream, status: *mut CUstreamCaptureStatus,
                 id: *mut cuuint64_t, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode,
             count: *mut usize);
-        cuStreamGetCaptureInfo_v3 12030,
-        cuStreamGetCaptureInfo_v3_ptsz 12030
+        cuStreamGetCaptureInfo_v3,
+        cuStreamGetCaptureInfo_v3_ptsz
             => stream_get_capture_info_v3(stream: CUstream, status: *mut CUstreamCaptureStatus,
                 id: *mut cuuint64_t, graph: *mut CUgraph, dependencies: *mut *const CUgraphNode,
             edge_data: *mut *const CUgraphEdgeData, count: *mut usize);
-        cuStreamUpdateCaptureDependencies 11030,
-        cuStreamUpdateCaptureDependencies_ptsz 11030
+        cuStreamUpdateCaptureDependencies,
+        cuStreamUpdateCaptureDependencies_ptsz
             => stream_update_capture_dependencies(stream: CUstream, nodes: *mut CUgraphNode,
                 count: usize, flags: c_uint);
-        cuStreamUpdateCaptureDependencies_v2 12030,
-        cuStreamUpdateCaptureDependencies_v2_ptsz 12030
+        cuStreamUpdateCaptureDependencies_v2,
+        cuStreamUpdateCaptureDependencies_v2_ptsz
             => stream_update_capture_dependencies_v2(stream: CUstream, nodes: *mut CUgraphNode,
                 edges: *const CUgraphEdgeData, count: usize, flags: c_uint);
-        cuThreadExchangeStreamCaptureMode 10010
+        cuThreadExchangeStreamCaptureMode
             => thread_exchange_stream_capture_mode(mode: *mut CUstreamCaptureMode);
 
-        cuStreamWaitValue32 8000,
-        cuStreamWaitValue32_ptsz 8000
+        cuStreamWaitValue32,
+        cuStreamWaitValue32_ptsz
             => stream_wait_value32(stream: CUstream, address: CUdeviceptr, value: cuuint32_t,
                 flags: c_uint);
-        cuStreamWaitValue32_v2 11070,
-        cuStreamWaitValue32_v2_ptsz 11070
+        cuStreamWaitValue32_v2,
+        cuStreamWaitValue32_v2_ptsz
             => stream_wait_value32(stream: CUstream, address: CUdeviceptr, value: cuuint32_t,
                 flags: c_uint);
-        cuStreamWaitValue64 9000,
-        cuStreamWaitValue64_ptsz 9000
+        cuStreamWaitValue64,
+        cuStreamWaitValue64_ptsz
             => stream_wait_value64(stream: CUstream, address: CUdeviceptr, value: cuuint64_t,
                 flags: c_uint);
-        cuStreamWaitValue64_v2 11070,
-        cuStreamWaitValue64_v2_ptsz 11070
+        cuStreamWaitValue64_v2,
+        cuStreamWaitValue64_v2_ptsz
             => stream_wait_value64(stream: CUstream, address: CUdeviceptr, value: cuuint64_t,
                 flags: c_uint);
-        cuStreamWriteValue32 8000,
-        cuStreamWriteValue32_ptsz 8000
+        cuStreamWriteValue32,
+        cuStreamWriteValue32_ptsz
             => stream_write_value32(stream: CUstream, address: CUdeviceptr, value: cuuint32_t,
                 flags: c_uint);
-        cuStreamWriteValue32_v2 11070,
-        cuStreamWriteValue32_v2_ptsz 11070
+        cuStreamWriteValue32_v2,
+        cuStreamWriteValue32_v2_ptsz
             => stream_write_value32(stream: CUstream, address: CUdeviceptr, value: cuuint32_t,
                 flags: c_uint);
-        cuStreamWriteValue64 9000,
-        cuStreamWriteValue64_ptsz 9000
+        cuStreamWriteValue64,
+        cuStreamWriteValue64_ptsz
             => stream_write_value64(stream: CUstream, address: CUdeviceptr, value: cuuint64_t,
                 flags: c_uint);
-        cuStreamWriteValue64_v2 11070,
-        cuStreamWriteValue64_v2_ptsz 11070
+        cuStreamWriteValue64_v2,
+        cuStreamWriteValue64_v2_ptsz
             => stream_write_value64(stream: CUstream, address: CUdeviceptr, value: cuuint64_t,
                 flags: c_uint);
-        cuStreamBatchMemOp 8000,
-        cuStreamBatchMemOp_ptsz 8000
+        cuStreamBatchMemOp,
+        cuStreamBatchMemOp_ptsz
             => stream_batch_mem_op(stream: CUstream, count: c_uint,
                 operations: *mut CUstreamBatchMemOpParams, flags: c_uint);
-        cuStreamBatchMemOp_v2 11070,
-        cuStreamBatchMemOp_v2_ptsz 11070
+        cuStreamBatchMemOp_v2,
+        cuStreamBatchMemOp_v2_ptsz
             => stream_batch_mem_op(stream: CUstream, count: c_uint,
                 operations: *mut CUstreamBatchMemOpParams, flags: c_uint);
 
-        cuImportExternalSemaphore 10000
+        cuImportExternalSemaphore
             => import_external_semaphore(semaphore: *mut CUexternalSemaphore,
                 description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC);
-        cuDestroyExternalSemaphore 10000
+        cuDestroyExternalSemaphore
             => destroy_external_semaphore(semaphore: CUexternalSemaphore);
-        cuSignalExternalSemaphoresAsync 10000,
-        cuSignalExternalSemaphoresAsync_ptsz 10000
+        cuSignalExternalSemaphoresAsync,
+        cuSignalExternalSemaphoresAsync_ptsz
             => signal_external_semaphores_async(semaphores: *const CUexternalSemaphore,
                 params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, count: c_uint,
                 stream: CUstream);
-        cuWaitExternalSemaphoresAsync 10000,
-        cuWaitExternalSemaphoresAsync_ptsz 10000
+        cuWaitExternalSemaphoresAsync,
+        cuWaitExternalSemaphoresAsync_ptsz
             => wait_external_semaphores_async(semaphores: *const CUexternalSemaphore,
                 params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, count: c_uint,
                 stream: CUstream);
 
-        cuMemGetInfo_v2 3020 => mem_get_info(free: *mut usize, total: *mut usize);
-        cuMemAlloc_v2 3020 => mem_alloc(address: *mut CUdeviceptr, bytes: usize);
+        cuMemGetInfo_v2 => mem_get_info(free: *mut usize, total: *mut usize);
+        cuMemAlloc_v2 => mem_alloc(address: *mut CUdeviceptr, bytes: usize);
         cuMemAllocPitch_v2 3020
             => mem_alloc_pitch(address: *mut CUdeviceptr, pitch: *mut usize, width: usize,
                 height: usize, element: c_uint);
@@ -300,7 +298,7 @@ macro_rules! for_each_export {
             => mem_advise(address: CUdeviceptr, bytes: usize, advice: c_uint, device: CUdevice);
         cuMemAdvise_v2 12020
             => mem_advise_v2(address: CUdeviceptr, bytes: usize, advice: c_uint, goal: Location);
-        cuStreamAttachMemAsync 6000, cuStreamAttachMemAsync_ptsz 7000
+        cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz
             => stream_attach_mem_async(stream: CUstream, address: CUdeviceptr, bytes: usize,
                 flags: c_uint);
         cuMemcpyPeer 4000, cuMemcpyPeer_ptds 7000
@@ -359,31 +357,31 @@ macro_rules! for_each_export {
         cuMemSetMemPool 13000
             => mem_set_mem_pool(location: *const Location, alloc_type: c_uint,
                 pool: *mut c_void);
-        cuMemFree_v2 3020 => mem_free(address: CUdeviceptr);
-        cuMemHostAlloc 2020 => mem_host_alloc(memory: *mut *mut c_void, bytes: usize,
+        cuMemFree_v2 => mem_free(address: CUdeviceptr);
+        cuMemHostAlloc => mem_host_alloc(memory: *mut *mut c_void, bytes: usize,
             flags: c_uint);
-        cuMemFreeHost 2000 => mem_free_host(memory: *mut c_void);
-        cuMemHostGetDevicePointer_v2 3020
+        cuMemFreeHost => mem_free_host(memory: *mut c_void);
+        cuMemHostGetDevicePointer_v2
             => mem_host_get_device_pointer(address: *mut CUdeviceptr, memory: *mut c_void,
                 flags: c_uint);
-        cuMemsetD8Async 3020,
-        cuMemsetD8Async_ptsz 7000
+        cuMemsetD8Async,
+        cuMemsetD8Async_ptsz
             => memset_d8_async(destination: CUdeviceptr, value: c_uchar, count: usize,
                 stream: CUstream);
-        cuMemsetD32Async 3020,
-        cuMemsetD32Async_ptsz 7000
+        cuMemsetD32Async,
+        cuMemsetD32Async_ptsz
             => memset_d32_async(destination: CUdeviceptr, value: c_uint, count: usize,
                 stream: CUstream);
-        cuMemcpyHtoDAsync_v2 3020,
-        cuMemcpyHtoDAsync_v2_ptsz 7000
+        cuMemcpyHtoDAsync_v2,
+        cuMemcpyHtoDAsync_v2_ptsz
             => memcpy_h_to_d_async(destination: CUdeviceptr, source: *const c_void, bytes: usize,
                 stream: CUstream);
-        cuMemcpyDtoHAsync_v2 3020,
-        cuMemcpyDtoHAsync_v2_ptsz 7000
+        cuMemcpyDtoHAsync_v2,
+        cuMemcpyDtoHAsync_v2_ptsz
             => memcpy_d_to_h_async(destination: *mut c_void, source: CUdeviceptr, bytes: usize,
                 stream: CUstream);
-        cuMemcpyDtoDAsync_v2 3020,
-        cuMemcpyDtoDAsync_v2_ptsz 7000
+        cuMemcpyDtoDAsync_v2,
+        cuMemcpyDtoDAsync_v2_ptsz
             => memcpy_d_to_d_async(destination: CUdeviceptr, source: CUdeviceptr, bytes: usize,
                 stream: CUstream);
         cuMemcpyAsync 4000, cuMemcpyAsync_ptsz 7000
@@ -438,7 +436,7 @@ macro_rules! for_each_export {
                 width: usize, height: usize, stream: CUstream);
         cuMemAllocHost_v2 3020 => mem_alloc_host(memory: *mut *mut c_void, bytes: usize);
         cuMemHostGetFlags 2030 => mem_host_get_flags(flags: *mut c_uint, memory: *mut c_void);
-        cuMemHostRegister_v2 6050
+        cuMemHostRegister_v2
             => mem_host_register(memory: *mut c_void, bytes: usize, flags: c_uint);
         cuMemHostUnregister 4000 => mem_host_unregister(memory: *mut c_void);
         cuPointerGetAttribute 4000
@@ -450,11 +448,11 @@ macro_rules! for_each_export {
             => mem_get_address_range(base: *mut CUdeviceptr, size: *mut usize,
                 address: CUdeviceptr);
 
-        cuGraphCreate 10000 => graph_create(graph: *mut CUgraph, flags: c_uint);
-        cuGraphInstantiate_v2 11000
+        cuGraphCreate => graph_create(graph: *mut CUgraph, flags: c_uint);
+        cuGraphInstantiate_v2
             => graph_instantiate(exec: *mut CUgraphExec, graph: CUgraph,
                 error_node: *mut CUgraphNode, log: *mut c_uchar, log_size: usize);
-        cuGraphInstantiateWithFlags 11040
+        cuGraphInstantiateWithFlags
             => graph_instantiate_with_flags(exec: *mut CUgraphExec, graph: CUgraph,
                 flags: c_ulonglong);
         cuGraphInstantiate 10000
@@ -520,28 +518,28 @@ macro_rules! for_each_export {
             => graph_node_get_tools_id(node: CUgraphNode, id: *mut c_ulonglong);
         cuGraphNodeGetContainingGraph 13010
             => graph_node_get_containing_graph(node: CUgraphNode, graph: *mut CUgraph);
-        cuGraphLaunch 10000, cuGraphLaunch_ptsz 10000
+        cuGraphLaunch, cuGraphLaunch_ptsz
             => graph_launch(exec: CUgraphExec, stream: CUstream);
-        cuGraphDestroy 10000 => graph_destroy(graph: CUgraph);
-        cuGraphExecDestroy 10000 => graph_exec_destroy(exec: CUgraphExec);
-        cuGraphAddEventRecordNode 11010
+        cuGraphDestroy => graph_destroy(graph: CUgraph);
+        cuGraphExecDestroy => graph_exec_destroy(exec: CUgraphExec);
+        cuGraphAddEventRecordNode
             => graph_add_event_record_node(node: *mut CUgraphNode, graph: CUgraph,
                 dependencies: *const CUgraphNode, count: usize, event: CUevent);
-        cuGraphAddEventWaitNode 11010
+        cuGraphAddEventWaitNode
             => graph_add_event_wait_node(node: *mut CUgraphNode, graph: CUgraph,
                 dependencies: *const CUgraphNode, count: usize, event: CUevent);
-        cuGraphEventRecordNodeGetEvent 11010
+        cuGraphEventRecordNodeGetEvent
             => graph_event_record_node_get_event(node: CUgraphNode, event: *mut CUevent);
-        cuGraphEventRecordNodeSetEvent 11010
+        cuGraphEventRecordNodeSetEvent
             => graph_event_record_node_set_event(node: CUgraphNode, event: CUevent);
-        cuGraphEventWaitNodeGetEvent 11010
+        cuGraphEventWaitNodeGetEvent
             => graph_event_wait_node_get_event(node: CUgraphNode, event: *mut CUevent);
-        cuGraphEventWaitNodeSetEvent 11010
+        cuGraphEventWaitNodeSetEvent
             => graph_event_wait_node_set_event(node: CUgraphNode, event: CUevent);
-        cuGraphExecEventRecordNodeSetEvent 11010
+        cuGraphExecEventRecordNodeSetEvent
             => graph_exec_event_record_node_set_event(exec: CUgraphExec, node: CUgraphNode,
                 event: CUevent);
-        cuGraphExecEventWaitNodeSetEvent 11010
+        cuGraphExecEventWaitNodeSetEvent
             => graph_exec_event_wait_node_set_event(exec: CUgraphExec, node: CUgraphNode,
                 event: CUevent);
         cuGraphAddEmptyNode 10000
@@ -608,37 +606,37 @@ macro_rules! for_each_export {
             => graph_release_user_object(graph: CUgraph, object: *mut c_void, count: c_uint);
         cuGraphClone 10000 => graph_clone(clone: *mut CUgraph, graph: CUgraph);
 
-        cuDeviceGetDevResource 12040
+        cuDeviceGetDevResource
             => device_get_dev_resource(device: CUdevice, resource: *mut CUdevResource,
                 kind: CUdevResourceType);
-        cuCtxGetDevResource 12040
+        cuCtxGetDevResource
             => ctx_get_dev_resource(context: CUcontext, resource: *mut CUdevResource,
                 kind: CUdevResourceType);
-        cuGreenCtxGetDevResource 12040
+        cuGreenCtxGetDevResource
             => green_ctx_get_dev_resource(green: CUgreenCtx, resource: *mut CUdevResource,
                 kind: CUdevResourceType);
-        cuDevSmResourceSplitByCount 12040
+        cuDevSmResourceSplitByCount
             => dev_sm_resource_split_by_count(result: *mut CUdevResource, groups: *mut c_uint,
                 input: *const CUdevResource, remaining: *mut CUdevResource, flags: c_uint,
             min_count: c_uint);
-        cuDevResourceGenerateDesc 12040
+        cuDevResourceGenerateDesc
             => dev_resource_generate_desc(description: *mut CUdevResourceDesc,
                 resources: *mut CUdevResource, count: c_uint);
-        cuGreenCtxCreate 12040
+        cuGreenCtxCreate
             => green_ctx_create(green: *mut CUgreenCtx, description: CUdevResourceDesc,
                 device: CUdevice, flags: c_uint);
-        cuGreenCtxDestroy 12040 => green_ctx_destroy(green: CUgreenCtx);
-        cuCtxFromGreenCtx 12040 => ctx_from_green_ctx(context: *mut CUcontext, green: CUgreenCtx);
-        cuGreenCtxRecordEvent 12040 => green_ctx_record_event(green: CUgreenCtx, event: CUevent);
-        cuGreenCtxWaitEvent 12040 => green_ctx_wait_event(green: CUgreenCtx, event: CUevent);
-        cuGreenCtxStreamCreate 12050
+        cuGreenCtxDestroy => green_ctx_destroy(green: CUgreenCtx);
+        cuCtxFromGreenCtx => ctx_from_green_ctx(context: *mut CUcontext, green: CUgreenCtx);
+        cuGreenCtxRecordEvent => green_ctx_record_event(green: CUgreenCtx, event: CUevent);
+        cuGreenCtxWaitEvent => green_ctx_wait_event(green: CUgreenCtx, event: CUevent);
+        cuGreenCtxStreamCreate
             => green_ctx_stream_create(stream: *mut CUstream, green: CUgreenCtx, flags: c_uint,
                 priority: c_int);
     } };
 }
 
 macro_rules! define {
-    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)?
+    ($($name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)?
         => $body:ident $arguments:tt;)*) => {
         #[allow(non_camel_case_types)]
         #[repr(u16)]
@@ -653,10 +651,11 @@ macro_rules! define {
         }
 
         /// What has a body.
+        #[allow(long_running_const_eval, reason = "each name is looked up in another list")]
         const OWN: &[Export] = &[
             $(
-                Export::new(stringify!($name), $version, false),
-                $(Export::new(stringify!($twin), $twin_version, true),)?
+                Export::new(stringify!($name), &[$($version)?], false),
+                $(Export::new(stringify!($twin), &[$($twin_version)?], true),)?
             )*
         ];
     };
@@ -667,29 +666,22 @@ impl Id {
     pub(crate) const fn foreign(index: usize) -> Self {
         Self((OWN.len() + index) as u16)
     }
-
-    /// The one at a place among those that no list has.
-    pub(crate) const fn unlisted(index: usize) -> Self {
-        Self((OWN.len() + FOREIGN.len() + index) as u16)
-    }
 }
 
-/// How many of the exports are in this list; the foreign ones come after them, and then those that
-/// no list has.
+/// How many of the exports are in this list; the foreign ones come after them.
 pub(crate) const OWN_COUNT: usize = OWN.len();
 
 /// The number of exported functions.
-pub const COUNT: usize = OWN.len() + FOREIGN.len() + UNLISTED.len();
+pub const COUNT: usize = OWN.len() + FOREIGN.len();
 
 /// All exported functions.
 pub static EXPORTS: &[Export] = &{
     let mut all = [OWN[0]; COUNT];
     let mut at = 0;
     while at < COUNT {
-        all[at] = match (at.checked_sub(OWN.len()), at.checked_sub(OWN.len() + FOREIGN.len())) {
-            (None, _) => OWN[at],
-            (Some(foreign), None) => FOREIGN[foreign],
-            (_, Some(unlisted)) => UNLISTED[unlisted],
+        all[at] = match at.checked_sub(OWN.len()) {
+            None => OWN[at],
+            Some(foreign) => FOREIGN[foreign],
         };
         at += 1;
     }
@@ -697,3 +689,33 @@ pub static EXPORTS: &[Export] = &{
 };
 
 for_each_export!(define);
+
+/// A line for each entry point that `cuda-events` binds.
+macro_rules! check_bound {
+    ($($page:ident { $(
+        $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
+            $(, $creates:ident)?;
+    )* })*) => {
+        $($(const _: () = assert!(
+            is_exported(stringify!($function)),
+            concat!(
+                stringify!($function),
+                " is bound, but not exported: add it to the list in front/foreign.rs, or to that \
+                 in front/exports.rs with its body",
+            ),
+        );)*)*
+    };
+}
+
+const fn is_exported(name: &str) -> bool {
+    let mut at = 0;
+    while at < COUNT {
+        if is_same(EXPORTS[at].name, name) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+cuda_events::for_each_entry_point!(check_bound);

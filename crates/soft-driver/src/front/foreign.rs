@@ -1,9 +1,9 @@
-//! The rest of what a CUDA driver exports: modules, kernels, arrays, textures, virtual memory, and
-//! nodes of graphs for those.
+//! The rest of what a CUDA driver exports: modules, kernels, arrays, textures, virtual memory,
+//! nodes of graphs for those, and what `cuda-events` binds without needing it here.
 //!
 //! A program that is linked against these names, or looks all of them up when it starts, has to
 //! find them. Each answers `CUDA_ERROR_NOT_SUPPORTED`, whatever its arguments are. Names and
-//! versions are those of CUDA 13.5.
+//! versions are those of CUDA 13.5; a name that `cuda-events` binds has the version of its list.
 
 use crate::front::export::Export;
 
@@ -25,11 +25,10 @@ macro_rules! for_each_foreign {
         cuCoredumpGetAttributeGlobal 12010; cuCoredumpRegisterCompleteCallback 13020;
         cuCoredumpRegisterStartCallback 13020; cuCoredumpSetAttribute 12010;
         cuCoredumpSetAttributeGlobal 12010; cuCtxCreate 2000; cuCtxGetExecAffinity 11040;
-        cuDestroyExternalMemory 10000; cuDevSmResourceSplit 13010;
-        cuDeviceGetCliqueCount 13040; cuDeviceGetCliqueInfo 13040;
-        cuDeviceGetExecAffinitySupport 11040; cuDeviceGetFabricClusterUuid 13040;
-        cuDeviceGetGraphMemAttribute 11040; cuDeviceGetHostAtomicCapabilities 13000;
-        cuDeviceGetNvSciSyncAttributes 10020;
+        cuDestroyExternalMemory; cuDevSmResourceSplit 13010; cuDeviceGetCliqueCount 13040;
+        cuDeviceGetCliqueInfo 13040; cuDeviceGetExecAffinitySupport 11040;
+        cuDeviceGetFabricClusterUuid 13040; cuDeviceGetGraphMemAttribute 11040;
+        cuDeviceGetHostAtomicCapabilities 13000; cuDeviceGetNvSciSyncAttributes 10020;
         cuDeviceGetP2PAtomicCapabilities 13000; cuDeviceGetProperties 2000;
         cuDeviceGetTexture1DLinearMaxWidth 11010; cuDeviceGraphMemTrim 11040;
         cuDeviceRegisterAsyncNotification 12040; cuDeviceSetGraphMemAttribute 11040;
@@ -39,7 +38,7 @@ macro_rules! for_each_foreign {
         cuEGLStreamConsumerReleaseFrame 7000; cuEGLStreamProducerConnect 7000;
         cuEGLStreamProducerDisconnect 7000; cuEGLStreamProducerPresentFrame 7000;
         cuEGLStreamProducerReturnFrame 7000; cuEventCreateFromEGLSync 9000;
-        cuExternalMemoryGetMappedBuffer 10000; cuExternalMemoryGetMappedMipmappedArray 10000;
+        cuExternalMemoryGetMappedBuffer; cuExternalMemoryGetMappedMipmappedArray 10000;
         cuFabricCpyBatchAsync 13050; cuFabricCpyBatchAsync_ptsz 13050;
         cuFlushGPUDirectRDMAWrites 11030; cuFuncGetAttribute 2020; cuFuncGetModule 11000;
         cuFuncGetParamCount 13020; cuFuncGetParamInfo 12040; cuFuncIsLoaded 12040; cuFuncLoad 12040;
@@ -75,18 +74,18 @@ macro_rules! for_each_foreign {
         cuGraphicsSubResourceGetMappedArray 3000; cuGraphicsUnmapResources 3000;
         cuGraphicsUnmapResources_ptsz 7000; cuGraphicsUnregisterResource 3000;
         cuGraphicsVDPAURegisterOutputSurface 3010; cuGraphicsVDPAURegisterVideoSurface 3010;
-        cuGreenCtxGetId 12090; cuImportExternalMemory 10000;
-        cuKernelGetAttribute 12000; cuKernelGetFunction 12000; cuKernelGetLibrary 12050;
-        cuKernelGetParamCount 13020; cuKernelGetParamInfo 12040; cuKernelSetAttribute 12000;
-        cuKernelSetCacheConfig 12000; cuLaunch 2000; cuLaunchCooperativeKernel 9000;
-        cuLaunchCooperativeKernelMultiDevice 9000; cuLaunchCooperativeKernel_ptsz 9000;
-        cuLaunchGrid 2000; cuLaunchGridAsync 2000; cuLaunchKernel 4000; cuLaunchKernelEx 11060;
-        cuLaunchKernelEx_ptsz 11060; cuLaunchKernel_ptsz 7000; cuLibraryEnumerateKernels 12040;
-        cuLibraryGetGlobal 12000; cuLibraryGetKernel 12000; cuLibraryGetKernelCount 12040;
-        cuLibraryGetManaged 12000; cuLibraryGetModule 12000; cuLibraryGetUnifiedFunction 12000;
-        cuLibraryLoadData 12000; cuLibraryLoadFromFile 12000; cuLibraryUnload 12000;
-        cuLinkAddData 5050; cuLinkAddData_v2 6050; cuLinkAddFile 5050; cuLinkAddFile_v2 6050;
-        cuLinkComplete 5050; cuLinkCreate 5050; cuLinkCreate_v2 6050; cuLinkDestroy 5050;
+        cuGreenCtxGetId 12090; cuImportExternalMemory; cuKernelGetAttribute 12000;
+        cuKernelGetFunction 12000; cuKernelGetLibrary 12050; cuKernelGetParamCount 13020;
+        cuKernelGetParamInfo 12040; cuKernelSetAttribute 12000; cuKernelSetCacheConfig 12000;
+        cuLaunch 2000; cuLaunchCooperativeKernel 9000; cuLaunchCooperativeKernelMultiDevice 9000;
+        cuLaunchCooperativeKernel_ptsz 9000; cuLaunchGrid 2000; cuLaunchGridAsync 2000;
+        cuLaunchKernel 4000; cuLaunchKernelEx 11060; cuLaunchKernelEx_ptsz 11060;
+        cuLaunchKernel_ptsz 7000; cuLibraryEnumerateKernels 12040; cuLibraryGetGlobal 12000;
+        cuLibraryGetKernel 12000; cuLibraryGetKernelCount 12040; cuLibraryGetManaged 12000;
+        cuLibraryGetModule 12000; cuLibraryGetUnifiedFunction 12000; cuLibraryLoadData 12000;
+        cuLibraryLoadFromFile 12000; cuLibraryUnload 12000; cuLinkAddData 5050;
+        cuLinkAddData_v2 6050; cuLinkAddFile 5050; cuLinkAddFile_v2 6050; cuLinkComplete 5050;
+        cuLinkCreate 5050; cuLinkCreate_v2 6050; cuLinkDestroy 5050;
         cuLogicalEndpointAddDevice 13030; cuLogicalEndpointBindAddr 13030;
         cuLogicalEndpointBindMem 13030; cuLogicalEndpointCreate 13030;
         cuLogicalEndpointDestroy 13030; cuLogicalEndpointExport 13030;
@@ -140,22 +139,24 @@ macro_rules! for_each_foreign {
         cuOccupancyMaxPotentialBlockSizeWithFlags 7000; cuOccupancyMaxPotentialClusterSize 11070;
         cuParamSetSize 2000; cuParamSetTexRef 2000; cuParamSetf 2000; cuParamSeti 2000;
         cuParamSetv 2000; cuPointerSetAttribute 6000; cuProfilerInitialize 4000;
-        cuSurfObjectCreate 5000; cuSurfObjectDestroy 5000; cuSurfObjectGetResourceDesc 5000;
-        cuSurfRefGetArray 3000; cuSurfRefSetArray 3000; cuTensorMapEncodeIm2col 12000;
-        cuTensorMapEncodeIm2colWide 12080; cuTensorMapEncodeTiled 12000;
-        cuTensorMapReplaceAddress 12000; cuTensorMapSetAllocationClass 13050;
-        cuTexObjectCreate 5000; cuTexObjectDestroy 5000; cuTexObjectGetResourceDesc 5000;
-        cuTexObjectGetResourceViewDesc 5000; cuTexObjectGetTextureDesc 5000; cuTexRefCreate 2000;
-        cuTexRefDestroy 2000; cuTexRefGetAddress 2000; cuTexRefGetAddressMode 2000;
-        cuTexRefGetAddress_v2 3020; cuTexRefGetArray 2000; cuTexRefGetBorderColor 8000;
-        cuTexRefGetFilterMode 2000; cuTexRefGetFlags 2000; cuTexRefGetFormat 2000;
-        cuTexRefGetMaxAnisotropy 5000; cuTexRefGetMipmapFilterMode 5000;
-        cuTexRefGetMipmapLevelBias 5000; cuTexRefGetMipmapLevelClamp 5000;
-        cuTexRefGetMipmappedArray 5000; cuTexRefSetAddress 2000; cuTexRefSetAddress2D 2020;
-        cuTexRefSetAddress2D_v2 3020; cuTexRefSetAddress2D_v3 4010; cuTexRefSetAddressMode 2000;
-        cuTexRefSetAddress_v2 3020; cuTexRefSetArray 2000; cuTexRefSetBorderColor 8000;
-        cuTexRefSetFilterMode 2000; cuTexRefSetFlags 2000; cuTexRefSetFormat 2000;
-        cuTexRefSetMaxAnisotropy 5000; cuTexRefSetMipmapFilterMode 5000;
+        cuStreamBeginCaptureToCig; cuStreamBeginCaptureToCig_ptsz; cuStreamBeginRecaptureToGraph;
+        cuStreamBeginRecaptureToGraph_ptsz; cuStreamEndCaptureToCig; cuStreamEndCaptureToCig_ptsz;
+        cuStreamGetDevResource; cuStreamGetDevResource_ptsz; cuSurfObjectCreate 5000;
+        cuSurfObjectDestroy 5000; cuSurfObjectGetResourceDesc 5000; cuSurfRefGetArray 3000;
+        cuSurfRefSetArray 3000; cuTensorMapEncodeIm2col 12000; cuTensorMapEncodeIm2colWide 12080;
+        cuTensorMapEncodeTiled 12000; cuTensorMapReplaceAddress 12000;
+        cuTensorMapSetAllocationClass 13050; cuTexObjectCreate 5000; cuTexObjectDestroy 5000;
+        cuTexObjectGetResourceDesc 5000; cuTexObjectGetResourceViewDesc 5000;
+        cuTexObjectGetTextureDesc 5000; cuTexRefCreate 2000; cuTexRefDestroy 2000;
+        cuTexRefGetAddress 2000; cuTexRefGetAddressMode 2000; cuTexRefGetAddress_v2 3020;
+        cuTexRefGetArray 2000; cuTexRefGetBorderColor 8000; cuTexRefGetFilterMode 2000;
+        cuTexRefGetFlags 2000; cuTexRefGetFormat 2000; cuTexRefGetMaxAnisotropy 5000;
+        cuTexRefGetMipmapFilterMode 5000; cuTexRefGetMipmapLevelBias 5000;
+        cuTexRefGetMipmapLevelClamp 5000; cuTexRefGetMipmappedArray 5000; cuTexRefSetAddress 2000;
+        cuTexRefSetAddress2D 2020; cuTexRefSetAddress2D_v2 3020; cuTexRefSetAddress2D_v3 4010;
+        cuTexRefSetAddressMode 2000; cuTexRefSetAddress_v2 3020; cuTexRefSetArray 2000;
+        cuTexRefSetBorderColor 8000; cuTexRefSetFilterMode 2000; cuTexRefSetFlags 2000;
+        cuTexRefSetFormat 2000; cuTexRefSetMaxAnisotropy 5000; cuTexRefSetMipmapFilterMode 5000;
         cuTexRefSetMipmapLevelBias 5000; cuTexRefSetMipmapLevelClamp 5000;
         cuTexRefSetMipmappedArray 5000; cuVDPAUCtxCreate_v2 3020; cuVDPAUGetDevice 3010;
     } };
@@ -164,9 +165,10 @@ macro_rules! for_each_foreign {
 pub(crate) use for_each_foreign;
 
 macro_rules! define {
-    ($($name:ident $version:literal;)*) => {
+    ($($name:ident $($version:literal)?;)*) => {
         /// The list as exports.
-        pub(crate) const FOREIGN: &[Export] = &[$(Export::new(stringify!($name), $version,
+        #[allow(long_running_const_eval, reason = "each name is looked up in another list")]
+        pub(crate) const FOREIGN: &[Export] = &[$(Export::new(stringify!($name), &[$($version)?],
             twin(stringify!($name))).unsupported(),)*];
     };
 }

@@ -11,7 +11,6 @@ use crate::front::entry::enter;
 use crate::front::exports::{COUNT, Id, OWN_COUNT};
 use crate::front::foreign::{FOREIGN, for_each_foreign};
 use crate::front::lookup;
-use crate::front::unlisted::{UNLISTED, index};
 use crate::model::call_frame::{CallFrame, EntryPoint, Words, words};
 use crate::model::machine::{MACHINES, Machine};
 use crate::model::places::SLOTS;
@@ -110,7 +109,7 @@ macro_rules! body {
 }
 
 macro_rules! define {
-    ($($name:ident $version:literal $(, $twin:ident $twin_version:literal)?
+    ($($name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)?
         => $body:ident $arguments:tt;)*) => {
         /// The C functions, one instance for each slot.
         #[allow(non_snake_case)]
@@ -167,7 +166,7 @@ fn answer(slot: usize, of: &'static EntryPoint) -> CUresult {
 }
 
 macro_rules! define_foreign {
-    ($($name:ident $version:literal;)*) => {
+    ($($name:ident $($version:literal)?;)*) => {
         #[allow(non_camel_case_types)]
         enum Index { $($name,)* }
 
@@ -197,42 +196,6 @@ macro_rules! define_foreign {
     };
 }
 
-/// The C function of a place among those that no list has, one instance for each slot.
-///
-/// # Safety
-///
-/// There is nothing that a caller could do wrong.
-pub unsafe extern "C" fn unlisted_function<const SLOT: usize, const INDEX: usize>() -> CUresult {
-    let of = const {
-        let export = UNLISTED[INDEX];
-        &EntryPoint { id: Id::unlisted(INDEX), name: export.name, per_thread: export.per_thread }
-    };
-    answer(SLOT, of)
-}
-
-macro_rules! define_unlisted {
-    ($($need:ident $function:ident $typedef:ident $($twin:ident)? $(, $creates:ident)?;)*) => {
-        /// Their addresses, in the same order.
-        const fn unlisted_addresses<const SLOT: usize>() -> [Address; UNLISTED.len()] {
-            let mut all = [Address(core::ptr::null()); UNLISTED.len()];
-            let mut at = 0;
-            $(unless_supported! { $function unless_foreign! { $function
-                all[at] = Address(unlisted_function::<SLOT,
-                    { index(Function::$function, false) }> as *const ());
-                at += 1;
-                $(
-                    let _ = stringify!($twin);
-                    all[at] = Address(unlisted_function::<SLOT,
-                        { index(Function::$function, true) }> as *const ());
-                    at += 1;
-                )?
-            } })*
-            assert!(at == all.len());
-            all
-        }
-    };
-}
-
 /// The address of a C function.
 #[derive(Clone, Copy)]
 struct Address(*const ());
@@ -242,15 +205,14 @@ unsafe impl Sync for Address {}
 
 crate::for_each_export!(define);
 for_each_foreign!(define_foreign);
-cuda_events::for_each_entry_point!(define_unlisted);
 
-type Addresses = ([Address; OWN_COUNT], [Address; FOREIGN.len()], [Address; UNLISTED.len()]);
+type Addresses = ([Address; OWN_COUNT], [Address; FOREIGN.len()]);
 
 const fn all_addresses<const SLOT: usize>() -> Addresses {
-    (addresses::<SLOT>(), foreign_addresses::<SLOT>(), unlisted_addresses::<SLOT>())
+    (addresses::<SLOT>(), foreign_addresses::<SLOT>())
 }
 
-/// For each slot, the addresses of what has a body, of what is foreign, and of what no list has.
+/// For each slot, the addresses of what has a body, and of what is foreign.
 static ADDRESSES: [Addresses; SLOTS] = [
     all_addresses::<0>(),
     all_addresses::<1>(),
@@ -285,11 +247,10 @@ pub(crate) fn address(slot: usize, id: usize) -> *mut c_void {
     if let Some(exported) = EXPORTED.get() {
         return core::ptr::with_exposed_provenance_mut(exported[id]);
     }
-    let (own, foreign, unlisted) = &ADDRESSES[slot];
-    let address = match (id.checked_sub(OWN_COUNT), id.checked_sub(OWN_COUNT + FOREIGN.len())) {
-        (None, _) => own[id],
-        (Some(at), None) => foreign[at],
-        (_, Some(at)) => unlisted[at],
+    let (own, foreign) = &ADDRESSES[slot];
+    let address = match id.checked_sub(OWN_COUNT) {
+        None => own[id],
+        Some(at) => foreign[at],
     };
     address.0.cast_mut().cast()
 }

@@ -1,9 +1,5 @@
 //! How a call comes in: the exports and their lookup, and what is done to a call beside its work.
 
-// Above those that use its macros.
-#[macro_use]
-pub(crate) mod unlisted;
-
 pub(crate) mod answers;
 pub(crate) mod arguments;
 pub(crate) mod entry;
