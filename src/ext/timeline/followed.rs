@@ -32,6 +32,7 @@ impl Followed {
     /// Notes, before it is submitted, that a stream waits for a value; whether the thread must be
     /// given the import.
     pub(super) fn begin(&self, value: u64) -> bool {
+        // Spare exchange: the checks have one waiter. With two, the largest value must stay.
         self.waited.fetch_max(value, Ordering::Relaxed);
         !self.on.swap(true, Ordering::Release)
     }
@@ -72,11 +73,13 @@ impl Called {
     /// Whether the thread may have to be called, after a signal was noted.
     #[inline(always)]
     pub(super) fn is_off(&self) -> bool {
+        // Spare ordering, here and below: the locks of the states order it. It costs nothing on x86.
         !self.0.load(Ordering::SeqCst)
     }
 
     /// Whether the thread must be given the timelines.
     pub(super) fn begin(&self) -> bool {
+        // Spare ordering: as above.
         !self.0.swap(true, Ordering::SeqCst)
     }
 
@@ -85,6 +88,7 @@ impl Called {
         if !is_over() {
             return false;
         }
+        // Spare ordering: as above.
         self.0.store(false, Ordering::SeqCst);
         is_over() || self.0.swap(true, Ordering::SeqCst)
     }

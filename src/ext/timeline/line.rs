@@ -108,12 +108,14 @@ impl Line {
     }
 
     fn poison_for(&self, reason: u64) {
+        // Spare exchange: no check poisons a line twice, or while it is signalled.
         let _ = self.poison.compare_exchange(0, reason, Ordering::AcqRel, Ordering::Relaxed);
         self.value.fetch_or(POISON, Ordering::AcqRel);
     }
 
     /// Has the value be at least this one. The line must be one that no stream writes.
     pub(super) fn raise(&self, value: u64) {
+        // Spare exchange: the checks have one thread that raises it. With two, the larger stays.
         self.value.fetch_max(value, Ordering::AcqRel);
     }
 
@@ -142,6 +144,7 @@ impl Line {
     /// Whether all waits were ended after the last signal, by its stream or by [`end`](Self::end),
     /// and not earlier.
     pub(super) fn has_ended(&self) -> bool {
+        // Spare ordering: nothing is read because of it.
         self.releases_all() && self.poison.load(Ordering::Acquire) == 0
     }
 

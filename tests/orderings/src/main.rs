@@ -2,17 +2,19 @@
 //!
 //! The files of the library that are named here are the shipped ones, by path: `crate::sync` is
 //! loom's in this program. What they import besides is in `world.rs`, in a few lines. The files
-//! `checks.rs` have what must be so, in whichever order. `tools/orderings` runs this, and then
-//! weakens one thing after the other in the sources and demands that a check finds it.
+//! `checks.rs` have what must be so, in whichever order. Then `faults.rs` weakens one access after the
+//! other, and demands that a check finds it.
 //!
-//! orderings --list         the checks
-//! orderings [CHECK...]     runs these, or all
+//! orderings                all checks, then all faults
+//! orderings CHECK...       runs these
+//! orderings --list         prints the names of the checks
 
 // Each check uses a part of a file.
 #![allow(dead_code, unused_imports, unsafe_code)]
 // There is one shelf here; the driver's names begin alike.
 #![allow(clippy::modulo_one, clippy::enum_variant_names, clippy::new_without_default)]
 
+mod faults;
 mod sync;
 mod world;
 
@@ -91,10 +93,15 @@ fn main() {
         eprintln!("there is no check {name}: see --list");
         std::process::exit(2);
     }
+    let mut places = Vec::new();
     for (name, check) in checks() {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             let runs = world::run(check);
             println!("{name}: {runs} orders");
+            places.push((name, faults::noted()));
         }
+    }
+    if wanted.is_empty() && !faults::all_are_found(&places) {
+        std::process::exit(1);
     }
 }

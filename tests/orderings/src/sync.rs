@@ -4,7 +4,11 @@ pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub use std::sync::PoisonError;
 pub use std::sync::atomic::Ordering;
 
+use std::panic::Location;
+
 use loom::sync::atomic;
+
+use crate::faults;
 
 /// Wraps an atomic of loom's, for the sake of its search.
 ///
@@ -16,7 +20,7 @@ use loom::sync::atomic;
 macro_rules! wrap {
     ($(
         $name:ident $(<$parameter:ident>)?: $value:ty {
-            $($method:ident($($argument:ident: $type:ty),*) -> $result:ty;)*
+            $($method:ident: $change:expr;)*
         }
     )*) => { $(
         pub struct $name $(<$parameter>)? {
@@ -29,21 +33,48 @@ macro_rules! wrap {
                 Self { turns: atomic::AtomicUsize::new(0), inner: atomic::$name::new(value) }
             }
 
+            /// A load and a store, where an exchange in two steps is planted.
+            fn torn(
+                &self,
+                place: &'static Location<'static>,
+                change: impl FnOnce($value) -> Option<$value>,
+            ) -> Option<$value> {
+                if !faults::is_torn(place) {
+                    return None;
+                }
+                let before = self.load(Ordering::Acquire);
+                if let Some(value) = change(before) {
+                    self.store(value, Ordering::Release);
+                }
+                Some(before)
+            }
+
+            #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
+                let order = faults::order(order, Location::caller());
                 self.turns.fetch_add(1, Ordering::Relaxed);
                 self.inner.load(order)
             }
 
+            #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
+                let order = faults::order(order, Location::caller());
                 self.turns.fetch_add(1, Ordering::Relaxed);
                 self.inner.store(value, order);
             }
 
+            #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                let place = Location::caller();
+                if let Some(before) = self.torn(place, |_| Some(value)) {
+                    return before;
+                }
+                let order = faults::order(order, place);
                 self.turns.fetch_add(1, Ordering::Relaxed);
                 self.inner.swap(value, order)
             }
 
+            #[track_caller]
             pub fn compare_exchange(
                 &self,
                 known: $value,
@@ -51,13 +82,25 @@ macro_rules! wrap {
                 success: Ordering,
                 failure: Ordering,
             ) -> core::result::Result<$value, $value> {
+                let place = Location::caller();
+                if let Some(before) = self.torn(place, |now| (now == known).then_some(value)) {
+                    return if before == known { Ok(before) } else { Err(before) };
+                }
+                let success = faults::order(success, place);
                 self.turns.fetch_add(1, Ordering::Relaxed);
                 self.inner.compare_exchange(known, value, success, failure)
             }
 
-            $(pub fn $method(&self, $($argument: $type),*) -> $result {
+            $(#[track_caller]
+            pub fn $method(&self, value: $value, order: Ordering) -> $value {
+                let place = Location::caller();
+                let change: fn($value, $value) -> $value = $change;
+                if let Some(before) = self.torn(place, |now| Some(change(now, value))) {
+                    return before;
+                }
+                let order = faults::order(order, place);
                 self.turns.fetch_add(1, Ordering::Relaxed);
-                self.inner.$method($($argument),*)
+                self.inner.$method(value, order)
             })*
         }
 
@@ -76,13 +119,13 @@ wrap! {
     AtomicBool: bool {}
     AtomicPtr<T>: *mut T {}
     AtomicU8: u8 {
-        fetch_or(value: u8, order: Ordering) -> u8;
+        fetch_or: |now, value| now | value;
     }
     AtomicU32: u32 {}
     AtomicU64: u64 {
-        fetch_add(value: u64, order: Ordering) -> u64;
-        fetch_max(value: u64, order: Ordering) -> u64;
-        fetch_or(value: u64, order: Ordering) -> u64;
+        fetch_add: |now, value| now.wrapping_add(value);
+        fetch_max: |now, value| now.max(value);
+        fetch_or: |now, value| now | value;
     }
     AtomicUsize: usize {}
 }
