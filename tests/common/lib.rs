@@ -30,6 +30,7 @@ pub mod memory;
 pub mod raw;
 pub mod table;
 pub mod timelines;
+pub mod trap;
 pub mod watch;
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};

@@ -7,13 +7,18 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use common::Latch;
-use common::counting::{calls, counting, fail_next};
+use common::child::{Child, role};
+use common::counting::{Watched, calls, counting, fail_next};
 use common::futures::{Unpark, wait_until};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached, timeline};
+use common::trap::{FAILED, Trap};
+use common::{Door, Latch, Other};
 use cuda_events::ext::{HostTimeline, Point, Timeline};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions};
+use cuda_events::{
+    Context, Device, Driver, Error, LoadOptions, Progress, Stream, StreamOptions, StreamRef,
+};
+use cuda_soft_driver::SoftDriver;
 
 /// Whoever waits for a context that fails gets its error, and does not wait forever.
 #[test]
@@ -140,6 +145,160 @@ fn a_signal_that_fails_leaves_its_value_out() {
     let point = timeline.signal().expect("a signal");
     assert_eq!(point.value(), start + 2);
     reached(point);
+}
+
+/// Two devices: the software driver's, or those of the machine, where a context breaks in a process
+/// of its own.
+fn two_devices(test: &str) -> Option<(Option<SoftDriver>, Driver, [Context; 2])> {
+    if Door::chosen() == Door::Native && role().is_none() {
+        Child::start(test, "breaks a context").finish();
+        return None;
+    }
+    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let driver = match &soft {
+        Some(soft) => soft.driver(),
+        None => common::load(&LoadOptions::new()).0,
+    };
+    let primary = |at| Device::new(driver, at).and_then(Context::primary);
+    if soft.is_none() && (Door::chosen() == Door::Shared || primary(1).is_err()) {
+        common::not_run("it needs two devices, of which one fails");
+        return None;
+    }
+    Some((soft, driver, [0, 1].map(|at| primary(at).expect("a context"))))
+}
+
+/// A stream of one device waits for a signal of another device, whose context fails. It goes on, as
+/// nothing else would ever release it; and a later wait is refused. Nobody has to ask for that.
+#[test]
+fn a_failed_context_releases_streams_of_others() {
+    let Some((soft, _, contexts)) = two_devices("a_failed_context_releases_streams_of_others")
+    else {
+        return;
+    };
+    let [waits, fails] = &contexts;
+    let trap = Trap::set(fails, soft.as_ref());
+    let stream = |context| Stream::new(context, StreamOptions::new()).expect("a stream");
+    let [first, second, third] = [waits; 3].map(stream);
+    let timeline = Timeline::new(stream(fails)).expect("a timeline");
+    // One that the host signals goes on doing so.
+    let host = HostTimeline::new(fails).expect("a timeline");
+    host.wait_ahead(&third, host.completed() + 1).expect("a wait");
+    let latch = Latch::hold(timeline.stream());
+    // This wait comes before the signal, and is owed one all the same.
+    timeline.wait_ahead(&second, timeline.completed() + 1).expect("a wait");
+    let point = timeline.signal().expect("a signal");
+    first.wait_point(point).expect("a wait");
+    assert_eq!(first.query(), Ok(Progress::Pending));
+    trap.spring();
+    idle(&first);
+    idle(&second);
+    let refused = first.wait_point(point).map_err(|error| error.code());
+    assert_eq!(refused, Err(Some(FAILED)));
+    assert_eq!(point.query().map_err(|error| error.code()), Err(Some(FAILED)));
+    assert!(!point.is_done());
+    assert_eq!(third.query(), Ok(Progress::Pending), "it waits for the host");
+    host.signal().expect("a signal");
+    idle(&third);
+    drop(latch);
+}
+
+/// A wait for a signal of a context that has failed is refused, as in that context itself.
+#[test]
+fn a_wait_for_another_context_that_has_failed_is_refused() {
+    let test = "a_wait_for_another_context_that_has_failed_is_refused";
+    let Some((soft, _, contexts)) = two_devices(test) else { return };
+    let [waits, fails] = &contexts;
+    let trap = Trap::set(fails, soft.as_ref());
+    let waits = Stream::new(waits, StreamOptions::new()).expect("a stream");
+    let stream = Stream::new(fails, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    trap.spring();
+    wait_until("the context has failed", || timeline.stream().query().is_err());
+    let refused = waits.wait_point(point).map_err(|error| error.code());
+    assert_eq!(refused, Err(Some(FAILED)));
+    idle(&waits);
+    drop(latch);
+}
+
+/// The thread asks about no context that other code owns. The drop of the timeline does.
+#[test]
+fn the_drop_asks_about_a_context_of_other_code() {
+    let test = "the_drop_asks_about_a_context_of_other_code";
+    let Some((soft, driver, contexts)) = two_devices(test) else { return };
+    let [waits, theirs] = &contexts;
+    // SAFETY: the context that it names lives until the end of the test.
+    let named = unsafe { Context::from_raw(driver, theirs.as_raw()) }.expect("a context");
+    let trap = Trap::set(theirs, soft.as_ref());
+    let waits = Stream::new(waits, StreamOptions::new()).expect("a stream");
+    let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    waits.wait_point(point).expect("a wait");
+    trap.spring();
+    wait_until("the context has failed", || timeline.stream().query().is_err());
+    assert_eq!(waits.query(), Ok(Progress::Pending));
+    drop(timeline);
+    idle(&waits);
+    assert_eq!(waits.wait_point(point).map_err(|error| error.code()), Err(Some(FAILED)));
+    drop(latch);
+}
+
+/// A wait in a context that has failed is over, and holds the timeline's context no longer.
+#[test]
+fn a_failed_wait_holds_no_other_context() {
+    let Some((soft, driver, contexts)) = two_devices("a_failed_wait_holds_no_other_context") else {
+        return;
+    };
+    let watched = Watched::new(driver);
+    let context = watched.context();
+    let trap = Trap::set(&contexts[1], soft.as_ref());
+    let waits = Stream::new(&contexts[1], StreamOptions::new()).expect("a stream");
+    // SAFETY: both live until the end of the test.
+    let there = unsafe { Context::from_raw(context.driver(), contexts[1].as_raw()) };
+    let there = there.expect("a context");
+    // SAFETY: as above.
+    let waits_there = unsafe { StreamRef::from_raw(&there, waits.as_raw()) };
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    waits_there.wait_point(point).expect("a wait");
+    trap.spring();
+    wait_until("the context has failed", || waits.query().is_err());
+    latch.release();
+    reached(point);
+    drop((timeline, context));
+    wait_until("the timeline's context is released", || {
+        watched.made().contains(&Function::cuDevicePrimaryCtxRelease_v2)
+    });
+}
+
+/// A wait was submitted, and the event that would show its end was not recorded. The timeline's
+/// context stays for good.
+#[test]
+fn a_wait_whose_end_is_unseen_keeps_the_context() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let other = Other::new(&gpu);
+    // SAFETY: it is the other's, which lives until the end of the test.
+    let there = unsafe { Context::from_raw(driver, other.as_raw()) }.expect("a context");
+    let there = Stream::new(&there, StreamOptions::new()).expect("a stream");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    fail_next(Function::cuEventRecord, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    let refused = there.wait_point(point).map_err(|error| error.code());
+    assert_eq!(refused, Err(Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)));
+    assert_eq!(there.query(), Ok(Progress::Pending), "it waits");
+    latch.release();
+    idle(&there);
+    let ((), made) = calls(|| drop((timeline, context)));
+    assert!(!made.contains(&Function::cuDevicePrimaryCtxRelease_v2), "{made:?}");
 }
 
 /// Streams that wait ahead are released when the timeline is given up or dropped.
@@ -287,8 +446,6 @@ fn refused_poison_is_there_at_once() {
 #[test]
 fn a_forked_child() {
     // In a process of its own: a fork takes along the locks that other threads have.
-    use common::child::{Child, role};
-    use cuda_events::StreamRef;
     if role().is_none() {
         return Child::start("a_forked_child", "fork").finish();
     }

@@ -6,13 +6,19 @@
 //! signal has happened, but the stream may not have reached the wait, and would read memory that is
 //! no longer registered. So such a wait holds a share of the timeline's context until it is over.
 //! An event that is recorded right after the wait shows when that is.
+//!
+//! A failed context writes no value, and fails no stream of another context. Nothing but the poison
+//! of the line ends such a stream's wait. So while a signal is pending for which a stream of another
+//! context waits, the crate's thread asks whether the timeline's context works.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use super::slot::{Slot, lock};
+use super::foreign::Follow;
+use super::slot::{RELAYED, Slot, lock};
+use super::{poller, slot, wait};
 use crate::capture::{CaptureMode, CaptureStatus, ThreadCaptureMode};
-use crate::ext::needs::{is_same_library, unusual};
+use crate::ext::needs::{Moment, is_same_library, keeps, unusual};
 use crate::ext::poller::give_back;
 use crate::mem_ops::{WaitCondition, WaitValueFlags};
 use crate::sys::Function;
@@ -29,21 +35,54 @@ struct Crossing {
     passed: Event,
     /// The timeline's.
     context: Context,
+    slot: &'static Slot,
+    value: u64,
+    /// Shows whether the timeline's context works. All crossings of a timeline share one.
+    health: Option<Arc<Event>>,
 }
 
 impl Crossing {
     /// Gives back its shares of the two contexts. The calling thread may have nothing to do with
     /// these contexts, so it must not be blocked by the end of one.
     fn end(self) {
-        let Self { passed, context } = self;
+        let Self { passed, context, health, .. } = self;
         let waited = passed.context().clone();
-        drop(passed);
+        drop((passed, health));
         give_back(waited);
         give_back(context);
     }
+
+    /// Whether a stream may wait for a signal that its context still owes.
+    fn is_owed(&self) -> bool {
+        self.slot.foreign().is_none()
+            && matches!(self.slot.line.look(self.value), Ok(Progress::Pending))
+    }
+
+    /// Whether the thread asks about its context. One that somebody else owns may end with the last
+    /// share that this program holds knowingly, and only the program's own calls ask about it.
+    fn is_watched(&self) -> bool {
+        self.is_owed() && keeps(&self.context)
+    }
 }
 
-static CROSSINGS: Mutex<VecDeque<Crossing>> = Mutex::new(VecDeque::new());
+struct Crossings {
+    waits: VecDeque<Crossing>,
+    /// How many waits are not in the list now and will be, because a thread submits them or asks
+    /// for them.
+    coming: usize,
+    /// Whether [`Watch`] was given to the thread.
+    watched: bool,
+    /// Whether there was a thread when it was called last.
+    called: bool,
+}
+
+impl Crossings {
+    const fn new() -> Self {
+        Self { waits: VecDeque::new(), coming: 0, watched: false, called: false }
+    }
+}
+
+static CROSSINGS: Mutex<Crossings> = Mutex::new(Crossings::new());
 
 /// Whether the stream is of another context than the line, or that must be looked at more closely.
 #[inline(always)]
@@ -86,18 +125,28 @@ pub(super) fn submit_across(
             Progress::Pending => Err(Error::ContextDropped),
         };
     };
-    // An event that is recorded in a capture would tell nothing.
+    // An event that is recorded in a capture shows nothing.
     if stream.capture_status()? != CaptureStatus::None {
         return Err(Error::TimelineInCapture { function: FUNCTION });
     }
     sweep(LOOKS);
+    // A wait in the timeline's own context gets this error from the driver.
+    let mut health = None;
+    if has_pending_signal(slot)
+        && let Err(error) = wait::ask(slot, &mut health)
+    {
+        return if slot.line.reached() >= value { Ok(()) } else { Err(error) };
+    }
     // Made first: once the wait is submitted, nothing may go wrong.
     let passed = Event::new(stream.context(), EventFlags::empty())?;
+    let coming = Coming::new(slot, &context)?;
     // SAFETY: the share of the context is kept until the event says that the wait is over.
     unsafe { wait_value(stream, slot, value) }?;
     match passed.record(stream) {
         Ok(()) => {
-            lock(&CROSSINGS).push_back(Crossing { passed, context });
+            let crossing = Crossing { passed, context, slot, value, health };
+            lock(&CROSSINGS).waits.push_back(crossing);
+            drop(coming);
             Ok(())
         }
         Err(error) => {
@@ -108,26 +157,120 @@ pub(super) fn submit_across(
     }
 }
 
+/// Whether a signal that was submitted has not come. The signals of a host come at once. False
+/// while another thread submits a signal: the driver may block that thread.
+fn has_pending_signal(slot: &Slot) -> bool {
+    let owed = |submitted| submitted != RELAYED && slot.line.reached() < submitted;
+    slot.foreign().is_none() && slot.state.try_lock().is_ok_and(|state| owed(state.submitted))
+}
+
+/// A wait that is being submitted. The thread does not stop watching before the wait is in the list.
+struct Coming;
+
+impl Coming {
+    /// Calls the thread, unless it watches already, or never would for this wait.
+    fn new(slot: &Slot, context: &Context) -> Result<Self> {
+        let (first, called) = {
+            let mut crossings = lock(&CROSSINGS);
+            crossings.coming += 1;
+            if slot.foreign().is_some() || !keeps(context) {
+                return Ok(Self);
+            }
+            (!core::mem::replace(&mut crossings.watched, true), crossings.called)
+        };
+        let coming = Self;
+        if first || !called {
+            // With nothing locked: the thread takes this lock, too.
+            let called = poller::follow(Arc::new(Watch), first);
+            lock(&CROSSINGS).called = called;
+            if !called {
+                return Err(slot::no_memory());
+            }
+        }
+        Ok(coming)
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        lock(&CROSSINGS).coming -= 1;
+    }
+}
+
+/// The thread's work: the timelines for which streams of other contexts wait.
+struct Watch;
+
+impl Follow for Watch {
+    fn is_relayed(&self) -> bool {
+        false
+    }
+
+    /// `since` is when a wait was first seen to be pending: most are over by the next question, and
+    /// take none.
+    fn follow(&self, ask: bool, now: Moment, since: &mut Option<Moment>) -> bool {
+        if !ask {
+            return true;
+        }
+        let watched: Vec<_> = {
+            let mut crossings = lock(&CROSSINGS);
+            let watched = crossings.waits.iter().filter(|crossing| crossing.is_watched());
+            let watched = watched.map(|of| (of.slot, of.context.clone(), of.health.clone()));
+            let watched: Vec<_> = watched.collect();
+            if watched.is_empty() && crossings.coming == 0 {
+                crossings.watched = false;
+                return false;
+            }
+            watched
+        };
+        let due = since.replace(now).is_some();
+        let mut answers: Vec<(Context, Result<()>)> = Vec::new();
+        for (slot, context, mut health) in watched {
+            if due && has_pending_signal(slot) {
+                match answers.iter().find(|(asked, _)| *asked == context) {
+                    Some((_, Ok(()))) => {}
+                    Some((_, Err(error))) => slot.condemn(error),
+                    None => answers.push((context.clone(), wait::ask(slot, &mut health))),
+                }
+            }
+            drop(health);
+            give_back(context);
+        }
+        answers.into_iter().for_each(|(context, _)| give_back(context));
+        true
+    }
+}
+
 /// Asks for some of the waits, the oldest first, and gives back the shares of those that are over.
 pub(super) fn sweep(most: usize) {
     // Not within the loop's own expressions, which would keep it locked.
-    let count = lock(&CROSSINGS).len().min(most);
+    let count = lock(&CROSSINGS).waits.len().min(most);
     for _ in 0..count {
-        let oldest = lock(&CROSSINGS).pop_front();
-        let Some(crossing) = oldest else { return };
+        let oldest = {
+            let mut crossings = lock(&CROSSINGS);
+            let oldest = crossings.waits.pop_front();
+            crossings.coming += usize::from(oldest.is_some());
+            oldest
+        };
+        let Some(mut crossing) = oldest else { return };
+        let coming = Coming;
         let driver = crossing.passed.context().driver();
         let Ok(relaxed) = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed) else {
-            lock(&CROSSINGS).push_back(crossing);
+            lock(&CROSSINGS).waits.push_back(crossing);
             return;
         };
         let pending = matches!(crossing.passed.query(), Ok(Progress::Pending));
         drop(relaxed);
         if pending {
-            lock(&CROSSINGS).push_back(crossing);
+            if most == ALL && crossing.is_owed() && has_pending_signal(crossing.slot) {
+                // The thread does not ask about each context, and poison is all that ends the wait.
+                let _ = wait::ask(crossing.slot, &mut crossing.health);
+            }
+            lock(&CROSSINGS).waits.push_back(crossing);
         } else {
             // With nothing locked. A wait in a context that has failed is over, too.
             crossing.end();
         }
+        drop(coming);
     }
 }
 

@@ -134,8 +134,9 @@ use crate::sys::calls::*;
 ///
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
 /// [the last share](crate::Context#dropping-the-last-share) can block. The drop itself makes no
-/// driver call, with two exceptions: if the last signal returned an error, it makes the calls of
-/// [`poison`](Self::poison); and a timeline [in memory](Self::in_memory) makes one call.
+/// driver call, with three exceptions: if the last signal returned an error, it makes the calls of
+/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes one call; and while
+/// streams wait for timelines of other contexts, it queries whether they still do.
 ///
 /// # Memory
 ///

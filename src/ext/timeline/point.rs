@@ -268,11 +268,17 @@ impl StreamRef {
     /// points only cannot deadlock: `docs/timelines.md` has the proof.
     ///
     /// No driver call if the point is already reached. Otherwise one, [`cuStreamWaitValue64`]. For
-    /// a stream of another context than the timeline's also [`cuStreamIsCapturing`] and those of
-    /// [`record_event`](Self::record_event). Such a wait holds a share of both contexts while it is
-    /// pending. The drop of a timeline, or a later wait between two contexts, gives the shares
-    /// back. If one of them is then the last share of its context, a separate thread ends the
-    /// context, so neither blocks.
+    /// a stream of another context than the timeline's also [`cuStreamIsCapturing`], those of
+    /// [`record_event`](Self::record_event), and those of [`Point::query`] if a signal is pending.
+    /// Such a wait holds a share of both contexts while it is pending. The drop of a timeline, or a
+    /// later wait between two contexts, gives the shares back. If one of them is then the last
+    /// share of its context, a separate thread ends the context, so neither blocks.
+    ///
+    /// If the timeline's context fails, a stream of another context goes on **as if the point were
+    /// reached**, within 10 ms and one pass of the crate's thread, which queries the driver every 5
+    /// ms while such a wait and a signal are pending. If other code owns the timeline's context
+    /// ([`Context::from_raw`](crate::Context::from_raw)), the thread does not query, and the drop
+    /// of a timeline does.
     ///
     /// In a capture the wait becomes a node. Each launch waits for the same point, so only the
     /// first launch may have to wait. [`Timeline`](crate::ext::Timeline) has an example.
@@ -280,7 +286,7 @@ impl StreamRef {
     /// # Errors
     ///
     /// * [`Error::Poisoned`] or the driver's error, if the point is known to be
-    ///   [unreachable](Point#failures).
+    ///   [unreachable](Point#failures), or its context has failed.
     /// * [`Error::TimelineInCapture`] in a capture, for a point of another context.
     /// * [`Error::ContextDropped`]; [`Error::DriverMismatch`]; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier.

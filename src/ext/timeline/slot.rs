@@ -50,7 +50,10 @@ use crate::sys::calls::*;
 const LARGEST_START: u64 = LARGEST / 2;
 
 /// The value of `submitted` for a line to which values of another process are copied.
-const RELAYED: u64 = LARGEST;
+pub(super) const RELAYED: u64 = LARGEST;
+
+/// The value of `submitted` for a line to which a stream copies values of another process.
+const MIRRORED: u64 = LARGEST - 1;
 
 /// How many pages of ended contexts are tried before a new one is made.
 const TRIES: usize = 8;
@@ -384,14 +387,18 @@ pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
         };
         pages.iter_mut().find(same).and_then(|page| page.take(context))
     };
+    let fresh = |slot: &'static Slot| {
+        lock(&slot.state).submitted = MIRRORED;
+        slot
+    };
     if let Some(slot) = known(&mut lock(&FRESH)) {
-        return Ok(slot);
+        return Ok(fresh(slot));
     }
     let mut page = Page::new(context)?;
     page.register(context)?;
     let slot = page.take(context).ok_or_else(no_memory)?;
     lock(&FRESH).push(page);
-    Ok(slot)
+    Ok(fresh(slot))
 }
 
 /// Takes a page out of the list that has no timeline, has a free line, and whose context may have

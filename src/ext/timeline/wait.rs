@@ -99,7 +99,8 @@ pub(super) fn ask_once(slot: &Slot) -> Result<()> {
     ask(slot, &mut None)
 }
 
-fn ask(slot: &Slot, health: &mut Option<Arc<Event>>) -> Result<()> {
+/// As [`ask_once`]; the event that it asks about is kept in `health` for the next time.
+pub(super) fn ask(slot: &Slot, health: &mut Option<Arc<Event>>) -> Result<()> {
     slot.ask_maker()?;
     let event = match health {
         Some(event) => event,
