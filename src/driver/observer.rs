@@ -17,8 +17,11 @@
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{self, ManuallyDrop};
+use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -103,13 +106,113 @@ static PLACES: [RwLock<Place>; SLOTS] =
     [const { RwLock::new(Place { observer: None, made: None }) }; SLOTS];
 
 thread_local! {
-    /// Whether this thread is in an observer. It has no destructor, because destructors of other
-    /// thread-locals make calls too.
+    // They have no destructors, because destructors of other thread-locals make calls too.
+
+    /// Whether this thread is in an observer.
     static OBSERVING: Cell<bool> = const { Cell::new(false) };
+    static DEFERRAL: Cell<Deferral> = const { Cell::new(Deferral::Off) };
+    /// The calls whose observers run later. It is empty unless `DEFERRAL` is `Filled`.
+    static DEFERRED: RefCell<ManuallyDrop<Vec<Deferred>>> = const {
+        RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// Calls the observer of a slot, if it has one. This runs inside a C function, which a panic must
-/// not leave.
+/// Whether this thread calls observers later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deferral {
+    Off,
+    Empty,
+    /// There are deferred calls.
+    Filled,
+}
+
+/// A call that has returned, and whose observer runs later.
+struct Deferred {
+    observer: Arc<Observer>,
+    function: Function,
+    arguments: Box<[u64]>,
+    result: CUresult,
+    created: Option<u64>,
+    started: Instant,
+    elapsed: Duration,
+}
+
+/// A lock guard, or another guard, that is held over driver calls. The observers of these calls run
+/// after its drop. They are the user's code: under the lock, such code could wait for itself.
+pub(crate) struct Deferring<G> {
+    guard: G,
+    // Dropped after the guard.
+    _observers: DeferringObservers,
+}
+
+/// Has the observers of this thread's calls wait until the guard is dropped.
+#[inline(always)]
+pub(crate) fn deferring_observers<G>(guard: G) -> Deferring<G> {
+    Deferring { guard, _observers: DeferringObservers::begin() }
+}
+
+impl<G> Deref for Deferring<G> {
+    type Target = G;
+
+    #[inline(always)]
+    fn deref(&self) -> &G {
+        &self.guard
+    }
+}
+
+impl<G> DerefMut for Deferring<G> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut G {
+        &mut self.guard
+    }
+}
+
+struct DeferringObservers {
+    /// Inside another one, which calls the observers.
+    nested: bool,
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl DeferringObservers {
+    #[inline(always)]
+    fn begin() -> Self {
+        let nested = DEFERRAL.get() != Deferral::Off;
+        if !nested {
+            DEFERRAL.set(Deferral::Empty);
+        }
+        Self { nested, _not_send: PhantomData }
+    }
+}
+
+impl Drop for DeferringObservers {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !self.nested && DEFERRAL.replace(Deferral::Off) == Deferral::Filled {
+            call_deferred();
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn call_deferred() {
+    let deferred = DEFERRED.with_borrow_mut(|deferred| mem::take(&mut **deferred));
+    for call in deferred {
+        let Deferred { observer, function, ref arguments, result, created, started, elapsed } =
+            call;
+        call_observer(observer, &Call { function, arguments, result, created, started, elapsed });
+    }
+}
+
+/// Calls an observer. This may run inside a C function, which a panic must not leave.
+fn call_observer(observer: Arc<Observer>, call: &Call<'_>) {
+    OBSERVING.set(true);
+    panics::contain(|| observer(call));
+    // This may be the last share, if the observer was removed.
+    panics::contain(|| drop(observer));
+    OBSERVING.set(false);
+}
+
+/// Calls the observer of a slot, if it has one, or notes the call for later.
 fn tell(slot: usize, returned: &Returned<'_>) {
     let elapsed = returned.started.elapsed();
     // Calls that an observer makes itself are not observed: that would never end.
@@ -128,11 +231,14 @@ fn tell(slot: usize, returned: &Returned<'_>) {
     let Some(observer) = place.observer.clone() else { return };
     drop(place);
     let Returned { function, arguments, result, created, started } = *returned;
-    OBSERVING.set(true);
-    panics::contain(|| observer(&Call { function, arguments, result, created, started, elapsed }));
-    // This may be the last share, if the observer was removed.
-    panics::contain(|| drop(observer));
-    OBSERVING.set(false);
+    if DEFERRAL.get() == Deferral::Off {
+        let call = Call { function, arguments, result, created, started, elapsed };
+        return call_observer(observer, &call);
+    }
+    let arguments = arguments.into();
+    let call = Deferred { observer, function, arguments, result, created, started, elapsed };
+    DEFERRED.with_borrow_mut(|deferred| deferred.push(call));
+    DEFERRAL.set(Deferral::Filled);
 }
 
 impl Driver {
@@ -144,9 +250,15 @@ impl Driver {
     /// panic in the observer is caught, and the call returns normally. The observer is kept for the
     /// rest of the process unless [`stop_observing`](Self::stop_observing) removes it.
     ///
-    /// An observer must not drop a [`Completion`](crate::ext::Completion) or wait for a thread that
-    /// drops one: such a drop waits for a query, and the observer may be running inside that very
-    /// query.
+    /// An observer may use and drop every object of this crate, also those of the observed call,
+    /// and may wait for threads that do: no lock of this crate is held while it runs. Where a method
+    /// holds a lock over its driver calls, as [`Timeline::signal`](crate::ext::Timeline::signal)
+    /// does, the observer runs when the lock is released, before the method returns.
+    /// [`started`](Call::started) and [`elapsed`](Call::elapsed) are those of the call. If two
+    /// threads signal one timeline, their observers may run in another order than the calls.
+    ///
+    /// Calls of the thread that serves all futures are observed on that thread. An observer that
+    /// blocks there delays them all, and must not wait for a future.
     ///
     /// A process has sixteen places for observers. Each place serves one driver forever, because
     /// objects may still use its functions. So a process can have sixteen observers at a time, and
@@ -246,6 +358,59 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+
+    /// The observers run when the outermost guard is dropped, in the order of the calls, and after
+    /// what it guards.
+    #[test]
+    fn observers_run_after_the_guard() {
+        struct Guarded<'a>(&'a dyn Fn());
+
+        impl Drop for Guarded<'_> {
+            fn drop(&mut self) {
+                (self.0)();
+            }
+        }
+
+        let soft = cuda_soft_driver::SoftDriver::new();
+        let options = crate::LoadOptions::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        #[allow(unsafe_code)]
+        let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
+        let (sender, receiver) = channel();
+        let observed = driver.unwrap().observe(move |call| {
+            let seen = (call.function, call.arguments.len(), call.result, call.elapsed);
+            sender.send((seen, call.started.elapsed())).unwrap();
+        });
+        let observed = observed.unwrap();
+        let count = || drop(crate::Device::count(observed));
+        count();
+        let direct: Vec<_> = receiver.try_iter().map(|((function, ..), _)| function).collect();
+        let none = || assert!(receiver.try_recv().is_err(), "an observer ran under the guard");
+        const LATER: Duration = Duration::from_millis(2);
+
+        let outer = deferring_observers(Guarded(&none));
+        let inner = deferring_observers(());
+        count();
+        drop(inner);
+        none();
+        count();
+        std::thread::sleep(LATER);
+        // The drop of what it guards comes first, and finds none.
+        drop(outer);
+        let deferred: Vec<_> = receiver.try_iter().collect();
+        let expected = [Function::cuDeviceGetCount; 2];
+        assert_eq!(direct.last(), expected.last());
+        assert!(deferred.iter().map(|((function, ..), _)| *function).eq(expected));
+        for ((_, arguments, result, elapsed), age) in deferred {
+            assert_eq!((arguments, result), (1, CUresult::CUDA_SUCCESS));
+            // The time of the call, and not of its observer.
+            assert!(elapsed + LATER <= age, "{elapsed:?} of {age:?}");
+        }
+        count();
+        assert_eq!(receiver.try_iter().count(), 1);
+        assert!(observed.stop_observing());
+    }
 
     /// As in a child that was forked while another thread changed the place: the lock is never
     /// released.

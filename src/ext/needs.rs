@@ -25,6 +25,10 @@ pub(super) use crate::driver::panics::contain;
 /// context, and dropping the last one can block.
 pub(super) use crate::event::query as query_handle;
 
+/// Observers are the caller's code, too, and must not run under a lock. A lock that is held over a
+/// driver call is wrapped in this.
+pub(super) use crate::driver::observer::deferring_observers;
+
 /// Pooled events and current streams compare, hash and print as the handles that they are. It is
 /// written once for all forms.
 pub(super) use crate::forms::form_of;

@@ -8,7 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use cuda_events::sys::{CUdevice, CUevent, CUresult, CUstreamCaptureMode, Function};
+use cuda_events::sys::{
+    CUdevice, CUdeviceptr, CUevent, CUresult, CUstream, CUstreamCaptureMode, Function,
+};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, EventRef, Stream};
 
 use crate::Gpu;
@@ -60,6 +62,27 @@ hooked! {
     cuEventDestroy_v2(event: CUevent) event as usize;
     cuDevicePrimaryCtxRelease_v2(device: CUdevice) usize::try_from(device).expect("an ordinal");
     cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) mode as usize;
+}
+
+unsafe extern "C" fn write_value(
+    stream: CUstream,
+    address: CUdeviceptr,
+    value: u64,
+    flags: u32,
+) -> CUresult {
+    call(Function::cuStreamWriteValue64_v2, value as usize, |driver| {
+        let write = driver.symbols().cuStreamWriteValue64_v2.expect("only its callers are hooked");
+        // SAFETY: the caller's arguments, passed on.
+        unsafe { write(stream, address, value, flags) }
+    })
+}
+
+/// The hook of an entry point, of which `driver` has the function.
+fn hook_of(driver: Driver, function: Function) -> Option<*mut c_void> {
+    if function == Function::cuStreamWriteValue64_v2 {
+        return driver.symbols().cuStreamWriteValue64_v2.map(|_| write_value as *mut c_void);
+    }
+    hooked(function)
 }
 
 /// One call that was made.
@@ -210,7 +233,7 @@ impl Hooked {
         unhook();
         let gpu = Gpu::new();
         *REAL.write().unwrap_or_else(PoisonError::into_inner) = Some(gpu.driver);
-        let driver = table::replaced(gpu.driver, hooked);
+        let driver = table::replaced(gpu.driver, |function| hook_of(gpu.driver, function));
         let context =
             Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
         Self { context, gpu, _turn: turn }

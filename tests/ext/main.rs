@@ -5,6 +5,7 @@ use cuda_events_test_support as common;
 mod completions;
 mod current_stream;
 mod lazy_events;
+mod observed;
 mod poller;
 mod pool;
 mod pool_and_captures;

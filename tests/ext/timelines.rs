@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use common::counting::{calls, counting};
 use common::futures::wait_until;
+use common::hooked::{Hooked, hook_in};
 use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, reached, timeline};
-use common::{Gpu, Latch, check};
+use common::{Gpu, Latch, check, needs};
 use cuda_events::ext::{HostTimeline, Point, Timeline};
 use cuda_events::sys::Function;
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
@@ -131,24 +132,27 @@ fn a_waiter_asks_the_driver_seldom() {
     reached(point);
 }
 
+fn hooked() -> Option<Hooked> {
+    let hooked = Hooked::new();
+    (needs(hooked.gpu.driver, WRITE) && needs(hooked.gpu.driver, WAIT)).then_some(hooked)
+}
+
 /// Threads signal one timeline at once: the values are in the order of the writes.
 #[test]
 fn threads_signal_at_once_and_the_value_rises() {
     const THREADS: u64 = 8;
     const EACH: u64 = 250;
-    let Some(gpu) = gpu() else { return };
-    // In the order in which the driver is called: an observer is told before and after the call, on
-    // the calling thread.
+    let Some(hooked) = hooked() else { return };
+    // In the order in which the driver is called.
     let written = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&written);
-    let driver = gpu.driver.observe(move |call| {
-        if call.function == WRITE {
-            note.lock().expect("no panic").push(call.arguments[2]);
+    hook_in(move |function, value, answer| {
+        if function == WRITE && answer.is_none() {
+            note.lock().expect("no panic").push(value as u64);
         }
+        None
     });
-    let driver = driver.expect("there is room");
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let stream = Stream::new(&hooked.context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
     let start = timeline.completed();
     let over = AtomicBool::new(false);
@@ -180,8 +184,7 @@ fn threads_signal_at_once_and_the_value_rises() {
         points.iter().map(Point::value).eq(start + 1..=start + THREADS * EACH),
         "each has its own"
     );
-    let mut written = std::mem::take(&mut *written.lock().expect("no panic"));
-    written.dedup();
+    let written = std::mem::take(&mut *written.lock().expect("no panic"));
     assert!(written.into_iter().eq(start + 1..=start + THREADS * EACH), "in this order");
     assert_eq!(timeline.completed(), start + THREADS * EACH);
 }
@@ -192,27 +195,25 @@ fn threads_signal_at_once_and_the_value_rises() {
 fn a_value_and_its_place_in_the_stream_are_one_step() {
     /// How long the first signal is held up in the driver's call, for the other one to come.
     const TURNS: usize = 20_000;
-    let Some(gpu) = gpu() else { return };
+    let Some(hooked) = hooked() else { return };
     let [armed, inside, returned, overtaken] = [(); 4].map(|()| Arc::new(AtomicBool::new(false)));
     let seen = [&armed, &inside, &returned, &overtaken].map(Arc::clone);
-    let driver = gpu.driver.observe(move |call| {
+    hook_in(move |function, _, answer| {
         let [armed, inside, returned, overtaken] = &seen;
-        // Told on the thread that signals, before `signal` goes on.
-        if call.function != WRITE || !armed.swap(false, Ordering::SeqCst) {
-            return;
+        if function != WRITE || answer.is_some() || !armed.swap(false, Ordering::SeqCst) {
+            return None;
         }
         inside.store(true, Ordering::SeqCst);
         for _ in 0..TURNS {
             if returned.load(Ordering::SeqCst) {
                 overtaken.store(true, Ordering::SeqCst);
-                return;
+                return None;
             }
             std::thread::yield_now();
         }
+        None
     });
-    let driver = driver.expect("there is room");
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let stream = Stream::new(&hooked.context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
@@ -222,12 +223,8 @@ fn a_value_and_its_place_in_the_stream_are_one_step() {
             point
         });
         armed.store(true, Ordering::SeqCst);
-        let mut last = timeline.signal().expect("a signal");
-        // An observer is not told of every call while another one is made.
-        while !inside.load(Ordering::SeqCst) {
-            last = timeline.signal().expect("a signal");
-        }
-        assert!(other.join().expect("no panic").value() > last.value());
+        let first = timeline.signal().expect("a signal");
+        assert!(other.join().expect("no panic").value() > first.value());
     });
     assert!(
         !overtaken.load(Ordering::SeqCst),

@@ -4,7 +4,7 @@ use core::task::Waker;
 
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::ext::needs::sync::{AtomicBool, Mutex, MutexGuard, PoisonError};
-use crate::ext::needs::{contain, query_handle};
+use crate::ext::needs::{contain, deferring_observers, query_handle};
 use crate::sys::CUevent;
 use crate::{Driver, Error, Progress, Result};
 
@@ -74,7 +74,7 @@ impl Entry {
     /// The result, if there is one, and whether this very waker will be woken. The first time it
     /// asks the driver.
     pub(super) fn look(&self, registered: bool, waker: &Waker) -> (Option<Result<()>>, bool) {
-        let mut watch = lock(&self.watch);
+        let mut watch = deferring_observers(lock(&self.watch));
         if !registered {
             // Otherwise the query would invalidate another thread's capture.
             let relaxed = ThreadCaptureMode::exchange(self.driver, CaptureMode::Relaxed);
@@ -95,7 +95,7 @@ impl Entry {
 
     /// Asks once for the poller, if its thread may ask; whether there is nothing left to ask.
     pub(super) fn ask(&self, allowed: Result<()>) -> bool {
-        let mut watch = lock(&self.watch);
+        let mut watch = deferring_observers(lock(&self.watch));
         watch.ask(self.driver, allowed);
         let over = watch.event.is_none();
         let waker = if over { watch.waker.take() } else { None };

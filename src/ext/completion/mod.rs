@@ -55,7 +55,7 @@ use crate::sys::calls::*;
 /// must not block, run the task, or drop the last share of a context. CUDA calls in `wake` run in
 /// the [relaxed](crate::capture::CaptureMode::Relaxed) capture mode of the poller. The poller runs
 /// no other code of the caller, except [observers](crate::Driver::observe) of its queries. Such an
-/// observer must not wait for a thread that drops a future.
+/// observer must not block either.
 ///
 /// # Captures
 ///

@@ -21,7 +21,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::capture::CaptureStatus;
-use crate::ext::needs::{capture_under_way, entry, forked, is_same_library};
+use crate::ext::needs::{capture_under_way, deferring_observers, entry, forked, is_same_library};
 use crate::mem_ops::WriteValueFlags;
 use crate::sys::Function;
 use crate::{Context, Error, Result, Stream, StreamRef};
@@ -316,7 +316,7 @@ impl Timeline {
         if self.foreign || capture_under_way() {
             self.refuse_capture()?;
         }
-        let mut state = lock(&self.slot.state);
+        let mut state = deferring_observers(lock(&self.slot.state));
         // The lock is held across the call, so that the order of the values is that of the writes.
         // The value is used up even if the call fails: the driver may have taken it all the same,
         // and then another signal of that value would be seen too early.
@@ -495,7 +495,7 @@ impl Timeline {
     pub fn poison(self) -> Result<()> {
         refuse_fork()?;
         self.slot.line.poison(None);
-        self.end(&mut lock(&self.slot.state))
+        self.end(&mut deferring_observers(lock(&self.slot.state)))
     }
 
     /// Has the stream end all waits after its last signal, if it still works.
@@ -515,7 +515,7 @@ impl Drop for Timeline {
         if forked() {
             return;
         }
-        let mut state = lock(&self.slot.state);
+        let mut state = deferring_observers(lock(&self.slot.state));
         if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
             // Only the stream knows when it has passed a signal that may not be there.
             if self.end(&mut state).is_err() {

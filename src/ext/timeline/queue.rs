@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ext::needs::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
-use crate::ext::needs::{contain, forked, query_handle};
+use crate::ext::needs::{contain, deferring_observers, forked, query_handle};
 use crate::ext::poller::Relaxed;
 use crate::sys::CUevent;
 use crate::{Driver, Error, Event, Result};
@@ -149,7 +149,7 @@ impl Queue {
     /// context in this round.
     #[allow(unsafe_code)]
     pub(super) fn ask(&self, round: &mut Answers, relaxed: &mut Relaxed) -> Result<()> {
-        let inner = lock(&self.inner);
+        let inner = deferring_observers(lock(&self.inner));
         let Some((driver, context, Handle(event))) = &inner.health else { return Ok(()) };
         if inner.entries.is_empty() {
             return Ok(());

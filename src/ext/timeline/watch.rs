@@ -12,7 +12,7 @@ use super::poller;
 use super::queue::Handle;
 use super::slot::{Slot, lock};
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::ext::needs::{Moment, query_handle};
+use crate::ext::needs::{Moment, deferring_observers, query_handle};
 use crate::{Driver, Event, Result};
 
 /// The timelines of one file that streams of this process signal.
@@ -70,8 +70,8 @@ impl Watch {
     /// Asks the driver once whether the context works.
     #[allow(unsafe_code)]
     fn ask(&self) -> Result<()> {
-        let health = lock(&self.health);
-        let Some(Handle(event)) = &*health else { return Ok(()) };
+        let health = deferring_observers(lock(&self.health));
+        let Some(Handle(event)) = &**health else { return Ok(()) };
         // Otherwise the query would invalidate another thread's capture.
         let relaxed = ThreadCaptureMode::exchange(self.driver, CaptureMode::Relaxed)?;
         // SAFETY: the event is alive: `end` takes the handle out under the lock that is held here
