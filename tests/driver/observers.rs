@@ -3,8 +3,9 @@
 use crate::common;
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -316,6 +317,37 @@ fn an_observer_can_be_taken_away_while_it_is_told() {
         Device::count(observed).expect("a count");
     }
     assert_eq!((calls.load(Ordering::Relaxed), Arc::strong_count(&calls)), (1, 1));
+}
+
+/// What an observer owns may use its place, whose lock it must not be dropped under.
+#[test]
+fn an_observer_is_dropped_with_nothing_locked() {
+    struct Uses(Driver, Sender<Driver>);
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            assert!(!self.0.stop_observing(), "it is removed already");
+            let next = self.0.observe(|_| {}).expect("its place is free");
+            let _ = self.1.send(next);
+        }
+    }
+    let _alone = alone();
+    let gpu = Gpu::new();
+    let observed = gpu.driver.observe(|_| {}).expect("a place is free");
+    assert!(observed.stop_observing());
+    let (sender, dropped) = channel();
+    let uses = Mutex::new(Uses(observed, sender));
+    let again = gpu.driver.observe(move |_| drop(uses.lock())).expect("a place is free");
+    assert_eq!(again, observed);
+    // In a thread, as it may wait forever.
+    let removing = std::thread::spawn(move || again.stop_observing());
+    let Ok(next) = dropped.recv_timeout(LONG) else {
+        // The lock is never released, and all other tests would wait for it. Not eprintln, which
+        // the test harness captures.
+        let _ = writeln!(std::io::stderr(), "the observer's drop waits for the lock of its place");
+        std::process::abort();
+    };
+    assert!(removing.join().expect("no panic"), "it was removed");
+    assert!(next.stop_observing());
 }
 
 /// Threads that call, while observers that panic, also when they are dropped, come and go.
