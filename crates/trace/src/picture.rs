@@ -263,3 +263,61 @@ impl Picture {
 fn without_device(stream: StreamId) -> StreamId {
     StreamId { device: 0, ..stream }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::thread::Thread;
+    use crate::trace::GpuSpan;
+
+    const STREAM: StreamId = StreamId { device: 0, raw: 4096, thread: 0 };
+
+    /// The rows of spans of one stream, each with its slices' names and depths.
+    fn rows(spans: &[(&'static str, u64, u64)]) -> Vec<Vec<(String, usize)>> {
+        let origin = Instant::now();
+        let at = |nanoseconds| origin + Duration::from_nanos(nanoseconds);
+        let mut trace = Trace::new();
+        trace.spans.extend(spans.iter().map(|&(name, start, end)| GpuSpan {
+            name: name.into(),
+            stream: STREAM,
+            thread: Thread::current(),
+            begun: origin,
+            ended: origin,
+            start: at(start),
+            end: at(end),
+            error: Duration::ZERO,
+            duration: Duration::from_nanos(end - start),
+            duration_error: Duration::ZERO,
+        }));
+        let slices = |row: Row| row.slices.into_iter().map(|slice| (slice.name, slice.depth));
+        Picture::of(&trace).rows.into_iter().map(|row| slices(row).collect()).collect()
+    }
+
+    fn row(slices: &[(&str, usize)]) -> Vec<(String, usize)> {
+        slices.iter().map(|(name, depth)| ((*name).to_owned(), *depth)).collect()
+    }
+
+    /// The usual case: in a stream one piece of work begins when the one before it ends.
+    #[test]
+    fn spans_back_to_back_share_a_row() {
+        let spans = [("a", 0, 10), ("b", 10, 20), ("empty", 20, 20), ("c", 20, 30)];
+        let expected = row(&[("a", 0), ("b", 0), ("c", 0), ("empty", 1)]);
+        assert_eq!(rows(&spans), [expected.clone()]);
+        // In any order, as threads collect them.
+        let reversed: Vec<_> = spans.iter().rev().copied().collect();
+        assert_eq!(rows(&reversed), [expected]);
+        assert_eq!(rows(&[("inner", 5, 10), ("next", 10, 15), ("outer", 5, 15)]).len(), 1);
+    }
+
+    /// An outer span begins with its first inner one, or ends with its last.
+    #[test]
+    fn nested_spans_may_share_a_begin_and_an_end() {
+        let nested = row(&[("outer", 0), ("inner", 1), ("last", 1)]);
+        assert_eq!(rows(&[("inner", 0, 5), ("last", 5, 10), ("outer", 0, 10)]), [nested]);
+        // One that ends later than what it began in takes another row.
+        let apart = [row(&[("one", 0)]), row(&[("two", 0)])];
+        assert_eq!(rows(&[("one", 0, 10), ("two", 9, 11)]), apart);
+    }
+}

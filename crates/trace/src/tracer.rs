@@ -888,7 +888,7 @@ impl Inner {
         let Ready { name, stream, thread, begun, ended, times } = ready;
         let Times { start, placed, end, duration } = times;
         let start = placed.unwrap_or_else(|| clock.place(start));
-        let end = clock.place(end);
+        let (end, error) = end_of(start, clock.place(end));
         let at = |ns: f64| self.origin + nanoseconds(ns);
         GpuSpan {
             name,
@@ -897,8 +897,8 @@ impl Inner {
             begun,
             ended,
             start: at(start.ns),
-            end: at(end.ns.max(start.ns)),
-            error: not_below(start.error.max(end.error)),
+            end: at(end),
+            error: not_below(error),
             duration: nanoseconds(duration.ns),
             duration_error: not_below(duration.error),
         }
@@ -1016,6 +1016,13 @@ impl Drain<'_> {
     }
 }
 
+/// The end of a span, and the error of its places. Start and end may be placed by different
+/// anchors, so the end may come out before the start.
+#[inline]
+fn end_of(start: Place, end: Place) -> (f64, f64) {
+    (end.ns.max(start.ns), start.error.max(end.error))
+}
+
 /// Returns the shard of a thread's spans.
 fn shard_of(thread: &Thread) -> usize {
     thread.number() as usize % SHARDS
@@ -1040,6 +1047,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_does_not_end_before_its_start() {
+        let place = |ns, error| Place { ns, error };
+        assert_eq!(end_of(place(10.0, 1.0), place(15.0, 2.0)), (15.0, 2.0));
+        assert_eq!(end_of(place(10.0, 3.0), place(15.0, 2.0)), (15.0, 3.0));
+        assert_eq!(end_of(place(10.0, 1.0), place(9.0, 2.0)), (10.0, 2.0));
+    }
 
     #[test]
     fn times_are_rounded_and_bounds_are_rounded_up() {

@@ -42,13 +42,12 @@ fn row_of<'a>(rows: &'a BTreeMap<(u64, u64), String>, event: &Value) -> &'a str 
     &rows[&(event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap())]
 }
 
-/// Two streams of which one waits for the other, on two threads, with driver calls; `quick` is the
-/// software driver in virtual time.
-fn joined() -> Trace {
-    let soft = SoftDriver::builder().time(Time::Virtual).build();
+/// Two streams of a device of which one waits for the other, on two threads, with driver calls.
+fn joined(device: u32) -> Trace {
+    let soft = SoftDriver::builder().devices(2).time(Time::Virtual).build();
     let recorder = HostRecorder::new();
     let driver = recorder.observe(soft.driver()).unwrap();
-    let context = Context::primary(Device::new(driver, 0).unwrap()).unwrap();
+    let context = Context::primary(Device::new(driver, device).unwrap()).unwrap();
     let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
     let (copies, work) = (stream(), stream());
     let tracer = Tracer::new(&context).unwrap();
@@ -90,7 +89,14 @@ fn joined() -> Trace {
 
 #[test]
 fn chrome_json_has_rows_spans_and_an_arrow() {
-    let trace = joined();
+    // Calls do not name the device of a stream.
+    for device in [0, 1] {
+        has_rows_spans_and_an_arrow(device);
+    }
+}
+
+fn has_rows_spans_and_an_arrow(device: u32) {
+    let trace = joined(device);
     let json = chrome(&trace);
     let rows = rows(&json);
     let names: BTreeSet<&str> = rows.values().map(|name| &**name).collect();
@@ -224,9 +230,14 @@ fn a_handle_with_two_names_has_two_rows() {
     tracer.name_stream(&stream, "new");
     span("three");
     let mut trace = tracer.finish(Duration::from_secs(60));
-    // Names that come together keep their times.
+    // Names that come together keep their times, also if the earlier one comes later.
     let mut merged = Trace::default();
-    merged.stream_names = std::mem::take(&mut trace.stream_names);
+    merged.stream_names = trace.stream_names.clone();
+    for names in trace.stream_names.values_mut() {
+        assert!(names.len() > 1);
+        names.remove(0);
+    }
+    merged.stream_names.values_mut().for_each(|names| names.truncate(1));
     trace.merge(merged);
     let json = chrome(&trace);
     let rows = rows(&json);
@@ -242,7 +253,7 @@ fn a_handle_with_two_names_has_two_rows() {
 
 #[test]
 fn the_page_is_one_file_with_all_in_it() {
-    let page = html(&joined());
+    let page = html(&joined(0));
     // Nothing of the names ends the script, and nothing is fetched.
     assert_eq!(page.matches("</script>").count(), 2, "{page}");
     assert!(!page.contains("<!--"));
