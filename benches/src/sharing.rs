@@ -151,7 +151,7 @@ fn timed(timeline: &Timeline, point: Point) -> f64 {
 }
 
 fn by_file<'a>(context: &Context, way: &str) -> Peer<'a> {
-    let file = TimelineFile::new(context).expect("a file");
+    let file = TimelineFile::writable(context).expect("a file");
     let timeline = Timeline::shared(stream(context), &file).expect("a timeline");
     let descriptor = hex(&timeline.descriptor().expect("it is shared").to_bytes());
     let number = inherit(file.as_fd().as_raw_fd());
@@ -360,7 +360,7 @@ pub fn echo(arguments: &[String]) -> ExitCode {
             };
             let descriptor = TimelineDescriptor::from_bytes(&bytes(second)).expect("a descriptor");
             let theirs = ImportedTimeline::open(&context, given, &descriptor).expect("an import");
-            let file = TimelineFile::new(&context).expect("a file");
+            let file = TimelineFile::writable(&context).expect("a file");
             let own = Timeline::shared(answers, &file).expect("a timeline");
             let descriptor = hex(&own.descriptor().expect("it is shared").to_bytes());
             let number = file.as_fd().as_raw_fd();

@@ -481,8 +481,8 @@ fn step(shared: &Shared, bytes: &mut Bytes<'_>, ahead: u64) {
         69 if second.is_multiple_of(32) => {
             let (context, stream) = (with!(shared.contexts[first]), with!(shared.streams[second]));
             let file = match first % 2 {
-                0 => TimelineFile::new(&context),
-                _ => TimelineFile::protected(&context),
+                0 => TimelineFile::writable(&context),
+                _ => TimelineFile::new(&context),
             };
             let Ok(file) = file else { return };
             let Ok(timeline) = Timeline::shared(stream, &file) else { return };

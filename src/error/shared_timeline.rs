@@ -87,6 +87,10 @@ pub enum SharedTimelineError {
         /// The system's error: `errno`, or the number from `GetLastError`.
         errno: i32,
     },
+    /// The operating system started no thread for the crate, which would look after streams that
+    /// wait for other processes and after shared timelines. The process or its container may have
+    /// as many threads as it may have. The call can be made again.
+    NoThread,
     /// This platform has no memory that is safe to share with an untrusted process. Linux and
     /// Windows have it.
     Platform,

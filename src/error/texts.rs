@@ -488,6 +488,11 @@ impl fmt::Display for SharedTimelineError {
                      can write"
                 }
             ),
+            Self::NoThread => f.write_str(
+                "the operating system started no thread for this crate, which looks after shared \
+                 timelines; raise the limit of threads (RLIMIT_NPROC, or pids.max of the \
+                 container), and call again",
+            ),
             Self::Platform => f.write_str(
                 "this platform has no memory that is safe to share, so timelines cannot be shared \
                  between processes; use interprocess events",

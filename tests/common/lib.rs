@@ -29,6 +29,8 @@ pub mod hooked;
 pub mod memory;
 pub mod raw;
 pub mod table;
+#[cfg(target_os = "linux")]
+pub mod threads;
 pub mod timelines;
 pub mod trap;
 pub mod watch;

@@ -400,6 +400,12 @@ fn texts() -> Vec<(Error, &'static str)> {
              it; keep the TimelineMemory in its process, and send a new handle",
         ),
         (
+            SharedTimelineError::NoThread.into(),
+            "the operating system started no thread for this crate, which looks after shared \
+             timelines; raise the limit of threads (RLIMIT_NPROC, or pids.max of the container), \
+             and call again",
+        ),
+        (
             SharedTimelineError::Platform.into(),
             "this platform has no memory that is safe to share, so timelines cannot be shared \
              between processes; use interprocess events",

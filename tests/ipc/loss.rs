@@ -145,8 +145,8 @@ fn exporter_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Res
         }
         _ => {
             let made = match kind {
-                "plain" => TimelineFile::new(&context)?,
-                _ => TimelineFile::protected(&context)?,
+                "writable" => TimelineFile::writable(&context)?,
+                _ => TimelineFile::new(&context)?,
             };
             let timeline = Timeline::shared(stream, &made)?;
             handover.give(&made);
@@ -432,12 +432,12 @@ fn an_importer_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outco
             let memory = memory.insert(TimelineMemory::new(&gpu.context).expect("memory"));
             Timeline::in_memory(gpu.stream(), memory)
         }
-        "plain" => {
-            let file = file.insert(TimelineFile::new(&gpu.context).expect("a file"));
+        "writable" => {
+            let file = file.insert(TimelineFile::writable(&gpu.context).expect("a file"));
             Timeline::shared(gpu.stream(), file)
         }
         _ => {
-            let file = file.insert(TimelineFile::protected(&gpu.context).expect("a file"));
+            let file = file.insert(TimelineFile::new(&gpu.context).expect("a file"));
             Timeline::shared(gpu.stream(), file)
         }
     };
@@ -564,7 +564,7 @@ fn an_importer_of_events_is_killed() {
 #[test]
 fn an_exporter_of_timelines_is_killed() {
     common::own_process!("order=off");
-    for (kind, least) in [("plain", 20), ("protected", 20), ("handle", 45)] {
+    for (kind, least) in [("writable", 20), ("sealed", 20), ("handle", 45)] {
         let calls = at_every_call("exporter", kind, an_exporter_of_timelines);
         at_least(least, "exporter", kind, calls);
     }
@@ -572,7 +572,7 @@ fn an_exporter_of_timelines_is_killed() {
 
 #[test]
 fn an_importer_of_timelines_is_killed() {
-    for (kind, least) in [("plain", 24), ("protected", 24), ("handle", 55)] {
+    for (kind, least) in [("writable", 24), ("sealed", 24), ("handle", 55)] {
         let calls = at_every_call("importer", kind, an_importer_of_timelines);
         at_least(least, "importer", kind, calls);
     }

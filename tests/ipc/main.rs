@@ -12,3 +12,5 @@ mod loss;
 mod opened_timelines;
 #[cfg(any(target_os = "linux", windows))]
 mod shared_timelines;
+#[cfg(target_os = "linux")]
+mod untrusted_files;

@@ -98,8 +98,8 @@ fn peer() {
         match words[0] {
             "make" => {
                 let made = match words[1] {
-                    "plain" => TimelineFile::new(&gpu.context),
-                    "protected" => TimelineFile::protected(&gpu.context),
+                    "writable" => TimelineFile::writable(&gpu.context),
+                    "sealed" => TimelineFile::new(&gpu.context),
                     other => panic!("{other:?} is no kind of a file"),
                 };
                 let made = made.expect("a file");
@@ -311,10 +311,10 @@ fn open_in(
 }
 
 /// Each way in which an importer may have a file.
-const WAYS: [&str; 3] = ["plain", "protected", "reading"];
+const WAYS: [&str; 3] = ["writable", "sealed", "reading"];
 
 fn make_and_open(context: &Context, peer: &mut Peer, way: &str) -> ImportedTimeline {
-    let (file, descriptor) = peer.make(if way == "protected" { way } else { "plain" });
+    let (file, descriptor) = peer.make(if way == "sealed" { way } else { "writable" });
     let file = if way == "reading" { reading(&file) } else { file };
     open_in(context, (file, descriptor))
 }
@@ -323,13 +323,13 @@ fn make_and_open(context: &Context, peer: &mut Peer, way: &str) -> ImportedTimel
 #[test]
 fn data_is_in_order_between_processes() {
     let Some(gpu) = gpu() else { return };
-    for kind in ["plain", "protected"] {
+    for kind in ["writable", "sealed"] {
         let mut peer = Peer::start();
         let data = peer.share(&gpu);
         let full = make_and_open(&gpu.context, &mut peer, kind);
         let file = match kind {
-            "plain" => TimelineFile::new(&gpu.context),
-            _ => TimelineFile::protected(&gpu.context),
+            "writable" => TimelineFile::writable(&gpu.context),
+            _ => TimelineFile::new(&gpu.context),
         };
         let file = file.expect("a file");
         let empty = Timeline::shared(gpu.stream(), &file).expect("a timeline");
@@ -374,7 +374,7 @@ fn data_is_in_order_between_processes() {
 #[test]
 fn a_relayed_value_is_never_lost() {
     let Some(gpu) = gpu() else { return };
-    let file = TimelineFile::protected(&gpu.context).expect("a file");
+    let file = TimelineFile::new(&gpu.context).expect("a file");
     let maker = HostTimeline::shared(&file).expect("a timeline");
     let descriptor = maker.descriptor().expect("it is shared");
     let readable = memory::copy(&file);
@@ -402,7 +402,7 @@ fn a_relayed_value_is_never_lost() {
 #[test]
 fn many_importers_see_one_signal() {
     let Some(gpu) = gpu() else { return };
-    let files = [TimelineFile::new(&gpu.context), TimelineFile::protected(&gpu.context)];
+    let files = [TimelineFile::writable(&gpu.context), TimelineFile::new(&gpu.context)];
     for file in files {
         let file = file.expect("a file");
         let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
@@ -597,7 +597,7 @@ fn the_first_question_tells_of_the_end() {
     for way in WAYS {
         for wait in [Point::query, Point::wait_minute, Point::spin_minute] {
             let mut peer = Peer::start();
-            let (file, descriptor) = peer.make(if way == "protected" { way } else { "plain" });
+            let (file, descriptor) = peer.make(if way == "sealed" { way } else { "writable" });
             let file = if way == "reading" { reading(&file) } else { file };
             let imported = ImportedTimeline::open(&context, file, &descriptor).expect("an import");
             peer.step("hold");
@@ -645,7 +645,7 @@ impl Minute for Point {
 fn other_importers_see_the_poison() {
     let Some(gpu) = gpu() else { return };
     let (mut maker, mut second) = (Peer::start(), Peer::start());
-    let (file, descriptor) = maker.make("plain");
+    let (file, descriptor) = maker.make("writable");
     second.give(&file, &descriptor);
     let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let imported = open(&gpu, (file, descriptor));
@@ -671,7 +671,7 @@ fn other_importers_see_the_poison() {
 fn poison_is_looked_after() {
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
-    let (file, descriptor) = peer.make("plain");
+    let (file, descriptor) = peer.make("writable");
     let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let word = &raw.words()[8 * usize::from(descriptor.to_bytes()[6])];
     let imported = open(&gpu, (file, descriptor));
@@ -693,7 +693,7 @@ fn poison_is_looked_after() {
 fn a_forked_child_of_the_maker_is_none() {
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
-    let imported = make_and_open(&gpu.context, &mut peer, "plain");
+    let imported = make_and_open(&gpu.context, &mut peer, "writable");
     peer.step("hold");
     let pending = imported.point(peer.number("signal"));
     let child = peer.number("fork");
@@ -738,7 +738,7 @@ fn a_dropped_timeline_ends_after_its_signals() {
 #[test]
 fn a_dropped_file_is_an_end() {
     let Some(gpu) = gpu() else { return };
-    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
     let timeline = HostTimeline::shared(&file).expect("a timeline");
     let bytes = timeline.descriptor().expect("it is shared").to_bytes();
     let empty = forged(bytes, |body| body[6] = 63);
@@ -764,8 +764,8 @@ fn an_ended_timeline_is_let_go() {
     };
     for way in WAYS {
         let file = match way {
-            "protected" => TimelineFile::protected(&gpu.context),
-            _ => TimelineFile::new(&gpu.context),
+            "sealed" => TimelineFile::new(&gpu.context),
+            _ => TimelineFile::writable(&gpu.context),
         };
         let file = file.expect("a file");
         let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
@@ -857,17 +857,17 @@ fn only_what_is_shared_has_a_thread() {
         let names = all.flat_map(|thread| std::fs::read_to_string(thread.path().join("comm")));
         names.filter(|name| name.trim_end() == "cuda-events").count()
     };
-    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
     let own = Timeline::new(gpu.stream()).expect("a timeline");
     let host = HostTimeline::shared(&file).expect("a timeline");
-    let shared = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     for _ in 0..100 {
         reached(own.signal().expect("a signal"));
         reached(host.signal().expect("a signal"));
     }
     assert_eq!(threads(), 0);
-    reached(shared.signal().expect("a signal"));
+    let shared = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     wait_until("the thread starts", || threads() == 1);
+    reached(shared.signal().expect("a signal"));
 }
 
 /// The importer's own context fails: whoever waits gets that error, and the maker's timeline is as
@@ -881,7 +881,7 @@ fn an_importers_failed_context_is_told() {
         );
     };
     let mut peer = Peer::start();
-    let (file, descriptor) = peer.make("plain");
+    let (file, descriptor) = peer.make("writable");
     let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let imported = open(&gpu, (file, descriptor));
     peer.step("hold");
@@ -922,7 +922,7 @@ fn any_bytes_in_the_file_do_no_harm() {
     for way in WAYS {
         let Some(gpu) = gpu() else { return };
         let mut peer = Peer::start();
-        let (file, descriptor) = peer.make("plain");
+        let (file, descriptor) = peer.make("writable");
         let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
         let file = if way == "reading" { reading(&file) } else { file };
         let imported = open(&gpu, (file, descriptor));
@@ -993,7 +993,7 @@ fn a_query_puts_erased_poison_back() {
     common::own_process!("order=off");
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
-    let (file, descriptor) = peer.make("plain");
+    let (file, descriptor) = peer.make("writable");
     let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let imported = open(&gpu, (file, descriptor));
     peer.step("hold");
@@ -1016,7 +1016,7 @@ fn a_query_puts_erased_poison_back() {
 #[test]
 fn a_forged_reason_is_not_believed() {
     let Some(gpu) = gpu() else { return };
-    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
     let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     let latch = Latch::hold(timeline.stream());
@@ -1034,6 +1034,7 @@ fn a_forged_reason_is_not_believed() {
             point.spin().map(|()| Progress::Done),
             point.spin_timeout(PATIENCE),
             other.wait_point(point).map(|()| Progress::Done),
+            timeline.wait_ahead(&other, point.value() + 1).map(|()| Progress::Done),
         ]
     };
     // Errors of the driver, of which some are sticky; the marks of this crate; and nothing but the
@@ -1069,7 +1070,7 @@ fn a_forged_reason_is_not_believed() {
 fn a_future_waits_anew_for_a_value_taken_back() {
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
-    let (file, descriptor) = peer.make("plain");
+    let (file, descriptor) = peer.make("writable");
     let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
     let word = &raw.words()[8];
     let imported = open(&gpu, (file, descriptor));
@@ -1146,7 +1147,7 @@ fn unsafe_files() -> Vec<(Shared, Refusal)> {
 #[test]
 fn files_that_are_not_safe_are_refused() {
     let Some(gpu) = gpu() else { return };
-    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
     let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     let descriptor = timeline.descriptor().expect("it is shared");
     for (number, (bad, refusal)) in unsafe_files().into_iter().enumerate() {
@@ -1158,7 +1159,7 @@ fn files_that_are_not_safe_are_refused() {
     let version = Refusal::FileVersion { found: 9, expected: 1 };
     assert_eq!(refused(&gpu, strange, &descriptor), version);
     // Another file than the descriptor's.
-    let other = TimelineFile::new(&gpu.context).expect("a file");
+    let other = TimelineFile::writable(&gpu.context).expect("a file");
     let copy = memory::copy(&other);
     assert_eq!(refused(&gpu, copy, &descriptor), Refusal::OtherFile);
     // And the right one.
@@ -1171,7 +1172,7 @@ fn files_that_are_not_safe_are_refused() {
 #[test]
 fn damaged_descriptors_are_refused() {
     let Some(gpu) = gpu() else { return };
-    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
     let timeline = HostTimeline::shared(&file).expect("a timeline");
     let descriptor = timeline.descriptor().expect("it is shared");
     let bytes = descriptor.to_bytes();
@@ -1185,12 +1186,16 @@ fn damaged_descriptors_are_refused() {
 #[test]
 fn importers_cannot_change_the_file() {
     use common::memory::SealFlags;
-    use std::os::fd::AsFd as _;
+    use std::os::fd::{AsFd as _, AsRawFd as _};
     let Some(gpu) = gpu() else { return };
-    let plain = TimelineFile::new(&gpu.context).expect("a file");
-    let protected = TimelineFile::protected(&gpu.context).expect("a file");
-    for (file, writable) in [(&plain, true), (&protected, false)] {
-        let file = file.as_fd();
+    let exposed = TimelineFile::writable(&gpu.context).expect("a file");
+    let sealed = TimelineFile::new(&gpu.context).expect("a file");
+    // As it is lent, and opened again for writing, which root and the same user may do.
+    let path = format!("/proc/self/fd/{}", sealed.as_fd().as_raw_fd());
+    let again = std::fs::File::options().read(true).write(true).open(path).ok();
+    let again = again.as_ref().map(|file| (file.as_fd(), false));
+    let files = [(exposed.as_fd(), true), (sealed.as_fd(), false)];
+    for (file, writable) in files.into_iter().chain(again) {
         for bytes in [0, 64, 2 * PAGE as u64] {
             assert!(rustix::fs::ftruncate(file, bytes).is_err(), "{bytes}");
         }
@@ -1198,11 +1203,9 @@ fn importers_cannot_change_the_file() {
         assert_eq!(Mapping::new(file, PAGE).is_ok(), writable);
         assert_eq!(rustix::io::pwrite(file, &[0; 8], 64).is_ok(), writable);
         let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-        if !writable {
-            assert!(rustix::fs::fallocate(file, punch, 0, PAGE as u64).is_err());
-        }
+        assert_eq!(rustix::fs::fallocate(file, punch, 0, PAGE as u64).is_ok(), writable);
     }
-    let read_only = reading(&plain);
+    let read_only = reading(&exposed);
     assert!(Mapping::new(&read_only, PAGE).is_err());
 }
 
@@ -1211,10 +1214,10 @@ fn importers_cannot_change_the_file() {
 #[test]
 fn importers_cannot_change_the_file() {
     let Some(gpu) = gpu() else { return };
-    let plain = TimelineFile::new(&gpu.context).expect("a file");
-    let protected = TimelineFile::protected(&gpu.context).expect("a file");
-    assert!(Mapping::new(&plain, PAGE).is_ok());
-    for file in [memory::copy(&protected), reading(&plain), reading(&protected)] {
+    let exposed = TimelineFile::writable(&gpu.context).expect("a file");
+    let sealed = TimelineFile::new(&gpu.context).expect("a file");
+    assert!(Mapping::new(&exposed, PAGE).is_ok());
+    for file in [memory::copy(&sealed), reading(&exposed), reading(&sealed)] {
         assert!(Mapping::for_reading(&file, PAGE).is_ok());
         assert!(Mapping::new(&file, PAGE).is_err());
         for (what, access) in memory::STRONGER {
@@ -1222,16 +1225,16 @@ fn importers_cannot_change_the_file() {
         }
     }
     // One that says the same and is another: what was seen of the first is not taken for it.
-    let timeline = HostTimeline::shared(&protected).expect("a timeline");
+    let timeline = HostTimeline::shared(&sealed).expect("a timeline");
     let descriptor = timeline.descriptor().expect("it is shared");
-    let forged = Mapping::for_reading(&protected, PAGE).expect("it can be mapped");
+    let forged = Mapping::for_reading(&sealed, PAGE).expect("it can be mapped");
     let words: Vec<u64> = forged.words().iter().map(|word| word.load(Ordering::SeqCst)).collect();
     let forged = memory::safe(&words);
     let mapped = Mapping::new(&forged, PAGE).expect("it is ours");
     let seen = open(&gpu, (forged, descriptor));
     mapped.words()[8].store(7, Ordering::SeqCst);
     assert_eq!(seen.completed(), 7);
-    assert_eq!(open(&gpu, (memory::copy(&protected), descriptor)).completed(), 0);
+    assert_eq!(open(&gpu, (memory::copy(&sealed), descriptor)).completed(), 0);
 }
 
 /// A child may inherit the handle. It has the same number there.
@@ -1239,7 +1242,7 @@ fn importers_cannot_change_the_file() {
 #[test]
 fn a_child_inherits_a_section() {
     let Some(gpu) = gpu() else { return };
-    let file = TimelineFile::protected(&gpu.context).expect("a file");
+    let file = TimelineFile::new(&gpu.context).expect("a file");
     let timeline = HostTimeline::shared(&file).expect("a timeline");
     let inherited = memory::inherited(&file);
     let mut peer = Peer::start();
@@ -1262,7 +1265,7 @@ fn what_an_import_costs_in_driver_calls() {
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let mut peer = Peer::start();
-    let (file, descriptor) = peer.make("plain");
+    let (file, descriptor) = peer.make("writable");
     let again = file.try_clone().expect("a file");
     let register = Function::cuMemHostRegister_v2;
     let count = |made: &[Function]| made.iter().filter(|function| **function == register).count();
@@ -1289,16 +1292,16 @@ fn what_an_import_costs_in_driver_calls() {
     peer.end();
 }
 
-/// Whoever is given a protected file cannot pass for its maker: it gets no lock, now or later, and
+/// Whoever is given a sealed file cannot pass for its maker: it gets no lock, now or later, and
 /// the maker's end is seen.
 #[cfg(target_os = "linux")]
 #[test]
-fn nobody_passes_for_a_protected_maker() {
+fn nobody_passes_for_the_maker_of_a_sealed_file() {
     use rustix::fs::OFlags;
     use std::os::fd::AsFd as _;
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
-    let (file, descriptor) = peer.make("protected");
+    let (file, descriptor) = peer.make("sealed");
     let flags = rustix::fs::fcntl_getfl(&file).expect("an open file");
     assert_eq!(flags & OFlags::ACCMODE, OFlags::RDONLY);
     let imported = open(&gpu, (file.try_clone().expect("a file"), descriptor));
@@ -1352,7 +1355,7 @@ fn old_imports_cost_new_ones_nothing() {
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let file = TimelineFile::protected(&gpu.context).expect("a file");
+    let file = TimelineFile::new(&gpu.context).expect("a file");
     let orphan = memory::orphan(&file, true);
     let maker = HostTimeline::shared(&file).expect("a timeline");
     let descriptor = maker.descriptor().expect("it is shared");
@@ -1403,7 +1406,7 @@ fn a_file_has_63_timelines_of_one_context() {
     assert_eq!(HostTimeline::shared(&file).map(drop), full, "importers may wait for the old ones");
     let other = Other::new(&gpu);
     let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
-    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
     let mismatch = Error::ContextMismatch {
         function: Function::cuStreamWriteValue64_v2,
         code: None,
@@ -1445,10 +1448,10 @@ fn a_forked_child_imports_nothing() {
     common::own_process!();
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
-    let (theirs, descriptor) = peer.make("protected");
+    let (theirs, descriptor) = peer.make("sealed");
     let copy = theirs.try_clone().expect("a file");
     let imported = open(&gpu, (theirs, descriptor));
-    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
     let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
     let copy_of_own = memory::copy(&file);
     let seen = open(&gpu, (copy_of_own, own.descriptor().expect("it is shared")));
@@ -1458,7 +1461,7 @@ fn a_forked_child_imports_nothing() {
     stream.wait_point(imported.point(value)).expect("a wait");
     // One that no stream waits for, so that nobody else has a share of it.
     let mut second = Peer::start();
-    let quiet = make_and_open(&gpu.context, &mut second, "protected");
+    let quiet = make_and_open(&gpu.context, &mut second, "sealed");
     let mut inherited = Some((imported, file, own, copy, quiet));
     let (said, status) = common::fork::in_child(|| {
         let (imported, file, own, copy, quiet) = inherited.take().expect("it was there");
@@ -1467,7 +1470,7 @@ fn a_forked_child_imports_nothing() {
             other => panic!("{other:?}"),
         };
         let point = imported.point(value);
-        assert!(forked(TimelineFile::new(&gpu.context).map(drop)));
+        assert!(forked(TimelineFile::writable(&gpu.context).map(drop)));
         assert!(forked(HostTimeline::shared(&file).map(drop)));
         assert!(forked(ImportedTimeline::open(&gpu.context, copy, &descriptor).map(drop)));
         assert!(forked(point.query().map(drop)));
@@ -1556,7 +1559,7 @@ fn two_containers_share_timelines() {
         return common::say_not_run(&format!("no namespaces can be made here: {error}"));
     }
     let Some(gpu) = gpu() else { return };
-    for kind in ["plain", "protected"] {
+    for kind in ["writable", "sealed"] {
         let mut peer = Peer::start_with(contained);
         peer.step("signals-nothing");
         // It stays as long as it is open here.
@@ -1569,7 +1572,7 @@ fn two_containers_share_timelines() {
         };
         let before = names();
         let imported = make_and_open(&gpu.context, &mut peer, kind);
-        let file = TimelineFile::new(&gpu.context).expect("a file");
+        let file = TimelineFile::writable(&gpu.context).expect("a file");
         let own = Timeline::shared(gpu.stream(), &file).expect("a timeline");
         peer.give(&file, &own.descriptor().expect("it is shared"));
         for way in ["stream", "wait", "await"] {

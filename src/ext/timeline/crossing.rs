@@ -184,7 +184,7 @@ impl Coming {
             let called = poller::follow(Arc::new(Watch), first);
             lock(&CROSSINGS).called = called;
             if !called {
-                return Err(slot::no_memory());
+                return Err(slot::no_thread());
             }
         }
         Ok(coming)

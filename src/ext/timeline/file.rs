@@ -48,25 +48,18 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///
 /// | | access of importers | streams of an importer |
 /// | --- | --- | --- |
-/// | [`new`](Self::new) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
-/// | [`protected`](Self::protected) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
+/// | [`new`](Self::new) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
+/// | [`writable`](Self::writable) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
 ///
-/// A malicious process with the file of `new` can write any bytes. It can make points look reached
-/// or poisoned in all processes that have the file. The maker's own waits then return
-/// [`Error::Poisoned`](crate::Error::Poisoned), unless its driver has reported another error. A
-/// malicious process can also remove the page from the file, set a value back, or hold the file's
-/// lock after the maker has ended, so the maker seems to live. Other importers keep waiting in
-/// these three cases. It can do no other harm to other processes. Give the file of `new` to
-/// processes that you trust, and the file of `protected` to all others.
-///
-/// An importer of `protected` can do none of this with its descriptor. The system leaves one gap: a
-/// process of the same user or of root can change the file's mode and open it again through
-/// `/proc`. It still cannot write the file, but it can lock it. If that matters, run importers as
-/// other users, and let them wait with a timeout.
+/// An importer of `new` can neither write the file nor remove its page with its descriptor. The
+/// system leaves one gap: a process of the same user or of root can change the file's mode and open
+/// it again through `/proc`. It still cannot write the file, but it can lock it. If that matters,
+/// run importers as other users, and let them wait with a timeout.
+/// [`writable`](Self::writable) lists what its importers can do.
 ///
 /// An importer need not trust the maker for memory safety. If it also must not depend on the maker
-/// to keep its streams running, it opens the file read-only before the import. Its streams then
-/// wait as for a file of `protected`.
+/// to keep its streams running, it opens a `writable` file read-only before the import. Its streams
+/// then wait as for a file of `new`.
 ///
 /// # Lifetime
 ///
@@ -75,7 +68,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// thread queries the driver: one [`cuEventQuery`] for each file every 5 ms, between two calls of
 /// [`cuThreadExchangeStreamCaptureMode`]. If the context has failed, importers get
 /// [`Error::Poisoned`](crate::Error::Poisoned) within 10 ms and one pass of the thread. The first
-/// signal of a shared timeline starts the thread. It makes no call while no signal is pending.
+/// shared timeline starts the thread. It makes no call while no signal is pending.
 ///
 /// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
 /// passed the last signals, importers see the end. If this process is killed, importers see that:
@@ -99,11 +92,11 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// On Windows the file is an unnamed section of the page file, and this type implements `AsHandle`.
 /// Copy the handle into the other process with `DuplicateHandle`, or let a child inherit a copy.
 ///
-/// * The handle of a [`protected`](Self::protected) section is read-only, and no copy of it allows
-///   more. But a process that may open this process for writing can still write the memory. Most
-///   processes of the same user may do that.
-/// * For the direct wait of streams, copy the handle of [`new`](Self::new) unchanged. With a
-///   read-only copy (`FILE_MAP_READ`) streams wait as for a section of `protected`.
+/// * The handle of a section of [`new`](Self::new) is read-only, and no copy of it allows more. But
+///   a process that may open this process for writing can still write the memory. Most processes of
+///   the same user may do that.
+/// * For the direct wait of streams, copy the handle of [`writable`](Self::writable) unchanged.
+///   With a read-only copy (`FILE_MAP_READ`) streams wait as for a section of `new`.
 /// * The importer watches the maker's process; the section contains its process id and start time.
 ///   The importer must be allowed to open it (`SYNCHRONIZE`, `PROCESS_QUERY_LIMITED_INFORMATION`).
 ///
@@ -144,6 +137,8 @@ pub(super) struct SharedFile {
     file: File,
     number: u64,
     lines: &'static [Line],
+    /// Whether other processes can write the lines.
+    exposed: bool,
     /// Those that timelines have had, in the order of their places.
     slots: Mutex<Vec<&'static Slot>>,
     context: Context,
@@ -162,31 +157,14 @@ static ENDING: Mutex<Vec<(Life, Vec<&'static Slot>)>> = Mutex::new(Vec::new());
 
 /// Ends the lives of files to which no stream writes any more.
 pub(super) fn sweep() {
-    // A line is poisoned at its end.
-    lock(&ENDING).retain(|(_, slots)| !slots.iter().all(|slot| slot.line.is_poisoned()));
+    lock(&ENDING).retain(|(_, slots)| !slots.iter().all(|slot| slot.is_finished()));
 }
 
 impl TimelineFile {
-    /// Creates a file that importers can write, so their streams wait for it directly.
+    /// Creates a file that only this process can write. Linux 5.1.
     ///
     /// Driver calls: [`cuEventCreate`], and [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`]
     /// between two calls of [`cuThreadExchangeStreamCaptureMode`], all with the context current.
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::SharedTimeline`](crate::Error::SharedTimeline) with [`System`](Refusal::System)
-    ///   if the system refuses the file, or with [`Platform`](Refusal::Platform) on other systems
-    ///   than Linux and Windows.
-    /// * Errors of the driver, such as those of work that was launched earlier;
-    ///   [`Error::ForkedChild`](crate::Error::ForkedChild).
-    pub fn new(context: &Context) -> Result<Self> {
-        Self::make(context, false)
-    }
-
-    /// Creates a file that only this process can write, for importers that you do not trust. Linux
-    /// 5.1.
-    ///
-    /// Driver calls are those of [`new`](Self::new).
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
@@ -199,7 +177,7 @@ impl TimelineFile {
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // In the maker:
-    /// let file = TimelineFile::protected(&context)?;
+    /// let file = TimelineFile::new(&context)?;
     /// assert_eq!(file.context(), &context);
     /// let timeline = HostTimeline::shared(&file)?;
     /// let descriptor = timeline.descriptor().expect("it is shared");
@@ -216,17 +194,68 @@ impl TimelineFile {
     ///
     /// # Errors
     ///
-    /// Those of [`new`](Self::new).
-    pub fn protected(context: &Context) -> Result<Self> {
+    /// * [`Error::SharedTimeline`](crate::Error::SharedTimeline) with [`System`](Refusal::System)
+    ///   if the system refuses the file, or with [`Platform`](Refusal::Platform) on other systems
+    ///   than Linux and Windows.
+    /// * Errors of the driver, such as those of work that was launched earlier;
+    ///   [`Error::ForkedChild`](crate::Error::ForkedChild).
+    pub fn new(context: &Context) -> Result<Self> {
         Self::make(context, true)
     }
 
+    /// Creates a file that importers can write, for importers that you trust as this process. Their
+    /// streams wait for it directly.
+    ///
+    /// A process with this file, or with a copy of its descriptor, can write any bytes at any time,
+    /// and can remove the page from the file. So it can do the following to **each process with the
+    /// file, this one included**:
+    ///
+    /// * A point of a [`Timeline::shared`](super::Timeline::shared) can look reached too early.
+    ///   Work that waits for it then runs on unfinished data.
+    /// * Waits for such a point can end with [`Error::Poisoned`](crate::Error::Poisoned), or stay
+    ///   pending forever, in hosts, futures and streams. Use timeouts. No other error can be
+    ///   forged.
+    /// * The thread of this process can be made to query the driver every 5 ms until the file is
+    ///   dropped.
+    /// * An importer can be made to believe that this process still lives, after its end.
+    ///
+    /// It cannot read or write other memory, and the following does not depend on the file: the
+    /// points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in this
+    /// process; the values of this process's signals; and the end. The drop of a timeline releases
+    /// the streams that wait for it, except where the file is written again afterwards, and after
+    /// the last signal nothing of the file stays open in this process.
+    ///
+    /// For this a shared timeline has a second line, of this process alone: see
+    /// [`Timeline::shared`](super::Timeline::shared). Driver calls are those of [`new`](Self::new).
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use cuda_events::ext::{HostTimeline, TimelineFile};
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let file = TimelineFile::writable(&context)?;
+    /// let timeline = HostTimeline::shared(&file)?;
+    /// assert!(timeline.signal()?.is_done());
+    /// # }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
+    pub fn writable(context: &Context) -> Result<Self> {
+        Self::make(context, false)
+    }
+
     #[allow(unsafe_code)]
-    fn make(context: &Context, protected: bool) -> Result<Self> {
+    fn make(context: &Context, sealed: bool) -> Result<Self> {
         wait::refuse_fork()?;
         sweep();
         let health = Event::new(context, EventFlags::empty())?;
-        let (file, lines, life) = File::create(LINES, protected)?;
+        let (file, lines, life) = File::create(LINES, sealed)?;
         let number = RandomState::new().hash_one(std::process::id());
         if let Some(first) = lines.first() {
             first.put([header(VERSION), number]);
@@ -242,6 +271,7 @@ impl TimelineFile {
             file,
             number,
             lines,
+            exposed: !sealed,
             slots,
             context,
             address,
@@ -253,7 +283,7 @@ impl TimelineFile {
 
     /// Returns the context that the file was created in.
     ///
-    /// [`protected`](Self::protected) has an example.
+    /// [`new`](Self::new) has an example.
     pub fn context(&self) -> &Context {
         &self.0.context
     }
@@ -282,17 +312,23 @@ pub(super) fn check_header(lines: &[Line], number: u64) -> Result<(), Refusal> {
 }
 
 impl SharedFile {
-    /// Returns an unused line.
-    pub(super) fn take(&self) -> Result<&'static Slot> {
+    /// Whether other processes can write the lines.
+    pub(super) fn is_exposed(&self) -> bool {
+        self.exposed
+    }
+
+    /// Returns an unused line, which has this value.
+    pub(super) fn take(&self, value: u64) -> Result<&'static Slot> {
         wait::refuse_fork()?;
         let mut slots = lock(&self.slots);
         let index = slots.len() + 1;
         let line = self.lines.get(index).ok_or(Refusal::FileFull)?;
         // Whatever another process has written there.
-        line.put([0, 0]);
-        let slot: &'static Slot =
-            Box::leak(Box::new(Slot::new(line, Whose::Shared(Known::default()))));
-        slot.begin(&self.context, self.address + (index * size_of::<Line>()) as CUdeviceptr);
+        line.put([value, 0]);
+        let whose = Whose::Shared { known: Known::default(), exposed: self.exposed };
+        let slot: &'static Slot = Box::leak(Box::new(Slot::new(line, whose)));
+        let address = self.address + (index * size_of::<Line>()) as CUdeviceptr;
+        slot.begin_at(&self.context, address, value);
         slots.push(slot);
         Ok(slot)
     }

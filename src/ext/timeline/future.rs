@@ -71,6 +71,8 @@ use crate::sys::calls::*;
 pub struct PointCompletion {
     point: Point,
     waiting: Option<Waiting>,
+    /// Whether there was a thread when it came into the queue, or later.
+    followed: bool,
 }
 
 /// A future that is in the queue, or was.
@@ -97,7 +99,7 @@ impl IntoFuture for Point {
 
 impl PointCompletion {
     pub(super) fn new(point: Point) -> Self {
-        Self { point, waiting: None }
+        Self { point, waiting: None, followed: false }
     }
 
     /// Returns the point that this future waits for.
@@ -143,10 +145,13 @@ impl Future for PointCompletion {
             let entry = Arc::<Entry>::default();
             let (key, first) = slot.queue.insert(point.value(), Arc::clone(&entry), &health);
             self.waiting = Some(Waiting { key, entry, health, link });
-            if !poller::watch(slot, first) {
-                // The system has no thread for it: let the executor ask again.
-                task.waker().wake_by_ref();
-            }
+            self.followed = poller::watch(slot, first);
+        } else if !self.followed {
+            self.followed = poller::watch(slot, false);
+        }
+        if !self.followed {
+            // The system starts no thread: let the executor ask again, which tries again.
+            task.waker().wake_by_ref();
         }
         if let Some(waiting) = &self.waiting
             && let Some(error) = waiting.entry.wake_later(task.waker())

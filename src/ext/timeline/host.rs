@@ -59,6 +59,8 @@ pub struct HostTimeline {
     context: Context,
     /// Where other processes see it.
     file: Option<Arc<SharedFile>>,
+    /// The line for other processes, if they can write it: this process does not read it.
+    copy: Option<&'static Slot>,
 }
 
 impl HostTimeline {
@@ -74,14 +76,16 @@ impl HostTimeline {
     pub fn new(context: &Context) -> Result<Self> {
         wait::refuse_fork()?;
         let slot = slot::allocate(context)?;
-        Ok(Self { slot, context: context.clone(), file: None })
+        Ok(Self { slot, context: context.clone(), file: None, copy: None })
     }
 
     /// Creates a timeline that every process with the file sees.
     ///
     /// Its [descriptor](Self::descriptor) identifies it in those processes. Their streams and hosts
-    /// can wait for it. Dropping it releases all waits for it. No driver call.
-    /// [`TimelineFile::protected`] has an example.
+    /// can wait for it. Dropping it releases all waits for it. No driver call; in a
+    /// [writable](TimelineFile::writable) file those of [`new`](Self::new), because the timeline
+    /// then has a line of this process alone, for this process's own waits.
+    /// [`TimelineFile::new`] has an example.
     ///
     /// # Errors
     ///
@@ -91,14 +95,21 @@ impl HostTimeline {
     /// * [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn shared(file: &TimelineFile) -> Result<Self> {
         let (file, context) = (Arc::clone(file.shared()), file.context().clone());
-        Ok(Self { slot: file.take()?, context, file: Some(file) })
+        let (slot, copy) = if file.is_exposed() {
+            let own = slot::allocate(&context)?;
+            let copy = file.take(own.line.reached()).inspect_err(|_| slot::release(own))?;
+            (own, Some(copy))
+        } else {
+            (file.take(0)?, None)
+        };
+        Ok(Self { slot, context, file: Some(file), copy })
     }
 
     /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
     ///
-    /// [`TimelineFile::protected`] has an example.
+    /// [`TimelineFile::new`] has an example.
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
-        self.file.as_ref().and_then(|file| file.descriptor(self.slot))
+        self.file.as_ref().and_then(|file| file.descriptor(self.copy.unwrap_or(self.slot)))
     }
 
     /// Reaches the next value, and releases the streams that wait for it.
@@ -110,7 +121,13 @@ impl HostTimeline {
     /// Only [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn signal(&self) -> Result<Point> {
         wait::refuse_fork()?;
-        Ok(Point::new(self.slot, self.slot.line.advance()))
+        let point = Point::new(self.slot, self.slot.line.advance());
+        if let Some(copy) = self.copy {
+            // Loaded again, because the load acquires: if another thread's signal comes with this
+            // value, that thread's earlier writes come with it, too.
+            copy.line.raise(self.slot.line.reached());
+        }
+        Ok(point)
     }
 
     /// Returns the value of the last signal, or the start value before the first signal, with one
@@ -165,6 +182,9 @@ impl HostTimeline {
     pub fn poison(self) {
         if !forked() {
             self.slot.line.poison(None);
+            if let Some(copy) = self.copy {
+                copy.line.poison(None);
+            }
         }
     }
 }
@@ -173,7 +193,7 @@ impl HostTimeline {
 pub(super) fn wait_ahead(slot: &'static Slot, stream: &StreamRef, value: u64) -> Result<()> {
     wait::refuse_fork()?;
     let value = value.min(LARGEST);
-    if slot.line.look(value)?.is_done() {
+    if slot.look(value)?.is_done() {
         return Ok(());
     }
     // Noted first, and not taken back: whoever drops the timeline must know of each that is there.
@@ -192,6 +212,9 @@ impl Drop for HostTimeline {
         lock(&self.slot.state).submitted = self.slot.line.reached();
         ending::end(self.slot);
         slot::release(self.slot);
+        if let Some(copy) = self.copy {
+            copy.finish();
+        }
         crossing::sweep(crossing::ALL);
     }
 }

@@ -170,10 +170,11 @@ impl Link for Import {
         }
         // Before the wait, so that there is none that nobody looks after.
         let first = self.followed.begin(value);
-        if (first || self.relay.is_some())
+        // An earlier wait may have found no thread.
+        if (first || self.relay.is_some() || !poller::is_started())
             && !poller::follow(Arc::clone(&self) as Arc<dyn Follow>, first)
         {
-            return Err(slot::no_memory());
+            return Err(slot::no_thread());
         }
         if let Some(relay) = &self.relay {
             return submit_wait(stream, relay.slot, relay.value(value));
@@ -246,8 +247,8 @@ static IMPORTED: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody gives a file"))]
 impl Page {
     /// The file's page in the context, as it is from an earlier import, or mapped anew. It is in
-    /// nobody else's hands.
-    fn take(context: &Context, file: &File) -> Result<Self> {
+    /// nobody else's hands. A file without timelines of this number is not left mapped.
+    fn take(context: &Context, file: &File, number: u64) -> Result<Self> {
         let identity = file.identity()?;
         let is_it = |page: &Page| {
             page.identity == identity
@@ -265,7 +266,7 @@ impl Page {
             }
             return Ok(page);
         }
-        let lines = file.map(LINES)?;
+        let lines = file.map(LINES, |lines| file::check_header(lines, number))?;
         Ok(Self {
             identity,
             lines,
@@ -315,6 +316,8 @@ impl ImportedTimeline {
     /// for the timeline. On Windows one more handle stays open for each file, and one for the
     /// maker's process while anything waits.
     ///
+    /// A file that is refused does not stay mapped.
+    ///
     /// Driver calls if importers [may write](super::TimelineFile#write-access) the file, for the
     /// first timeline of the file in the context: [`cuDeviceGetAttribute`], then
     /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current, between
@@ -340,7 +343,7 @@ impl ImportedTimeline {
     ) -> Result<Self> {
         super::wait::refuse_fork()?;
         let file = File::open(file, LINES)?;
-        let mut page = Page::take(context, &file)?;
+        let mut page = Page::take(context, &file, descriptor.file)?;
         let opened = Self::open_page(context, file, &mut page, descriptor);
         // Also where it was refused: the page stays mapped, and serves the next attempt.
         lock(&IMPORTED).push(page);
@@ -399,7 +402,7 @@ impl ImportedTimeline {
 
     /// Returns the value of the last point that was reached, with one load.
     ///
-    /// [`TimelineFile::protected`](super::TimelineFile::protected) has an example.
+    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
     #[must_use]
     #[inline]
     pub fn completed(&self) -> u64 {
@@ -408,7 +411,7 @@ impl ImportedTimeline {
 
     /// Returns the context that the timeline was imported in.
     ///
-    /// [`TimelineFile::protected`](super::TimelineFile::protected) has an example.
+    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
     pub fn context(&self) -> &Context {
         &self.context
     }

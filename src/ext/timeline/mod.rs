@@ -134,9 +134,11 @@ use crate::sys::calls::*;
 ///
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
 /// [the last share](crate::Context#dropping-the-last-share) can block. The drop itself makes no
-/// driver call, with three exceptions: if the last signal returned an error, it makes the calls of
-/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes one call; and while
-/// streams wait for timelines of other contexts, it queries whether they still do.
+/// driver call, with four exceptions: if the last signal returned an error, it makes the calls of
+/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes one call; a timeline in
+/// a [writable](TimelineFile::writable) file makes three, [`cuStreamIsCapturing`] and
+/// [`cuStreamWriteValue64`] twice; and while streams wait for timelines of other contexts, it
+/// queries whether they still do.
 ///
 /// # Memory
 ///
@@ -177,6 +179,8 @@ pub struct Timeline {
     file: Option<Arc<SharedFile>>,
     /// Where they see it by bytes alone.
     word: Option<Word>,
+    /// If they can write its line: this process's own line, by which the stream shows the end.
+    mark: Option<&'static Slot>,
     /// Dropped last.
     _owner: Box<dyn Any + Send + Sync>,
 }
@@ -219,12 +223,16 @@ impl Timeline {
     /// identifies it in the other processes. Dropping it releases all their waits for it, after the
     /// last signal.
     ///
-    /// No driver call. [`TimelineFile`] has an example.
+    /// It starts the crate's thread, which watches pending signals: see [`TimelineFile`], which
+    /// also has an example. No driver call; in a [writable](TimelineFile::writable) file those of
+    /// [`new`](Self::new), because the timeline then has a line of this process alone, too.
     ///
     /// # Errors
     ///
     /// Those of [`new`](Self::new), and
     ///
+    /// * [`Error::SharedTimeline`] with [`NoThread`](crate::ipc::SharedTimelineError::NoThread) if
+    ///   the system starts no thread;
     /// * [`Error::ContextMismatch`] if the file was created in another context than the stream's;
     /// * [`Error::SharedTimeline`] with [`FileFull`](crate::ipc::SharedTimelineError::FileFull) if
     ///   the file already had 63 timelines.
@@ -274,11 +282,18 @@ impl Timeline {
         }
         // An older driver has it, or is told apart here from one that has not.
         entry!(driver, cuStreamWriteValue64_v2 or cuStreamWriteValue64?)?;
+        let mut mark = None;
         let (slot, file, word) = match shared {
             Place::Own => (slot::allocate(named.context())?, None, None),
             Place::File(file) => {
                 same_context(named, file.context())?;
-                let slot = file.take()?;
+                // Its signals need the thread, and cannot fail for want of it.
+                poller::start()?;
+                if file.is_exposed() {
+                    mark = Some(slot::allocate(named.context())?);
+                }
+                let taken = file.take(0).inspect_err(|_| mark.into_iter().for_each(slot::release));
+                let slot = taken?;
                 file.watch().add(slot);
                 (slot, Some(Arc::clone(file)), None)
             }
@@ -294,7 +309,7 @@ impl Timeline {
         // go on until the box is dropped: it neither moves its content nor lends it mutably. It is
         // dropped after this name.
         let stream = unsafe { StreamRef::from_raw(named.context(), named.as_raw()) };
-        Ok(Self { slot, stream, foreign, file, word, _owner: owner })
+        Ok(Self { slot, stream, foreign, file, word, mark, _owner: owner })
     }
 
     /// Signals the next value after all work that is in the stream now.
@@ -508,6 +523,33 @@ impl Timeline {
         // SAFETY: the state is locked.
         unsafe { self.write(Line::end_after(state.submitted)) }
     }
+
+    /// Has the stream end all waits after its last signal, and then write the mark, whose value is
+    /// returned. Only so does this process know when the last signal has happened, if others can
+    /// write the line. None if the stream captures or does not work.
+    #[cold]
+    #[allow(unsafe_code)]
+    fn end_exposed(&self, mark: &'static Slot, state: &mut State) -> Option<u64> {
+        // Also for a stream of one's own: a graph would keep the addresses.
+        self.refuse_capture().ok()?;
+        if !state.over {
+            // SAFETY: the state is locked.
+            unsafe { self.write(Line::end_after(state.submitted)) }.ok()?;
+        }
+        let mut own = lock(&mark.state);
+        own.submitted += 1;
+        let value = own.submitted;
+        // SAFETY: as for `write`; the mark is a line of the stream's context.
+        let written =
+            unsafe { self.stream.write_value64(mark.address(), value, WriteValueFlags::empty()) };
+        if written.is_err() {
+            // The driver may have taken it all the same, so the line is not used again.
+            mark.line.poison(None);
+            return None;
+        }
+        state.over = true;
+        Some(value)
+    }
 }
 
 impl Drop for Timeline {
@@ -516,7 +558,10 @@ impl Drop for Timeline {
             return;
         }
         let mut state = deferring_observers(lock(&self.slot.state));
-        if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
+        let passed = self.mark.and_then(|mark| Some((mark, self.end_exposed(mark, &mut state)?)));
+        if passed.is_some() {
+            // The stream ends it.
+        } else if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
             // Only the stream knows when it has passed a signal that may not be there.
             if self.end(&mut state).is_err() {
                 self.slot.line.poison(None);
@@ -528,8 +573,12 @@ impl Drop for Timeline {
             let _ = self.write_word(word, Line::end_after(state.submitted));
         }
         drop(state);
-        ending::end(self.slot);
+        match passed {
+            Some((mark, value)) => ending::end_exposed(self.slot, mark, value),
+            None => ending::end(self.slot),
+        }
         slot::release(self.slot);
+        self.mark.into_iter().for_each(slot::release);
         crossing::sweep(crossing::ALL);
     }
 }

@@ -380,7 +380,7 @@ impl OpenedTimeline {
         if !work.followed {
             work.followed = poller::follow(Arc::clone(link) as Arc<dyn Follow>, true);
             if !work.followed {
-                return Err(slot::no_memory());
+                return Err(slot::no_thread());
             }
         }
         let streams = work.streams.as_ref().ok_or(Error::ContextDropped)?;

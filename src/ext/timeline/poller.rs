@@ -1,12 +1,14 @@
 //! The thread's work for points: it checks all that are pending in the process.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use super::foreign::Follow;
 use super::queue::{Answers, Entry};
-use super::slot::{Slot, lock};
+use super::slot::{self, Slot, lock};
 use super::wait::ASK;
+use crate::Result;
 use crate::ext::needs::{Moment, now};
 use crate::ext::poller::{LONGEST_PAUSE, Next, Relaxed, Rounds, Seat};
 
@@ -25,6 +27,30 @@ static ARRIVED: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 static IMPORTS: Mutex<Vec<Arc<dyn Follow>>> = Mutex::new(Vec::new());
 static SEAT: Seat = Seat { make: || Box::new(Points::default()) };
 
+/// Whether a call of the thread for this module's work has succeeded. The thread never ends, and
+/// each call after that succeeds, so work that was put before a failed call is found at the latest
+/// with the call that set this.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+fn call() -> bool {
+    let called = SEAT.call(|| {});
+    if called {
+        STARTED.store(true, Ordering::Release);
+    }
+    called
+}
+
+/// Whether there is the thread, and it looks at what was put before any call that failed. If not,
+/// whoever needs it must call again, even if its work was put there earlier.
+pub(super) fn is_started() -> bool {
+    STARTED.load(Ordering::Acquire)
+}
+
+/// Starts the thread unless there is one.
+pub(super) fn start() -> Result<()> {
+    if is_started() || call() { Ok(()) } else { Err(slot::no_thread()) }
+}
+
 /// Has the poller look at the slot, which it has already unless this is the `first` future; whether
 /// there is a poller.
 pub(super) fn watch(slot: &'static Slot, first: bool) -> bool {
@@ -32,16 +58,20 @@ pub(super) fn watch(slot: &'static Slot, first: bool) -> bool {
         // Also where there is no thread yet: whoever starts it later has it look here, too.
         lock(&ARRIVED).push(slot);
     }
-    SEAT.call(|| {})
+    call()
 }
 
 /// Has the poller look after something, such as the import that a stream waits for, which it has
 /// already unless this is the `first` time; whether there is a poller.
 pub(super) fn follow(link: Arc<dyn Follow>, first: bool) -> bool {
     if first {
-        lock(&IMPORTS).push(link);
+        let mut imports = lock(&IMPORTS);
+        // While there is no thread, the same work may be put again and again.
+        if is_started() || !imports.iter().any(|put| Arc::ptr_eq(put, &link)) {
+            imports.push(link);
+        }
     }
-    SEAT.call(|| {})
+    call()
 }
 
 /// The timelines with waiting futures.

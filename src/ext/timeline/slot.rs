@@ -38,6 +38,7 @@ use super::queue::Queue;
 pub(super) use super::queue::lock;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::ext::needs::{WeakContext, ask, call, downgrade, is_same_library, with_current};
+use crate::ipc::SharedTimelineError;
 use crate::sys::{
     CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
 };
@@ -82,8 +83,9 @@ pub(super) struct Slot {
 pub(super) enum Whose {
     /// Visible to this process only.
     Own,
-    /// Processes that were given its file. They may wait for any value, and some may write any.
-    Shared(Known),
+    /// Processes that were given its file. They may wait for any value. If it is `exposed`, they
+    /// can also write any value, and nothing that is there decides what this process does.
+    Shared { known: Known, exposed: bool },
     /// It is another process's, and is mapped for reading alone: a store there ends this process.
     Foreign(Foreign),
 }
@@ -98,6 +100,8 @@ pub(super) struct State {
     pub(super) ahead: u64,
     /// Whether nothing is signalled any more.
     pub(super) over: bool,
+    /// Whether this process has ended all waits for a line of a file.
+    pub(super) ended: bool,
 }
 
 /// Where a timeline is at home.
@@ -133,13 +137,13 @@ impl Slot {
     }
 
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self.whose, Whose::Shared(_))
+        matches!(self.whose, Whose::Shared { .. })
     }
 
     /// Poisons a line of this process, whose context has failed with this code.
     pub(super) fn fail(&self, code: CUresult) {
         match &self.whose {
-            Whose::Shared(known) => known.fail(self.line, code),
+            Whose::Shared { known, .. } => known.fail(self.line, code),
             _ => self.line.poison(Some(code)),
         }
     }
@@ -158,7 +162,7 @@ impl Slot {
     pub(super) fn judge(&self, value: u64, seen: Result<Progress>) -> Result<Progress> {
         match &self.whose {
             Whose::Own => seen,
-            Whose::Shared(known) => known.judge(seen, || self.line.reached() >= value),
+            Whose::Shared { known, .. } => known.judge(seen, || self.line.reached() >= value),
             Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
         }
     }
@@ -167,7 +171,7 @@ impl Slot {
     pub(super) fn is_over(&self) -> bool {
         let known = match &self.whose {
             Whose::Own => false,
-            Whose::Shared(known) => known.failure().is_some(),
+            Whose::Shared { known, .. } => known.failure().is_some(),
             Whose::Foreign(foreign) => foreign.is_gone(),
         };
         known || self.line.is_poisoned()
@@ -217,7 +221,11 @@ impl Slot {
 
     /// Gives the line to a timeline of the context.
     pub(super) fn begin(&self, context: &Context, address: CUdeviceptr) {
-        let value = self.line.reached();
+        self.begin_at(context, address, self.line.reached());
+    }
+
+    /// As [`begin`](Self::begin), for a line that has this value unless another process wrote it.
+    pub(super) fn begin_at(&self, context: &Context, address: CUdeviceptr, value: u64) {
         *lock(&self.state) = State { submitted: value, ahead: value, ..State::default() };
         let (driver, weak) = (context.driver(), downgrade(context));
         *lock(&self.home) = Some(Home { driver, context: weak, health: Weak::new() });
@@ -258,7 +266,7 @@ impl Slot {
     /// there is nothing left to do. The timeline was dropped.
     pub(super) fn release_waits(&self) -> bool {
         let mut state = lock(&self.state);
-        if self.line.is_poisoned() {
+        if self.is_finished_as(&state) {
             return true;
         }
         if self.line.reached() < state.submitted {
@@ -266,6 +274,7 @@ impl Slot {
         }
         if self.is_shared() {
             self.line.end();
+            state.ended = true;
         } else if state.ahead > LARGEST_START {
             self.line.poison(None);
         } else {
@@ -274,6 +283,25 @@ impl Slot {
             *state = State { submitted: state.ahead, ..State::default() };
         }
         true
+    }
+
+    /// Ends all waits for a line of a file, to which this process's streams write no more.
+    pub(super) fn finish(&self) {
+        self.line.end();
+        lock(&self.state).ended = true;
+    }
+
+    /// Whether this process has ended all waits for its line.
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_finished_as(&lock(&self.state))
+    }
+
+    fn is_finished_as(&self, state: &State) -> bool {
+        match &self.whose {
+            // Another process may have written or erased a poison.
+            Whose::Shared { known, exposed: true } => known.failure().is_some() || state.ended,
+            _ => self.line.is_poisoned(),
+        }
     }
 
     /// Whether a signal that was submitted has not come, and may come.
@@ -428,6 +456,11 @@ pub(super) fn release(slot: &'static Slot) {
 }
 
 const REGISTER: Function = Function::cuMemHostRegister_v2;
+
+/// The error where the system starts no thread for the crate's work.
+pub(super) fn no_thread() -> Error {
+    Error::SharedTimeline(SharedTimelineError::NoThread)
+}
 
 pub(super) fn no_memory() -> Error {
     Error::Driver { function: REGISTER, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY }

@@ -53,7 +53,7 @@ impl Watch {
     #[inline(never)]
     fn call(self: &Arc<Self>) {
         let first = self.called.begin();
-        // If the system has no thread, whoever gets one later has it look here, too.
+        // There is a thread: it was started when the timeline was made.
         let _ = poller::follow(Arc::clone(self) as Arc<dyn Follow>, first);
     }
 
@@ -131,7 +131,7 @@ mod tests {
             log.iter().filter(|call| call.function == Function::cuEventQuery.name()).count()
         };
         let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
-        let file = TimelineFile::new(&context).unwrap();
+        let file = TimelineFile::writable(&context).unwrap();
         let stream = Stream::new(&context, StreamOptions::new()).unwrap();
         let timeline = Timeline::shared(stream, &file).unwrap();
         let watch = Arc::clone(file.shared().watch());

@@ -83,7 +83,7 @@ fn told(event: &Event, timeline: &Timeline, file: &TimelineFile) -> Result<Strin
 const EVENTS_ALONE: u64 = 8;
 
 fn file(context: &Context, random: &mut Random) -> Result<TimelineFile> {
-    if random.one_in(2) { TimelineFile::new(context) } else { TimelineFile::protected(context) }
+    if random.one_in(2) { TimelineFile::writable(context) } else { TimelineFile::new(context) }
 }
 
 /// In the child: signals and records whenever it is told to, until it is killed or told to end.

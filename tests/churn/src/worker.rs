@@ -631,11 +631,11 @@ impl Worker<'_> {
             return Ok(());
         }
         self.totals.kept.fetch_add(1, Ordering::Relaxed);
-        let file = self.clock.time("TimelineFile::new", || {
+        let file = self.clock.time("TimelineFile::writable", || {
             if self.value.is_multiple_of(2) {
-                TimelineFile::new(&self.context)
+                TimelineFile::writable(&self.context)
             } else {
-                TimelineFile::protected(&self.context)
+                TimelineFile::new(&self.context)
             }
         })?;
         let stream = self.stream()?;

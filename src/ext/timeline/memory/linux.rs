@@ -174,9 +174,21 @@ impl File {
         Ok((data.dev(), data.ino()))
     }
 
-    /// Maps the file read-only, permanently.
-    pub(crate) fn map(&self, lines: usize) -> Result<&'static [Line], Refusal> {
-        map(lines, false, SHARED, self.file.as_raw_fd())
+    /// Maps the file read-only: permanently if `check` accepts it, and otherwise not at all.
+    pub(crate) fn map(
+        &self,
+        lines: usize,
+        check: impl FnOnce(&[Line]) -> Result<(), Refusal>,
+    ) -> Result<&'static [Line], Refusal> {
+        let mapped = map(lines, false, SHARED, self.file.as_raw_fd())?;
+        if let Err(refusal) = check(mapped) {
+            let memory = mapped.as_ptr().cast_mut().cast();
+            // SAFETY: mapped above. `check` had it for its call only, as its type says for any
+            // lifetime, and nothing else refers to it.
+            unsafe { munmap(memory, lines * size_of::<Line>()) };
+            return Err(refusal);
+        }
+        Ok(mapped)
     }
 
     /// Nothing that must be looked for: the maker has a lock on the file itself.

@@ -32,7 +32,11 @@ impl File {
         match self.never {}
     }
 
-    pub(crate) fn map(&self, _lines: usize) -> Result<&'static [Line], Refusal> {
+    pub(crate) fn map(
+        &self,
+        _lines: usize,
+        _check: impl FnOnce(&[Line]) -> Result<(), Refusal>,
+    ) -> Result<&'static [Line], Refusal> {
         match self.never {}
     }
 

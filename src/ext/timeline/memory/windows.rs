@@ -289,9 +289,20 @@ impl File {
         Ok(Identity(duplicate(self.section.as_handle(), None)?))
     }
 
-    /// Maps the section read-only, permanently.
-    pub(crate) fn map(&self, lines: usize) -> Result<&'static [Line], Refusal> {
-        map(self.section.as_handle(), FILE_MAP_READ, lines)
+    /// Maps the section read-only: permanently if `check` accepts it, and otherwise not at all.
+    pub(crate) fn map(
+        &self,
+        lines: usize,
+        check: impl FnOnce(&[Line]) -> Result<(), Refusal>,
+    ) -> Result<&'static [Line], Refusal> {
+        let mapped = map(self.section.as_handle(), FILE_MAP_READ, lines)?;
+        if let Err(refusal) = check(mapped) {
+            // `check` had it for its call only, as its type says for any lifetime, and nothing else
+            // refers to it.
+            drop(View(mapped.as_ptr().cast_mut().cast()));
+            return Err(refusal);
+        }
+        Ok(mapped)
     }
 
     /// Keeps the process in view that made the file, of which this is the first line.

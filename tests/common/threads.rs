@@ -1,0 +1,47 @@
+//! A system that starts no thread.
+
+use std::sync::mpsc::{Sender, channel};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Limit {
+    now: u64,
+    most: u64,
+}
+
+unsafe extern "C" {
+    fn getrlimit(resource: i32, limit: *mut Limit) -> i32;
+    fn setrlimit(resource: i32, limit: *const Limit) -> i32;
+}
+
+/// The addresses that a process may use.
+const ADDRESSES: i32 = 9;
+
+/// Does `work` while the system starts no thread for this process, because there is no room for its
+/// stack. The process must be the test's own.
+#[track_caller]
+pub fn without_new_threads<T>(work: impl FnOnce() -> T) -> T {
+    let mut before = Limit { now: 0, most: 0 };
+    // SAFETY: a place for the limit.
+    assert_eq!(unsafe { getrlimit(ADDRESSES, &raw mut before) }, 0);
+    // There is room for small things, and for half a stack.
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("this process's memory");
+    let pages = pages.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
+    let limit = Limit { now: pages.expect("a number") * 4096 + (1 << 20), ..before };
+    // SAFETY: a limit of this layout.
+    assert_eq!(unsafe { setrlimit(ADDRESSES, &raw const limit) }, 0);
+    // Stacks of threads that have ended may still be there, and serve these.
+    let mut spare: Vec<Sender<()>> = Vec::with_capacity(64);
+    loop {
+        let (end, ends) = channel::<()>();
+        let started = std::thread::Builder::new().spawn(move || ends.recv().is_err());
+        if started.is_err() {
+            break;
+        }
+        spare.push(end);
+    }
+    let result = work();
+    // SAFETY: as above.
+    assert_eq!(unsafe { setrlimit(ADDRESSES, &raw const before) }, 0);
+    result
+}

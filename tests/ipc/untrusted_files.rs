@@ -1,0 +1,309 @@
+//! Files of timelines between processes that do not trust each other, and what a maker and an
+//! importer depend on.
+
+use crate::common;
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Poll, Waker};
+
+use common::Latch;
+use common::counting::{calls, counting};
+use common::futures::{Unpark, block_on, wait_until};
+use common::memory::{self, Mapping, PAGE, Shared};
+use common::threads::without_new_threads;
+use common::timelines::{WRITE, gpu, idle, poll, reached};
+use cuda_events::ext::{HostTimeline, ImportedTimeline, Timeline, TimelineFile};
+use cuda_events::ipc::SharedTimelineError as Refusal;
+use cuda_events::sys::Function;
+use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions};
+use rustix::fs::FallocateFlags;
+
+/// The marks of a line: the bit in the value, and the reason of a given-up timeline.
+const POISON: u64 = 1 << 62;
+const GIVEN_UP: u64 = u64::MAX;
+/// Where the first line has its value and its reason.
+const VALUE: usize = 8;
+const REASON: usize = 9;
+
+/// Removes a page from a file.
+const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
+
+/// How many files of timelines this process has open.
+fn open_files() -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").expect("this process's files").flatten();
+    let paths = open.flat_map(|file| std::fs::read_link(file.path()));
+    paths.filter(|path| path.to_string_lossy().contains("memfd:cuda-events")).count()
+}
+
+/// What another process writes to a file decides nothing about the end of a timeline: streams that
+/// wait ahead are released after the last signal, and not before, and nothing stays open.
+#[test]
+fn the_end_of_a_timeline_depends_on_no_peer() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    // A forged end, an erased value, one that no signal has reached, and a page that is gone.
+    let forgeries = [
+        (POISON, GIVEN_UP, false),
+        (0, GIVEN_UP, false),
+        (0, 0, false),
+        (1 << 40, 0, false),
+        (0, 0, true),
+    ];
+    for (value, reason, hole) in forgeries {
+        for pending in [false, true] {
+            let what = format!("{value:#x} {reason:#x} {hole} {pending}");
+            let file = TimelineFile::writable(&context).expect("a file");
+            let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
+            let waiter = stream();
+            let timeline = Timeline::shared(stream(), &file).expect("a timeline");
+            timeline.signal().expect("a signal");
+            idle(timeline.stream());
+            timeline.wait_ahead(&waiter, 3).expect("a wait");
+            let latch = pending.then(|| {
+                let latch = Latch::hold(timeline.stream());
+                timeline.signal().expect("a signal");
+                latch
+            });
+            // The first and the fourth release a stream at once.
+            raw.words()[REASON].store(reason, Ordering::SeqCst);
+            raw.words()[VALUE].store(value, Ordering::SeqCst);
+            if hole {
+                rustix::fs::fallocate(&file, PUNCH, 0, PAGE as u64).expect("it is not sealed");
+            }
+            let ((), made) = calls(|| drop((timeline, file)));
+            let of_stream = [Function::cuStreamIsCapturing, WRITE, WRITE];
+            assert!(made.starts_with(&of_stream), "{what}: {made:?}");
+            if let Some(latch) = latch {
+                assert_eq!(open_files(), 1, "{what}: a signal is pending");
+                latch.release();
+            }
+            idle(&waiter);
+            wait_until(&what, || open_files() == 0);
+        }
+    }
+}
+
+/// The points of a host's timeline, and the streams of its process that wait for it, do not depend
+/// on a file that others can write. Not even its page must be there.
+#[test]
+fn a_hosts_timeline_depends_on_no_peer() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
+    let timeline = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = timeline.descriptor().expect("it is shared");
+    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+    let imported = imported.expect("an import");
+    assert_eq!(imported.completed(), timeline.completed());
+    let first = timeline.signal().expect("a signal");
+    assert_eq!(imported.completed(), first.value(), "others see it");
+    let meddle: [&dyn Fn(); 4] = [
+        &|| raw.words()[VALUE].store(0, Ordering::SeqCst),
+        &|| raw.words()[VALUE].store(u64::MAX, Ordering::SeqCst),
+        &|| raw.words()[REASON].store(700, Ordering::SeqCst),
+        &|| rustix::fs::fallocate(&file, PUNCH, 0, PAGE as u64).expect("it is not sealed"),
+    ];
+    let waiter = gpu.stream();
+    for meddle in meddle {
+        let next = timeline.completed() + 1;
+        timeline.wait_ahead(&waiter, next).expect("a wait");
+        meddle();
+        assert_eq!(waiter.query(), Ok(Progress::Pending));
+        assert!(first.is_done());
+        let point = timeline.signal().expect("a signal");
+        assert_eq!((point.value(), point.query()), (next, Ok(Progress::Done)));
+        idle(&waiter);
+    }
+    // The end, too.
+    timeline.wait_ahead(&waiter, timeline.completed() + 5).expect("a wait");
+    timeline.poison();
+    idle(&waiter);
+}
+
+/// A stream of the same process that waits for a signal of a host sees all that any thread wrote
+/// before that signal; so does an importer. The value for others never runs ahead of this
+/// process's own, and reaches it.
+#[test]
+fn the_copy_of_a_hosts_timeline_has_the_value_of_the_last_signal() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
+    let timeline = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = timeline.descriptor().expect("it is shared");
+    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+    let imported = imported.expect("an import");
+    let start = timeline.completed();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..1000 {
+                    let value = timeline.signal().expect("a signal").value();
+                    assert!(imported.completed() >= value);
+                    assert!(imported.completed() <= timeline.completed());
+                }
+            });
+        }
+    });
+    assert_eq!((imported.completed(), timeline.completed()), (start + 4000, start + 4000));
+    let last = imported.point(start + 4001);
+    drop(timeline);
+    assert_eq!(last.query(), Err(Error::Poisoned), "others see the end");
+}
+
+/// What another process scribbles on a line that nobody has yet is no timeline's start.
+#[test]
+fn scribbles_are_no_start() {
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
+    for word in &raw.words()[VALUE..] {
+        word.store(7 | POISON, Ordering::SeqCst);
+    }
+    let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+    assert_eq!((timeline.completed(), timeline.submitted()), (0, Ok(0)));
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    assert_eq!((point.value(), point.query()), (1, Ok(Progress::Pending)));
+    latch.release();
+    reached(point);
+    let host = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = host.descriptor().expect("it is shared");
+    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+    let imported = imported.expect("an import");
+    assert_eq!(imported.completed(), host.completed());
+    assert_eq!(imported.point(host.completed() + 1).query(), Ok(Progress::Pending));
+}
+
+/// A process may be sent any number of files that it refuses. None stays mapped.
+#[test]
+fn a_refused_file_is_not_left_mapped() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let mapped = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("this process's memory");
+        maps.lines().filter(|line| line.contains("/memfd:")).count()
+    };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let descriptor = HostTimeline::shared(&file).expect("a timeline").descriptor();
+    let descriptor = descriptor.expect("it is shared");
+    let magic = u64::from(u32::from_le_bytes(*b"CUTL"));
+    let before = mapped();
+    for _ in 0..100 {
+        let files = [
+            (memory::safe(&[]), Refusal::FileMagic),
+            (memory::safe(&[magic | 9 << 32]), Refusal::FileVersion { found: 9, expected: 1 }),
+            (memory::safe(&[magic | 1 << 32, 5]), Refusal::OtherFile),
+        ];
+        for (bad, refusal) in files {
+            let refused = ImportedTimeline::open(&gpu.context, bad, &descriptor).map(drop);
+            assert_eq!(refused, Err(Error::SharedTimeline(refusal)));
+        }
+    }
+    assert_eq!(mapped(), before);
+}
+
+const NO_THREAD: Error = Error::SharedTimeline(Refusal::NoThread);
+
+/// The system starts no thread when a future is first polled. The future asks to be polled again,
+/// and that starts it.
+#[test]
+fn a_future_outlives_a_failed_start_of_the_thread() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    if gpu.soft().is_none() {
+        return common::say_not_run("a driver may need memory where there is none");
+    }
+    let timeline = Timeline::new(gpu.stream()).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let unpark = Unpark::new();
+    let waker = Waker::from(Arc::clone(&unpark));
+    let mut future = point.into_future();
+    for polls in 1..4 {
+        without_new_threads(|| assert_eq!(poll(&mut future, &waker), Poll::Pending));
+        assert_eq!(unpark.woken(), polls, "it asks to be polled again");
+    }
+    assert_eq!(poll(&mut future, &waker), Poll::Pending);
+    assert_eq!(unpark.woken(), 3, "there is a thread");
+    latch.release();
+    wait_until("the future is woken", || unpark.woken() == 4);
+    assert_eq!(block_on(future), Ok(()));
+}
+
+/// The system starts no thread when a stream is to wait for another process: that is an error each
+/// time, and no wait is submitted that nobody looks after.
+#[test]
+fn no_stream_waits_for_a_peer_without_the_thread() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    if gpu.soft().is_none() {
+        return common::say_not_run("a driver may need memory where there is none");
+    }
+    let files = [TimelineFile::new(&gpu.context), TimelineFile::writable(&gpu.context)];
+    let [sealed, exposed] = files.map(|file| {
+        let file = file.expect("a file");
+        let maker = HostTimeline::shared(&file).expect("a timeline");
+        let descriptor = maker.descriptor().expect("it is shared");
+        let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+        (file, maker, imported.expect("an import"))
+    });
+    let stream = gpu.stream();
+    for (_, maker, imported) in [&sealed, &exposed] {
+        let point = imported.point(maker.completed() + 1);
+        for _ in 0..3 {
+            let refused = without_new_threads(|| stream.wait_point(point));
+            assert_eq!(refused, Err(NO_THREAD));
+        }
+        assert!(NO_THREAD.to_string().contains("thread"), "{NO_THREAD}");
+    }
+    // A shared timeline of a stream needs it, too.
+    for (file, ..) in [&sealed, &exposed] {
+        let own = gpu.stream();
+        let refused = without_new_threads(|| Timeline::shared(own, file).map(drop));
+        assert_eq!(refused, Err(NO_THREAD));
+    }
+    assert_eq!(stream.query(), Ok(Progress::Done), "no wait was submitted");
+    for (_, maker, imported) in [sealed, exposed] {
+        stream.wait_point(imported.point(maker.completed() + 1)).expect("a wait");
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        drop(maker);
+        idle(&stream);
+    }
+}
+
+/// The page of a file is registered anew in each context that comes after another one at the same
+/// place.
+#[test]
+fn a_page_is_registered_again_after_its_context() {
+    common::own_process!("devices=2");
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
+    let timeline = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = timeline.descriptor().expect("it is shared");
+    let other = Device::new(driver, 1).ok();
+    let Some(other) = other else { return common::say_not_run("this machine has one device") };
+    let registers = |made: &[Function]| {
+        made.iter().filter(|made| **made == Function::cuMemHostRegister_v2).count()
+    };
+    for round in 0..3 {
+        // The last share goes at the end of the round.
+        let context = Context::primary(other).expect("a context");
+        let open = |file: Shared| ImportedTimeline::open(&context, file, &descriptor);
+        let (imported, made) = calls(|| open(memory::copy(&file)));
+        let imported = imported.expect("an import");
+        assert_eq!(registers(&made), 1, "{round}: {made:?}");
+        let (again, made) = calls(|| open(memory::copy(&file)));
+        assert_eq!(registers(&made), 0, "{round}: {made:?}");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        stream.wait_point(imported.point(timeline.completed() + 1)).expect("a wait");
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        timeline.signal().expect("a signal");
+        idle(&stream);
+        drop((again, imported, stream));
+    }
+}
