@@ -1,10 +1,9 @@
 //! Every driver call of every scenario fails once, with every code, and once together with all
 //! calls behind it.
 //!
-//! That is tens of thousands of runs. `cargo test` does a part of them, chosen anew each time: the
-//! gate does all, so that the same part each time would show nothing more, and another one shows
-//! what depends on the machine. `CUDA_EVENTS_TEST_FAULTS` is `all`, or the seed of a part that is
-//! to be repeated.
+//! That is tens of thousands of runs, which the gate does. `cargo test` does a part of them, the
+//! same each time: every call of every scenario fails in every mode, with one code and one plan
+//! each. `CUDA_EVENTS_TEST_FAULTS` is `all`, or a seed that chooses other codes and plans.
 //!
 //! After each run: no panic and no abort, the error names the call and has its code, nothing is
 //! leaked and nothing destroyed twice, and the thread is as it was. This runs on the software
@@ -96,37 +95,32 @@ const FAULTS_VARIABLE: &str = "CUDA_EVENTS_TEST_FAULTS";
 #[derive(Clone, Copy)]
 enum Share {
     All,
-    /// One of so many, chosen by the seed.
-    OneOf(u64, u64),
+    /// Each call fails once in each mode. The seed chooses the plan and the code.
+    Part(u64),
 }
 
 impl Share {
     fn asked_for() -> Self {
-        const SAMPLE: u64 = 40;
-        let fresh =
-            || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::from(since.subsec_nanos()));
         match std::env::var(FAULTS_VARIABLE).as_deref() {
             Ok("all") => Self::All,
-            Ok(seed) => {
-                Self::OneOf(SAMPLE, seed.parse().expect("CUDA_EVENTS_TEST_FAULTS is all or a seed"))
-            }
-            Err(_) => Self::OneOf(SAMPLE, fresh()),
+            Ok(seed) => Self::Part(seed.parse().expect("CUDA_EVENTS_TEST_FAULTS is all or a seed")),
+            Err(_) => Self::Part(0),
         }
     }
 
-    /// Whether the next run is done, of those of the item of work at this place, whatever order the
-    /// items are done in.
-    fn choice(self, place: usize) -> impl FnMut() -> bool {
+    /// Whether the run is done in which this call of the scenario at this place fails with this
+    /// code of this plan.
+    fn has(self, [scenario, plan, mode, nth, code]: [u64; 5]) -> bool {
+        let Self::Part(seed) = self else { return true };
+        let codes = |plans: &[Plan]| plans.iter().map(|plan| plan.codes.len() as u64).sum::<u64>();
         // SplitMix64.
-        let mut state = (place as u64).wrapping_mul(0xd134_2543_de82_ef95);
-        move || {
-            let Self::OneOf(many, seed) = self else { return true };
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = state.wrapping_add(seed);
+        let mixed = [scenario, mode, nth].into_iter().fold(seed, |state, word| {
+            let mixed = state.wrapping_add(word).wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (mixed ^ (mixed >> 31)).is_multiple_of(many)
-        }
+            mixed ^ (mixed >> 31)
+        });
+        mixed % codes(PLANS) == codes(&PLANS[..plan as usize]) + code
     }
 }
 
@@ -135,11 +129,8 @@ impl std::fmt::Display for Share {
         let command = "cargo test --test faults every_call_of_every_scenario";
         match self {
             Self::All => write!(formatter, "all runs: {FAULTS_VARIABLE}=all {command}"),
-            Self::OneOf(many, seed) => {
-                write!(
-                    formatter,
-                    "one run of {many}, and the same again: {FAULTS_VARIABLE}={seed} {command}"
-                )
+            Self::Part(seed) => {
+                write!(formatter, "a part of the runs: {FAULTS_VARIABLE}={seed} {command}")
             }
         }
     }
@@ -177,14 +168,15 @@ fn exhaust(
         assert!(since > Version::new(plan.version.0, plan.version.1), "{error}");
     }
     let mut runs = 0;
-    let mut is_chosen = share.choice(place);
-    for mode in [Mode::Once, Mode::FromThenOn, Mode::AfterTheWork] {
-        for &code in plan.codes {
+    let (scenario_at, plan_at) = ((place / PLANS.len()) as u64, (place % PLANS.len()) as u64);
+    for (mode_at, mode) in (0..).zip([Mode::Once, Mode::FromThenOn, Mode::AfterTheWork]) {
+        for (code_at, &code) in (0..).zip(plan.codes) {
             for nth in 1.. {
                 assert!(nth < MANY as u64, "{} does not end", scenario.name);
                 // What others do for a scenario they do in fewer calls or more, as it happens.
                 let may_be_the_end = nth > calls as u64;
-                match (is_chosen(), may_be_the_end) {
+                let is_chosen = share.has([scenario_at, plan_at, mode_at, nth, code_at]);
+                match (is_chosen, may_be_the_end) {
                     (true, _) => {}
                     (false, true) => break,
                     (false, false) => continue,
@@ -252,8 +244,7 @@ fn every_call_of_every_scenario_fails() {
         println!("{called:6} of {} bound entry points were called", ENTRY_POINTS.len());
         let least = match share {
             Share::All => 80_000,
-            // Far from what chance makes of it.
-            Share::OneOf(many, _) => 60_000 / many,
+            Share::Part(_) => 2_000,
         };
         assert!(sum > least, "{sum} injected runs, {share}");
     }
