@@ -9,6 +9,7 @@ use cuda_events::sys::*;
 #[cfg(target_os = "linux")]
 use cuda_soft_driver::SemaphoreKind;
 
+use crate::capture;
 use crate::common::child::{role, say};
 use crate::common::soft_settings;
 #[cfg(target_os = "linux")]
@@ -477,6 +478,28 @@ misuses! {
         about(tell, event);
         must("cuCtxDestroy", rig.destroy_context(context));
         rig.cuEventQuery(event)
+    }
+
+    /// A launch of a graph over memory that was freed is undefined. An H200 wrote to the bytes of
+    /// the memory's next owner.
+    [since(11, 7)]
+    fn a_launch_over_freed_memory(rig, tell) names ["cuGraphLaunch", "freed"] =
+        "aborted, naming cuGraphLaunch, freed, the handle; as an error CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        let stream = rig.stream(NON_BLOCKING);
+        let (mut address, mut graph, mut exec) = (0, null_mut(), null_mut());
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
+        about(tell, std::ptr::without_provenance_mut::<()>(address as usize));
+        capture::begin(rig, stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+        must("cuStreamWriteValue64", rig.cuStreamWriteValue64_v2(stream, address, 1, 0));
+        must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
+        must("cuGraphInstantiateWithFlags", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        rig.synchronize(stream);
+        must("cuMemFree", rig.cuMemFree_v2(address));
+        // Another owner's, at the same address.
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
+        rig.cuGraphLaunch(exec, stream)
     }
 }
 

@@ -9,9 +9,11 @@ use common::counting::{calls, counting};
 use common::timelines::{WRITE, gpu, reached, timeline, timeline as timeline_of};
 use common::{Latch, check};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
-use cuda_events::ext::Timeline;
+use cuda_events::ext::{Timeline, TimelineMemory};
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Error, EventFlags, ForeignStream, Progress, StreamRef};
+use cuda_events::{
+    Context, Device, Error, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
+};
 
 /// A signal in a capture is refused, so that no launch can put the counter back.
 #[test]
@@ -117,6 +119,80 @@ fn a_capture_joined_by_a_wait_is_noticed() {
         assert_eq!(refused, Err(Error::TimelineInCapture { function: WRITE }), "{by_event}");
         reached(timeline.signal().expect("a signal"));
     }
+}
+
+/// Has other code capture a stream while `work` runs: what that returns, and how often it wrote.
+fn captured_by_others<T>(stream: &StreamRef, work: impl FnOnce() -> T) -> (T, usize) {
+    let symbols = *stream.context().driver().symbols();
+    let mode = cuda_events::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: no other thread has the stream.
+    let begun = unsafe { (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode) };
+    check(Function::cuStreamBeginCapture_v2, begun);
+    let (done, made) = calls(work);
+    // SAFETY: a place for the graph, which is destroyed.
+    unsafe {
+        let ended = (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph);
+        check(Function::cuStreamEndCapture, ended);
+        check(Function::cuGraphDestroy, (symbols.cuGraphDestroy)(graph));
+    }
+    (done, writes(&made))
+}
+
+fn writes(made: &[Function]) -> usize {
+    made.iter().filter(|made| **made == WRITE).count()
+}
+
+/// The device memory of such a timeline is freed one day. A graph with a write to it must not come
+/// about, whoever has begun the capture: by a signal, by the end of the timeline, or by its drop.
+#[test]
+fn a_timeline_in_memory_is_never_captured() {
+    let Some(gpu) = gpu() else { return };
+    if !common::needs(gpu.driver, Function::cuIpcOpenMemHandle_v2) {
+        return;
+    }
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let memory = TimelineMemory::new(&context).expect("memory");
+    let make = || Timeline::in_memory(Arc::clone(&stream), &memory).expect("a timeline");
+    let timeline = make();
+    let (point, made) = calls(|| timeline.signal().expect("a signal"));
+    assert_eq!(made, [Function::cuStreamIsCapturing, WRITE, WRITE]);
+    reached(point);
+    let refused = Some(Error::TimelineInCapture { function: WRITE });
+    let signalled = captured_by_others(&stream, || timeline.signal().err());
+    assert_eq!(signalled, (refused.clone(), 0));
+    assert_eq!(timeline.submitted(), Ok(point.value()));
+    assert_eq!(captured_by_others(&stream, || timeline.poison().err()), (refused, 0));
+    let timeline = make();
+    assert_eq!(captured_by_others(&stream, || drop(timeline)), ((), 0));
+    // In a capture of this crate the same.
+    let timeline = make();
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+    let ((), made) = calls(|| drop(timeline));
+    assert_eq!(writes(&made), 0, "{made:?}");
+    capture.end().expect("it goes on");
+    // Otherwise the drop ends it.
+    let timeline = make();
+    let ((), made) = calls(|| drop(timeline));
+    assert_eq!(writes(&made), 1, "{made:?}");
+}
+
+/// A capture that was invalidated is one: the signal is refused, and not its write.
+#[test]
+fn an_invalidated_capture_refuses_signals_too() {
+    let Some(gpu) = gpu() else { return };
+    let stream = Arc::new(gpu.stream());
+    let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
+    let before = timeline.submitted();
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+    stream.synchronize().expect_err("a capturing stream cannot be waited for");
+    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
+    assert_eq!(timeline.signal(), Err(Error::TimelineInCapture { function: WRITE }));
+    assert_eq!(timeline.submitted(), before);
+    capture.end().expect_err("it was invalidated");
+    reached(timeline.signal().expect("a signal"));
 }
 
 /// A graph may wait for a point: its launches find it reached.

@@ -414,6 +414,24 @@ fn a_refused_signal_keeps_nobody_waiting() {
     assert!(point.is_done());
 }
 
+/// The last signal was refused, and so is the write that would release those who wait for it: then
+/// the drop releases them at once.
+#[test]
+fn two_refused_writes_keep_nobody_waiting() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (waiting, timeline) = (stream(), Timeline::new(stream()).expect("a timeline"));
+    let start = timeline.completed();
+    fail_next(WRITE, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    timeline.signal().expect_err("it is refused");
+    timeline.wait_ahead(&waiting, start + 2).expect("a wait");
+    fail_next(WRITE, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    drop(timeline);
+    idle(&waiting);
+}
+
 /// The driver refuses the write that would poison: then it is done at once.
 #[test]
 fn refused_poison_is_there_at_once() {

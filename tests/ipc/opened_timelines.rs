@@ -436,7 +436,7 @@ fn what_a_handle_costs_in_driver_calls() {
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::in_memory(stream, &memory).expect("a timeline");
     let (point, made) = calls(|| timeline.signal().expect("a signal"));
-    assert_eq!(made, [WRITE, WRITE]);
+    assert_eq!(made, [Function::cuStreamIsCapturing, WRITE, WRITE]);
     reached(point);
     assert!(timeline.descriptor().is_none());
     let mut peer = Peer::start();

@@ -112,7 +112,8 @@ use crate::sys::calls::*;
 /// For a [`Stream`] or an `Arc<Stream>` this check is free: a flag of this crate shows whether any
 /// [`Capture`](crate::capture::Capture) is in progress in the process, and only then is the driver
 /// queried. For any other stream each signal first queries the driver ([`cuStreamIsCapturing`]),
-/// because other code may begin a capture in it.
+/// because other code may begin a capture in it; and so does each signal of a timeline [in
+/// memory](Self::in_memory).
 ///
 /// **One case is not detected: a capture that other code began** through the raw handle. There are
 /// two ways. The other code began it in your `Stream`. Or it captures its own stream, and your
@@ -135,7 +136,7 @@ use crate::sys::calls::*;
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
 /// [the last share](crate::Context#dropping-the-last-share) can block. The drop itself makes no
 /// driver call, with four exceptions: if the last signal returned an error, it makes the calls of
-/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes one call; a timeline in
+/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes two calls; a timeline in
 /// a [writable](TimelineFile::writable) file makes three, [`cuStreamIsCapturing`] and
 /// [`cuStreamWriteValue64`] twice; and while streams wait for timelines of other contexts, it
 /// queries whether they still do.
@@ -173,7 +174,7 @@ pub struct Timeline {
     slot: &'static Slot,
     /// Names the stream that `owner` keeps alive.
     stream: StreamRef,
-    /// Whether captures in the stream may begin unseen.
+    /// Whether captures in the stream may begin unseen, or must not pass unseen.
     foreign: bool,
     /// Where other processes see it.
     file: Option<Arc<SharedFile>>,
@@ -247,10 +248,13 @@ impl Timeline {
     /// [handle](Self::handle) only.
     ///
     /// In this process it works like a timeline from [`new`](Self::new). Each
-    /// [`signal`](Self::signal) makes one more driver call, [`cuStreamWriteValue64`] to the device
-    /// memory. The drop and [`poison`](Self::poison) make that call, too: it releases all waits in
-    /// other processes, after the last signal. Neither can release them while the stream captures
-    /// or after its context has failed: see `docs/timelines.md`.
+    /// [`signal`](Self::signal) makes two more driver calls: [`cuStreamWriteValue64`] to the device
+    /// memory, and before it [`cuStreamIsCapturing`], for every kind of stream. A signal in a
+    /// capture is refused, also if [other code began the capture](Self#captures): a graph would
+    /// write to the memory after it was freed. The drop and [`poison`](Self::poison) make these
+    /// calls, too: they release all waits in other processes, after the last signal. Neither can
+    /// release them while the stream captures or after its context has failed: see
+    /// `docs/timelines.md`.
     ///
     /// Driver calls are those of [`new`](Self::new). [`TimelineMemory`] has an example.
     ///
@@ -304,7 +308,9 @@ impl Timeline {
             }
         };
         let kind: &dyn Any = &*owner;
-        let foreign = !(kind.is::<Stream>() || kind.is::<Arc<Stream>>());
+        // Device memory is freed, and a graph that has captured a signal would write to it for
+        // ever. So there a capture that other code began must not pass, whatever the stream is.
+        let foreign = word.is_some() || !(kind.is::<Stream>() || kind.is::<Arc<Stream>>());
         // SAFETY: `as_ref` gave the stream for a borrow of the box's content, and that borrow can
         // go on until the box is dropped: it neither moves its content nor lends it mutably. It is
         // dropped after this name.

@@ -9,6 +9,7 @@ use crate::model::call_frame::CallFrame;
 use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind};
 use crate::model::handles::Kind;
 use crate::model::machine::{Locked, State};
+use crate::model::memory::Place;
 use crate::model::work::Task;
 
 impl State {
@@ -108,9 +109,10 @@ impl State {
         }
     }
 
-    /// Refuses a launch over what is gone: an event that was set in the executable graph, or an
-    /// external semaphore, which must not be used once it is destroyed. Instantiation checks
-    /// events, so that what is measured of those says nothing about one that came later.
+    /// Refuses a launch over what is gone: an event that was set in the executable graph, an
+    /// external semaphore, which must not be used once it is destroyed, or memory, which a card
+    /// writes whoever has it by then. Instantiation checks events, so that what is measured of
+    /// those says nothing about one that came later.
     fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
         for node in &self.execs[exec].nodes {
             match &node.kind {
@@ -122,10 +124,27 @@ impl State {
                         self.semaphore(call, point.handle)?;
                     }
                 }
+                NodeKind::Memory(work) => self.memory_is_there(call, work.places())?,
+                NodeKind::Values(batch) => self.memory_is_there(call, batch.places())?,
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Refuses memory that is gone.
+    fn memory_is_there<'a>(
+        &self,
+        call: &CallFrame,
+        mut places: impl Iterator<Item = &'a Place>,
+    ) -> Answer {
+        let Some(gone) = places.find(|place| self.memory.is_gone(place)) else { return Ok(()) };
+        let what = format!(
+            "a node of the graph uses {:#x}, memory that was freed or has ended with its context \
+             since the node was made",
+            gone.address
+        );
+        Err(self.misuse(call, &what, INVALID_VALUE))
     }
 
     /// Refuses an event that is gone, itself or with its context.

@@ -109,6 +109,15 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// What it reads and writes.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.operations.iter().filter_map(|operation| match operation {
+            ValueOperation::Wait(wait) => Some(&wait.word.place),
+            ValueOperation::Write(write) => Some(&write.word.place),
+            ValueOperation::Nothing => None,
+        })
+    }
+
     /// Whether another one has as many operations, and of the same kinds.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let kind = |given: &[u64; 6]| given[0] as u32;

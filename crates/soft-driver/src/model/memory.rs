@@ -181,6 +181,15 @@ impl Allocations {
         (end <= allocation.bytes as u64).then(|| allocation.region.clone())
     }
 
+    /// Whether memory was freed, unregistered, or has ended with its context since a place in it was
+    /// given. Memory of the program that was registered again is the same.
+    pub(crate) fn is_gone(&self, place: &Place) -> bool {
+        let Keeper::Region(region) = &place.keeper else { return false };
+        let same =
+            |of: &Allocation| Arc::ptr_eq(&of.region, region) || !region.owned && !of.region.owned;
+        !self.around(place.address as u64).is_some_and(|(_, of)| same(of))
+    }
+
     /// What the program has to free. Memory that it registered is its own: the registration may end
     /// with the context, and nothing is lost.
     fn to_free(&self) -> impl Iterator<Item = (&u64, &Allocation)> {

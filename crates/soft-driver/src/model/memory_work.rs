@@ -58,6 +58,17 @@ impl MemoryWork {
         }
     }
 
+    /// What it reads and writes.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+        let (to, from) = match self {
+            Self::Set { to, .. } => (to, None),
+            Self::Copy { to, from, .. } => (to, Some(from)),
+            Self::SetRows(rows) => (&rows.to.place, None),
+            Self::CopyRows(rows) => (&rows.to.place, Some(&rows.from.place)),
+        };
+        core::iter::once(to).chain(from)
+    }
+
     /// Whether it is about one piece without gaps.
     pub(crate) fn is_one_row(&self) -> bool {
         match self {
