@@ -189,6 +189,14 @@ impl Shadow {
         }
     }
 
+    /// The slots of all accesses.
+    pub(crate) fn slots(&self, mark: &mut impl FnMut(Slot)) {
+        for segment in self.segments.values() {
+            segment.entries.iter().for_each(|entry| mark(entry.slot));
+            segment.freed.iter().for_each(|freed| mark(freed.slot));
+        }
+    }
+
     /// Forgets accesses that are before all that may still come.
     pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool) {
         let mut freed: Vec<u64> = self

@@ -45,7 +45,41 @@ impl Point {
         }
         let Self::Done(clock) = self else { return false };
         clock.prune(floor);
-        clock.entries().is_empty()
+        clock.is_empty()
+    }
+}
+
+/// The ends of several works, for something that comes after all of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Points {
+    done: Clock,
+    pending: Vec<Arc<Unfinished>>,
+}
+
+impl Points {
+    pub(crate) fn push(&mut self, point: Point) {
+        match point {
+            Point::Done(clock) => self.done.join(&clock),
+            Point::Pending(unfinished) => self.pending.push(unfinished),
+        }
+    }
+
+    pub(crate) fn points(&self) -> impl Iterator<Item = Point> + use<> {
+        let done = (!self.done.is_empty()).then(|| Point::Done(self.done.clone()));
+        done.into_iter().chain(self.pending.clone().into_iter().map(Point::Pending))
+    }
+
+    /// Joins what is done by now, and forgets what everybody knows.
+    pub(crate) fn prune(&mut self, floor: &Clock) {
+        let done = &mut self.done;
+        self.pending.retain(|unfinished| match unfinished.clock.get() {
+            Some(clock) => {
+                done.join(clock);
+                false
+            }
+            None => true,
+        });
+        self.done.prune(floor);
     }
 }
 

@@ -130,6 +130,14 @@ impl Values {
         self.value(cell).waiting.push(task);
     }
 
+    /// The slots of all writes, and of those that hide them.
+    pub(crate) fn slots(&self, mark: &mut impl FnMut(Slot)) {
+        for write in self.0.values().flat_map(|of| &of.writes) {
+            mark(write.slot);
+            write.hidden_by.iter().for_each(|&(slot, _)| mark(slot));
+        }
+    }
+
     pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool, floor: &Clock) {
         self.0.retain(|_, of| {
             of.writes

@@ -127,6 +127,28 @@ fn what_is_destroyed_is_forgotten() {
     all.right(10_000, 2000, 0);
 }
 
+/// Streams come and go, and the host never waits for any of them.
+#[test]
+fn streams_that_are_destroyed_give_their_places_away() {
+    for host_order in [HostOrder::Submission, HostOrder::Told] {
+        let mut all = Watched::new(host_order);
+        let (context, kind) = (ContextId(0), StreamKind::Blocking);
+        while all.number < FEWER {
+            let (stream, event) = (StreamId(2 + all.number), EventId(1));
+            all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+            all.wait(stream.0, 0);
+            all.work(stream.0, Access::write(0x1000, 64));
+            all.record(event.0, stream.0);
+            all.wait(1, event.0);
+            all.tell(MAIN, Op::StreamDestroy { stream });
+            all.work(1, Access::read(0x1000, 64));
+            all.record(0, 1);
+        }
+        // As many as come between two times at which it is cleaned up.
+        all.right(1, 4096 / 8 + 8, 0);
+    }
+}
+
 /// Threads come and go, and hand over by tokens of their own; a counter in memory orders two
 /// streams.
 #[test]

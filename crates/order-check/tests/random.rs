@@ -25,6 +25,8 @@ struct Writer {
     functions: BTreeMap<u64, bool>,
     /// Streams in which a capture began.
     captures: BTreeSet<u64>,
+    /// Whether many streams are destroyed and created.
+    streams_go: bool,
 }
 
 const MEMORY: u64 = 16;
@@ -119,8 +121,16 @@ impl Writer {
         let threads = 1 + random.below(3);
         let (streams, contexts) = (1 + random.below(4), 1 + random.below(2));
         let (functions, captures) = (BTreeMap::new(), BTreeSet::new());
-        let mut writer =
-            Self { random, steps: Vec::new(), threads, streams, contexts, functions, captures };
+        let mut writer = Self {
+            random,
+            steps: Vec::new(),
+            threads,
+            streams,
+            contexts,
+            functions,
+            captures,
+            streams_go: false,
+        };
         for stream in 0..streams {
             let kind = match writer.random.below(5) {
                 // One legacy default stream in each context.
@@ -141,6 +151,7 @@ impl Writer {
         let (values, graphs, rare) =
             (writer.random.chance(2), writer.random.chance(3), writer.random.chance(2));
         let functions = writer.random.chance(3);
+        writer.streams_go = writer.random.chance(4);
         let len = 4 + writer.random.below(26);
         for _ in 0..len {
             writer.any(values, graphs, rare, functions);
@@ -151,6 +162,14 @@ impl Writer {
     fn any(&mut self, values: bool, graphs: bool, rare: bool, functions: bool) {
         let by = self.by();
         let (stream, event) = (self.stream(), self.event());
+        if self.streams_go && self.captures.is_empty() && self.random.chance(4) {
+            let kind = [StreamKind::Blocking, StreamKind::NonBlocking];
+            let kind = kind[self.random.below(2) as usize];
+            let context = self.random.below(self.contexts);
+            self.push(by, Do::Destroy(stream));
+            self.push(by, Do::Create(stream, context, kind));
+            return;
+        }
         let does = match self.random.below(40) {
             0..9 => Do::Work(stream, self.accesses()),
             9..13 => Do::Record(event, stream),

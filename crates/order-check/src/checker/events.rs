@@ -41,7 +41,7 @@ impl Checker {
         let lost = match self.events.get(&event).and_then(|of| of.record.as_ref()) {
             Some(earlier) if self.options.warnings.lost_record && !earlier.used => {
                 let over = |after: &Clock| {
-                    earlier.point.clock().is_some_and(|clock| self.covers(after, clock))
+                    earlier.point.clock().is_some_and(|clock| self.covers(after, clock, true))
                 };
                 let replaced = over(&known) || point.clock().is_some_and(over);
                 (!replaced).then(|| (earlier.call.clone(), call.clone()))
@@ -164,7 +164,7 @@ impl Checker {
         }
         self.in_stream(call, stream, Action::Nothing, Vec::new());
         if let (Some(before), Some(event_clock)) = (self.tail(stream).clock(), point.clock())
-            && self.covers(before, event_clock)
+            && self.covers(before, event_clock, false)
         {
             let event = self.event_name(event);
             self.warn(call, call, Warning::UselessWait { wait: call.clone(), event });

@@ -30,10 +30,17 @@ impl Checker {
         state.time
     }
 
-    pub(super) fn covers(&self, clock: &Clock, other: &Clock) -> bool {
-        let knows =
-            |&(slot, time): &(Slot, u64)| clock.get(slot) >= time || self.floor.get(slot) >= time;
-        other.entries().iter().all(knows)
+    /// Whether `clock` knows all that `other` knows. The answer is `unsure` if that depends on the
+    /// work of a stream that is gone, and whose slot another one has now.
+    pub(super) fn covers(&self, clock: &Clock, other: &Clock, unsure: bool) -> bool {
+        other.all(|slot, time| {
+            let former = self.slots.get(slot as usize).map_or(0, |state| state.former);
+            let known = clock.get(slot);
+            if self.floor.get(slot) >= time {
+                return true;
+            }
+            if time <= former && known > former { unsure } else { known >= time }
+        })
     }
 
     pub(super) fn add_thread(&mut self, thread: ThreadId, clock: Clock) {

@@ -25,7 +25,7 @@ use crate::op::{
 };
 use crate::report::{Finding, StreamName};
 use crate::shadow::{Hit, Shadow};
-use crate::task::{Point, Task};
+use crate::task::{Point, Points, Task};
 use crate::values::Values;
 
 pub use options::{HostOrder, Options, Size, Warnings};
@@ -70,6 +70,8 @@ const TASKS: usize = 1 << 16;
 #[derive(Debug, Default)]
 struct SlotState {
     time: u64,
+    /// The last time of the agent that had it before. No access has this time or an earlier one.
+    former: u64,
     recent: VecDeque<(u64, Arc<Call>)>,
 }
 
@@ -129,11 +131,11 @@ struct Context {
     /// Blocking streams with work that the legacy default stream has not waited for.
     fresh: Vec<StreamId>,
     /// The same of streams that are destroyed.
-    fresh_gone: Vec<Point>,
+    fresh_gone: Points,
     /// The work of streams that are destroyed.
-    gone: Vec<Point>,
+    gone: Points,
     /// What streams wait for that do not exist yet.
-    entry: Vec<Point>,
+    entry: Points,
 }
 
 /// The place of a report: a source line, otherwise a backtrace, otherwise a function and an agent.
@@ -282,7 +284,7 @@ impl Checker {
                             .filter(|stream| stream.name.kind == StreamKind::Blocking)
                             .map(|stream| stream.tail.clone()),
                     );
-                    points.extend(context.fresh_gone.iter().cloned());
+                    points.extend(context.fresh_gone.points());
                 }
             }
             What::Context(context) => points = self.of_context(context),
@@ -309,7 +311,7 @@ impl Checker {
     fn of_context(&self, context: ContextId) -> Vec<Point> {
         let Some(of) = self.contexts.get(&context) else { return Vec::new() };
         let streams = of.streams.iter().filter_map(|stream| self.streams.get(stream));
-        streams.map(|stream| stream.tail.clone()).chain(of.gone.iter().cloned()).collect()
+        streams.map(|stream| stream.tail.clone()).chain(of.gone.points()).collect()
     }
 
     /// Reports that a host call has waited for the marked work, and has returned without an error.

@@ -1,6 +1,9 @@
 //! What is forgotten: what nothing can race with any more.
 
+use std::collections::VecDeque;
+
 use crate::checker::{Checker, HostOrder};
+use crate::clock::Slot;
 use crate::op::ThreadId;
 
 impl Checker {
@@ -21,7 +24,7 @@ impl Checker {
         }
         self.tokens.retain(|_, clock| {
             clock.prune(floor);
-            !clock.entries().is_empty()
+            !clock.is_empty()
         });
         for stream in self.streams.values_mut() {
             stream.tail.prune(floor);
@@ -32,7 +35,7 @@ impl Checker {
         }
         for context in self.contexts.values_mut() {
             for points in [&mut context.gone, &mut context.fresh_gone, &mut context.entry] {
-                points.retain_mut(|point| !point.prune(floor));
+                points.prune(floor);
             }
         }
         self.graceful();
@@ -45,15 +48,30 @@ impl Checker {
         );
     }
 
-    /// Slots of agents that are gone, and that everybody is after, can be had anew.
+    /// Slots of agents that are gone, and of which no access is kept, can be had anew.
     pub(super) fn graceful(&mut self) {
+        let mut used = vec![false; self.slots.len()];
+        let mut mark = |slot: Slot| {
+            if let Some(used) = used.get_mut(slot as usize) {
+                *used = true;
+            }
+        };
+        if !self.leaving.is_empty() {
+            self.memory.slots(&mut mark);
+            self.objects.slots(&mut mark);
+            self.values.slots(&mut mark);
+        }
         let (floor, slots, spare) = (&self.floor, &mut self.slots, &mut self.spare);
+        // The next owner goes on with the time of the former one. So what clocks know of the former
+        // one is nothing about the next one.
         self.leaving.retain_mut(|(slot, end)| {
             let Some(state) = slots.get_mut(*slot as usize) else { return false };
-            if end.clock().is_none() || state.time > floor.get(*slot) {
+            let used = used.get(*slot as usize).is_none_or(|used| *used);
+            if end.clock().is_none() || used && state.time > floor.get(*slot) {
                 return true;
             }
-            state.recent.clear();
+            state.recent = VecDeque::new();
+            state.former = state.time;
             spare.push(*slot);
             false
         });
@@ -61,7 +79,7 @@ impl Checker {
             let gone: Vec<ThreadId> = self
                 .threads
                 .iter()
-                .filter(|(_, thread)| !thread.live && thread.clock.entries().is_empty())
+                .filter(|(_, thread)| !thread.live && thread.clock.is_empty())
                 .map(|(&thread, _)| thread)
                 .collect();
             for thread in gone {

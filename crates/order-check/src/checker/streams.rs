@@ -26,7 +26,7 @@ impl Checker {
         if kind == StreamKind::Legacy {
             of.legacy = Some(stream);
         }
-        let entry = of.entry.clone();
+        let entry: Vec<Point> = of.entry.points().collect();
         let of = Stream {
             name: Arc::new(StreamName { id: stream, name, context, kind }),
             slot,
@@ -135,7 +135,7 @@ impl Checker {
                 }
                 StreamKind::Legacy => {
                     context.legacy_count += 1;
-                    after.append(&mut context.fresh_gone);
+                    after.extend(std::mem::take(&mut context.fresh_gone).points());
                     for fresh in context.fresh.drain(..) {
                         if let Some(of) = self.streams.get_mut(&fresh) {
                             of.fresh = false;
