@@ -125,7 +125,7 @@ mod values;
 pub use checker::{Checker, HostOrder, Mark, Options, Size, Warnings};
 pub use op::{
     Access, AccessKind, Backtrace, By, Call, Cell, Compare, ContextId, EventId, FunctionId,
-    GraphId, Location, Node, NodeWork, Op, StreamId, StreamKind, ThreadId, TokenId, What,
+    GraphId, Location, Node, NodeWork, Op, StreamId, StreamKind, Stride, ThreadId, TokenId, What,
 };
 pub use report::{Agent, Finding, Problem, Report, Side, Warning};
 

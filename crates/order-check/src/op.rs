@@ -181,11 +181,62 @@ pub struct Access {
     /// The addresses, without the last one. An empty range accesses nothing. So the byte at the
     /// highest address, `u64::MAX`, is part of no access.
     pub range: Range<u64>,
+    /// If the access is of rows with gaps between them: their size. The range begins where the
+    /// first row begins, and ends where the last row ends.
+    pub(crate) stride: Option<Stride>,
+}
+
+/// The size of rows that have gaps between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stride {
+    /// The bytes of a row.
+    pub width: u64,
+    /// The bytes from the begin of a row to the begin of the next one; more than the width.
+    pub pitch: u64,
 }
 
 impl Access {
-    fn new(kind: AccessKind, address: u64, len: u64) -> Self {
-        Self { kind, range: address..address.saturating_add(len) }
+    /// Accesses `len` bytes.
+    #[must_use]
+    pub fn new(kind: AccessKind, address: u64, len: u64) -> Self {
+        Self { kind, range: address..address.saturating_add(len), stride: None }
+    }
+
+    /// Accesses rows: each has this size, and the first one begins where the range of `self` does.
+    /// A row of zero bytes accesses nothing; rows without gaps are one range.
+    #[must_use]
+    pub fn rows(self, rows: u64, stride: Stride) -> Self {
+        let Stride { width, pitch } = stride;
+        let start = self.range.start;
+        let all = rows.checked_sub(1).and_then(|more| more.checked_mul(pitch)?.checked_add(width));
+        let end = match all.filter(|_| width > 0) {
+            Some(bytes) => start.checked_add(bytes),
+            None if rows == 0 || width == 0 => Some(start),
+            None => None,
+        };
+        // Nobody has so many bytes.
+        let strided = end.is_some() && rows > 1 && width > 0 && pitch > width;
+        let range = start..end.unwrap_or(u64::MAX);
+        Self { kind: self.kind, range, stride: strided.then_some(stride) }
+    }
+
+    /// The size of the rows, if there are gaps between them.
+    #[must_use]
+    pub fn stride(&self) -> Option<Stride> {
+        self.stride
+    }
+
+    /// Whether it touches some of these bytes.
+    pub(crate) fn touches(&self, bytes: &Range<u64>) -> bool {
+        let within = bytes.start.max(self.range.start)..bytes.end.min(self.range.end);
+        match self.stride {
+            None => !within.is_empty(),
+            Some(_) if within.is_empty() => false,
+            Some(Stride { width, pitch }) => {
+                let column = (within.start - self.range.start) % pitch;
+                column < width || within.end - within.start > pitch - column
+            }
+        }
     }
 
     /// Reads `len` bytes.
@@ -235,8 +286,9 @@ pub struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn range(self) -> Range<u64> {
-        self.address..self.address.saturating_add(u64::from(self.bytes))
+    /// Its bytes. The kind is given apart.
+    pub(crate) fn access(self) -> Access {
+        Access::read(self.address, u64::from(self.bytes))
     }
 }
 

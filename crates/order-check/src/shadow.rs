@@ -1,11 +1,11 @@
 //! The accesses to each byte: a map of ranges, split and merged as accesses come.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use crate::clock::Slot;
-use crate::op::{AccessKind, Call};
+use crate::op::{AccessKind, Call, Stride};
 use crate::report::Agent;
 
 /// An access that a later one may have to be ordered with.
@@ -31,6 +31,50 @@ struct Segment {
     entries: Vec<Entry>,
     /// The access that freed these bytes. Then nothing else is kept.
     freed: Option<Box<Entry>>,
+    /// If the segment consists of rows that are alike: the accesses of each row. Then the two
+    /// fields above are empty.
+    rows: Option<Box<Rows>>,
+}
+
+/// Whole rows, of which each has the same accesses in the same columns.
+#[derive(Debug)]
+struct Rows {
+    pitch: u64,
+    /// The accesses of a row, whose first byte is at 0.
+    columns: Shadow,
+}
+
+impl Rows {
+    /// The new access touches these columns of all rows of a segment.
+    fn access(
+        &mut self,
+        segment: &Range<u64>,
+        columns: &Range<u64>,
+        new: &Entry,
+        knows: &impl Fn(Slot, u64) -> bool,
+        hits: &mut Vec<Hit>,
+    ) {
+        let mut found = Vec::new();
+        self.columns.access(columns, new, knows, &mut found);
+        for Hit { earlier, ordered, ranges } in found {
+            let mut row = segment.start;
+            while row < segment.end {
+                for columns in &ranges {
+                    hit(hits, &earlier, ordered, row + columns.start..row + columns.end);
+                }
+                row += self.pitch;
+            }
+        }
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        let (mine, others) = (&self.columns.segments, &other.columns.segments);
+        self.pitch == other.pitch
+            && mine.len() == others.len()
+            && mine.iter().zip(others).all(|(one, other)| {
+                one.0 == other.0 && one.1.end == other.1.end && one.1.same(other.1)
+            })
+    }
 }
 
 impl Segment {
@@ -42,6 +86,39 @@ impl Segment {
                 (None, None) => true,
                 _ => false,
             }
+            && match (&self.rows, &other.rows) {
+                (Some(one), Some(other)) => one.same(other),
+                (None, None) => true,
+                _ => false,
+            }
+    }
+
+    /// The same accesses, up to another end.
+    fn copy(&self, end: u64) -> Self {
+        let rows = self.rows.as_ref().map(|rows| {
+            let columns = rows.columns.segments.iter();
+            let columns = columns.map(|(&start, segment)| (start, segment.copy(segment.end)));
+            let columns = Shadow { segments: columns.collect() };
+            Box::new(Rows { pitch: rows.pitch, columns })
+        });
+        Self { end, entries: self.entries.clone(), freed: self.freed.clone(), rows }
+    }
+
+    /// Rows of which all columns are alike are no rows.
+    fn simplify(&mut self) {
+        let Some(rows) = &mut self.rows else { return };
+        if rows.columns.segments.len() > 1 {
+            return;
+        }
+        let pitch = rows.pitch;
+        if let Some(mut all) = rows.columns.segments.first_entry()
+            && *all.key() == 0
+            && all.get().end == pitch
+        {
+            self.entries = std::mem::take(&mut all.get_mut().entries);
+            self.freed = all.get_mut().freed.take();
+            self.rows = None;
+        }
     }
 }
 
@@ -76,6 +153,12 @@ fn touch(
     hits: &mut Vec<Hit>,
 ) {
     let range = start..segment.end;
+    if let Some(rows) = &mut segment.rows {
+        let columns = 0..rows.pitch;
+        rows.access(&range, &columns, new, knows, hits);
+        segment.simplify();
+        return;
+    }
     if new.kind == AccessKind::Allocate {
         segment.freed = None;
         segment.entries.clear();
@@ -120,7 +203,7 @@ impl Shadow {
         &mut self,
         range: &Range<u64>,
         new: &Entry,
-        knows: impl Fn(Slot, u64) -> bool,
+        knows: &impl Fn(Slot, u64) -> bool,
         hits: &mut Vec<Hit>,
     ) {
         if range.is_empty() {
@@ -130,7 +213,7 @@ impl Shadow {
         if let Some(segment) = self.segments.get_mut(&range.start)
             && segment.end == range.end
         {
-            touch(range.start, segment, new, &knows, hits);
+            touch(range.start, segment, new, knows, hits);
             return;
         }
         self.split(range.start);
@@ -141,7 +224,7 @@ impl Shadow {
             if at < start {
                 gaps.push(at..start);
             }
-            touch(start, segment, new, &knows, hits);
+            touch(start, segment, new, knows, hits);
             at = segment.end;
         }
         if at < range.end {
@@ -149,22 +232,135 @@ impl Shadow {
         }
         for gap in gaps {
             let mut segment = Segment { end: gap.end, ..Segment::default() };
-            touch(gap.start, &mut segment, new, &knows, hits);
+            touch(gap.start, &mut segment, new, knows, hits);
             self.segments.insert(gap.start, segment);
         }
         self.merge(range);
     }
 
+    /// The same for rows: the first one has `width` bytes from the start of `range` on, and the
+    /// last one ends where the range ends.
+    ///
+    /// It takes as long as the number of segments there, not of the rows.
+    pub(crate) fn access_rows(
+        &mut self,
+        range: &Range<u64>,
+        Stride { width, pitch }: Stride,
+        new: &Entry,
+        knows: &impl Fn(Slot, u64) -> bool,
+        hits: &mut Vec<Hit>,
+    ) {
+        // The bytes between the rows are the others', and those after the last row may be anything.
+        let last = range.end - width;
+        self.access(&(last..range.end), new, knows, hits);
+        let mut row = range.start;
+        for (piece, rows) in self.pieces(range.start..last) {
+            while row < piece.start {
+                self.access(&(row..row + width), new, knows, hits);
+                row += pitch;
+            }
+            if row >= piece.end || row >= last {
+                continue;
+            }
+            let column = if rows == Some(pitch) { (row - piece.start) % pitch } else { 0 };
+            let start = row - column;
+            let whole = ((piece.end - start) / pitch).min((last - row) / pitch);
+            let block = start..start + whole * pitch;
+            if rows.is_some_and(|rows| rows != pitch) || column + width > pitch || whole < 2 {
+                continue;
+            }
+            if let Some(segment) = self.block(&block, pitch)
+                && let Some(rows) = segment.rows.as_mut().filter(|rows| rows.pitch == pitch)
+            {
+                rows.access(&block, &(column..column + width), new, knows, hits);
+                segment.simplify();
+                row += whole * pitch;
+            }
+        }
+        while row < last {
+            self.access(&(row..row + width), new, knows, hits);
+            row += pitch;
+        }
+        self.merge(range);
+    }
+
+    /// Segments and gaps between them, with the pitch of those that consist of rows.
+    fn pieces(&mut self, range: Range<u64>) -> Vec<(Range<u64>, Option<u64>)> {
+        let mut pieces = Vec::new();
+        let mut at = range.start;
+        let before = self.segments.range(..=range.start).next_back();
+        let before = before.filter(|(_, segment)| segment.end > range.start);
+        let inside =
+            self.segments.range((Bound::Excluded(range.start), Bound::Excluded(range.end)));
+        for (&start, segment) in before.into_iter().chain(inside) {
+            if at < start {
+                pieces.push((at..start, None));
+            }
+            pieces.push((start..segment.end, segment.rows.as_ref().map(|rows| rows.pitch)));
+            at = segment.end;
+        }
+        if at < range.end {
+            pieces.push((at..range.end, None));
+        }
+        pieces
+    }
+
+    /// Makes a range of one segment or one gap a segment of rows.
+    fn block(&mut self, range: &Range<u64>, pitch: u64) -> Option<&mut Segment> {
+        self.split(range.start);
+        self.split(range.end);
+        let segment = self.segments.entry(range.start).or_insert_with(|| Segment {
+            end: range.end,
+            rows: Some(Box::new(Rows { pitch, columns: Self::default() })),
+            ..Segment::default()
+        });
+        if segment.end != range.end {
+            return None;
+        }
+        if segment.rows.is_none() {
+            let entries = std::mem::take(&mut segment.entries);
+            let all = Segment { end: pitch, entries, freed: segment.freed.take(), rows: None };
+            let columns = Self { segments: BTreeMap::from([(0, all)]) };
+            segment.rows = Some(Box::new(Rows { pitch, columns }));
+        }
+        Some(segment)
+    }
+
     /// Makes a segment that crosses `at` two.
     fn split(&mut self, at: u64) {
-        let Some((_, left)) = self.segments.range_mut(..at).next_back() else { return };
-        if left.end <= at {
+        let Some((&start, left)) = self.segments.range_mut(..at).next_back() else { return };
+        let end = left.end;
+        if end <= at {
             return;
         }
-        let right =
-            Segment { end: left.end, entries: left.entries.clone(), freed: left.freed.clone() };
-        left.end = at;
-        self.segments.insert(at, right);
+        let Some(pitch) = left.rows.as_ref().map(|rows| rows.pitch) else {
+            let right = left.copy(end);
+            left.end = at;
+            self.segments.insert(at, right);
+            return;
+        };
+        let Some(all) = self.segments.remove(&start) else { return };
+        let row = at - (at - start) % pitch;
+        self.insert_rows(start..row, &all);
+        if row == at {
+            self.insert_rows(row..end, &all);
+        } else {
+            self.insert_rows(row..row + pitch, &all);
+            self.insert_rows(row + pitch..end, &all);
+            self.split(at);
+        }
+    }
+
+    /// Some of the rows of a segment. A single one is as many segments as it has.
+    fn insert_rows(&mut self, range: Range<u64>, of: &Segment) {
+        let Some(rows) = of.rows.as_ref().filter(|_| !range.is_empty()) else { return };
+        if range.end - range.start > rows.pitch {
+            self.segments.insert(range.start, of.copy(range.end));
+            return;
+        }
+        for (column, segment) in &rows.columns.segments {
+            self.segments.insert(range.start + column, segment.copy(range.start + segment.end));
+        }
     }
 
     /// Makes neighbours that are alike one, in a range and at its ends.
@@ -194,29 +390,64 @@ impl Shadow {
         for segment in self.segments.values() {
             segment.entries.iter().for_each(|entry| mark(entry.slot));
             segment.freed.iter().for_each(|freed| mark(freed.slot));
+            if let Some(rows) = &segment.rows {
+                rows.columns.slots(mark);
+            }
         }
     }
 
     /// Forgets accesses that are before all that may still come.
-    pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool) {
-        let mut freed: Vec<u64> = self
-            .segments
-            .values()
-            .filter_map(|segment| Some(segment.freed.as_ref()?.call.number))
-            .collect();
-        let oldest = if freed.len() > FREED {
-            let excess = freed.len() - FREED;
-            *freed.select_nth_unstable(excess).1
-        } else {
-            0
-        };
+    pub(crate) fn retire(&mut self, known: &impl Fn(Slot, u64) -> bool) {
+        let (mut changed, mut freed) = (false, 0);
         self.segments.retain(|_, segment| {
+            if let Some(rows) = &mut segment.rows {
+                let before = rows.columns.entries();
+                rows.columns.retire(known);
+                changed |= rows.columns.entries() != before;
+                freed += rows.columns.freed().count();
+                let empty = rows.columns.segments.is_empty();
+                segment.simplify();
+                return !empty;
+            }
+            let before = segment.entries.len();
             segment.entries.retain(|entry| !known(entry.slot, entry.time));
+            changed |= segment.entries.len() != before;
+            freed += usize::from(segment.freed.is_some());
+            !segment.entries.is_empty() || segment.freed.is_some()
+        });
+        if freed > FREED {
+            let mut numbers: Vec<u64> = self.freed().collect();
+            let oldest = *numbers.select_nth_unstable(freed - FREED).1;
+            self.forget_freed(oldest);
+            changed = true;
+        }
+        if changed {
+            self.merge(&(0..u64::MAX));
+        }
+    }
+
+    fn entries(&self) -> usize {
+        self.segments.values().map(|segment| segment.entries.len()).sum()
+    }
+
+    /// The numbers of the calls that freed ranges.
+    fn freed(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        Box::new(self.segments.values().flat_map(|segment| {
+            let rows = segment.rows.iter().flat_map(|rows| rows.columns.freed());
+            segment.freed.iter().map(|freed| freed.call.number).chain(rows)
+        }))
+    }
+
+    fn forget_freed(&mut self, oldest: u64) {
+        self.segments.retain(|_, segment| {
+            if let Some(rows) = &mut segment.rows {
+                rows.columns.forget_freed(oldest);
+                return !rows.columns.segments.is_empty();
+            }
             if segment.freed.as_ref().is_some_and(|freed| freed.call.number < oldest) {
                 segment.freed = None;
             }
             !segment.entries.is_empty() || segment.freed.is_some()
         });
-        self.merge(&(0..u64::MAX));
     }
 }

@@ -1,10 +1,9 @@
 //! Values in memory: which writes a wait may have seen.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use crate::clock::{Clock, Slot};
-use crate::op::{Cell, Compare};
+use crate::op::{Access, Cell, Compare};
 
 /// How many writes of one value are kept.
 const KEPT: usize = 256;
@@ -60,15 +59,20 @@ impl Values {
     /// A copy or a memset went over these bytes, or they were allocated anew.
     pub(crate) fn overwrite(
         &mut self,
-        range: &Range<u64>,
+        access: &Access,
         at: (Slot, u64),
         clock: &Clock,
         knows: impl Fn(Slot, u64) -> bool,
         anew: bool,
     ) {
+        let range = &access.range;
         // It may be what ends a wait that comes later.
         let bytes = range.end.saturating_sub(range.start);
-        if !anew && matches!(bytes, 4 | 8) && range.start.is_multiple_of(bytes) {
+        if !anew
+            && access.stride.is_none()
+            && matches!(bytes, 4 | 8)
+            && range.start.is_multiple_of(bytes)
+        {
             self.value(Cell { address: range.start, bytes: bytes as u8 });
         }
         if self.0.is_empty() || range.is_empty() {
@@ -76,7 +80,7 @@ impl Values {
         }
         // A value has at most eight bytes.
         for (address, of) in self.0.range_mut(range.start.saturating_sub(7)..range.end) {
-            if address.saturating_add(u64::from(of.bytes)) <= range.start {
+            if !access.touches(&(*address..address.saturating_add(u64::from(of.bytes)))) {
                 continue;
             }
             if anew {
@@ -160,6 +164,8 @@ impl Value {
         clock: &Clock,
         knows: impl Fn(Slot, u64) -> bool,
     ) {
+        // Of a copy that is before this write, nothing is of use that this write does not know.
+        self.writes.retain(|earlier| earlier.value.is_some() || !knows(earlier.slot, earlier.time));
         for earlier in &mut self.writes {
             // One that is before this write hides as much and more.
             let hidden = earlier.hidden_by.iter().any(|&(slot, time)| knows(slot, time));

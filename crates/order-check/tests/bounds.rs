@@ -3,7 +3,7 @@
 
 use cuda_order_check::{
     Access, Call, Cell, Checker, Compare, ContextId, EventId, HostOrder, Op, Options, StreamId,
-    StreamKind, ThreadId, TokenId, What,
+    StreamKind, Stride, ThreadId, TokenId, What,
 };
 
 const OPERATIONS: u64 = 400_000;
@@ -147,6 +147,29 @@ fn streams_that_are_destroyed_give_their_places_away() {
         // As many as come between two times at which it is cleaned up.
         all.right(1, 4096 / 8 + 8, 0);
     }
+}
+
+/// Two streams work in the columns of one matrix, and one of them with the whole matrix, too. It
+/// takes no more places than the matrix has columns that differ.
+#[test]
+fn rows_are_one_range() {
+    const ROWS: u64 = 1 << 16;
+    let mut all = Watched::new(HostOrder::Submission);
+    let part = |access: Access, width| access.rows(ROWS, Stride { width, pitch: 64 });
+    all.work(1, Access::allocate(0x1000, ROWS * 64));
+    for _ in 0..1000 {
+        all.record(1, 1);
+        all.wait(2, 1);
+        all.work(1, part(Access::write(0x1000, 0), 16));
+        all.work(2, part(Access::write(0x1010, 0), 48));
+        // A part of the rows, and some of them as one range.
+        all.work(1, part(Access::read(0x1000, 0), 8));
+        all.work(2, Access::read(0x1010, 48).rows(ROWS / 2, Stride { width: 48, pitch: 64 }));
+        all.record(2, 2);
+        all.wait(1, 2);
+        all.work(1, Access::read(0x1000 + 64 * 100, 64 * 1000));
+    }
+    all.right(32, 3, 0);
 }
 
 /// Threads come and go, and hand over by tokens of their own; a counter in memory orders two

@@ -11,7 +11,7 @@ use common::reference::{Expected, Reference};
 use common::{Do, Random, Step, lines, tell};
 use cuda_order_check::{
     Access, AccessKind, By, Cell, Checker, Compare, ContextId, EventId, FunctionId, GraphId,
-    HostOrder, Node, NodeWork, Options, StreamId, StreamKind, ThreadId, Warnings, What,
+    HostOrder, Node, NodeWork, Options, StreamId, StreamKind, Stride, ThreadId, Warnings, What,
 };
 
 /// What random programs are made of: few things, so that they meet.
@@ -41,7 +41,14 @@ impl Writer {
             14 => AccessKind::Free,
             _ => AccessKind::Allocate,
         };
-        Access { kind, range: start..(start + len).min(MEMORY) }
+        if self.random.chance(4) {
+            let width = 1 + self.random.below(2);
+            let stride = Stride { width, pitch: width + 1 + self.random.below(3) };
+            let rows =
+                self.random.below(8).min((MEMORY - start).saturating_sub(width) / stride.pitch + 1);
+            return Access::new(kind, start, 0).rows(rows, stride);
+        }
+        Access::new(kind, start, len.min(MEMORY - start))
     }
 
     fn accesses(&mut self) -> Vec<Access> {

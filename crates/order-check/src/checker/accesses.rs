@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use crate::checker::{Checker, HostOrder, Mark, PLACES, Place, TRACES};
 use crate::clock::{Clock, Slot};
-use crate::op::{AccessKind, By, Call};
+use crate::op::{Access, AccessKind, By, Call};
 use crate::report::{Agent, Finding, Found, Part, Problem, Side, Warning, Who, by_name};
 use crate::shadow::{Entry, Hit};
 
 impl Checker {
     /// One operation touches these bytes in one way.
-    pub(super) fn touch<'a>(
+    pub(super) fn touch(
         &mut self,
         kind: AccessKind,
-        ranges: impl IntoIterator<Item = &'a Range<u64>>,
+        accesses: &[Access],
         (slot, time): (Slot, u64),
         clock: &Clock,
         agent: &Agent,
@@ -26,8 +26,13 @@ impl Checker {
         let floor = &self.floor;
         let mut hits = std::mem::take(&mut self.hits);
         let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        for range in ranges {
-            self.memory.access(range, &entry, knows, &mut hits);
+        for Access { range, stride, .. } in accesses {
+            match stride {
+                None => self.memory.access(range, &entry, &knows, &mut hits),
+                Some(stride) => {
+                    self.memory.access_rows(range, *stride, &entry, &knows, &mut hits);
+                }
+            }
         }
         for mut hit in hits.drain(..) {
             // Rows may come in any order.
@@ -51,7 +56,7 @@ impl Checker {
         let floor = &self.floor;
         let mut hits = Vec::new();
         let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        self.objects.access(&range, &entry, knows, &mut hits);
+        self.objects.access(&range, &entry, &knows, &mut hits);
         for hit in hits {
             self.report(Problem::DestroyedWhileUsed, hit, &entry, &clock);
         }

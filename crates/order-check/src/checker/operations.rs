@@ -147,7 +147,7 @@ impl Checker {
                 let agent = self.agent(call.by);
                 self.touch(
                     AccessKind::AtomicRead,
-                    [&cell.range()],
+                    &[cell.access()],
                     (slot, time),
                     &clock,
                     &agent,

@@ -15,8 +15,8 @@ impl Checker {
         self.floor = floor;
         let floor = &self.floor;
         let known = |slot, time| floor.get(slot) >= time;
-        self.memory.retire(known);
-        self.objects.retire(known);
+        self.memory.retire(&known);
+        self.objects.retire(&known);
         self.values.retire(known, floor);
         self.host.1.prune(floor);
         for thread in self.threads.values_mut() {

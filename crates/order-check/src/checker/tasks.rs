@@ -92,7 +92,7 @@ impl Checker {
                 }
                 let time = self.tick(*slot, clock, call);
                 let kind = AccessKind::Wait;
-                self.touch(kind, [&cell.range()], (*slot, time), clock, agent, call);
+                self.touch(kind, &[cell.access()], (*slot, time), clock, agent, call);
                 true
             }
             Action::Function(accesses) => {
@@ -119,8 +119,7 @@ impl Checker {
         // What one call does to several ranges, the rows of a copy, say, is one access.
         for alike in accesses.chunk_by(|one, two| one.kind == two.kind) {
             let Some(first) = alike.first() else { continue };
-            let ranges = alike.iter().map(|access| &access.range);
-            self.touch(first.kind, ranges, (slot, time), clock, agent, call);
+            self.touch(first.kind, alike, (slot, time), clock, agent, call);
         }
         for access in accesses {
             self.overwrite(access, (slot, time), clock);
@@ -137,7 +136,7 @@ impl Checker {
         call: &Arc<Call>,
     ) {
         let time = self.tick(slot, clock, call);
-        self.touch(AccessKind::AtomicWrite, [&cell.range()], (slot, time), clock, agent, call);
+        self.touch(AccessKind::AtomicWrite, &[cell.access()], (slot, time), clock, agent, call);
         let floor = &self.floor;
         let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
         let woken = self.values.write(cell, value, (slot, time), clock, knows);
@@ -149,7 +148,7 @@ impl Checker {
         if anew || access.kind == AccessKind::Write {
             let floor = &self.floor;
             let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-            self.values.overwrite(&access.range, at, clock, knows, anew);
+            self.values.overwrite(access, at, clock, knows, anew);
         }
     }
 

@@ -419,7 +419,7 @@ impl Reference {
                     self.learn(by, &seen);
                 }
                 let node = self.host_node(by);
-                self.access(node, &Access { kind: AccessKind::AtomicRead, range: range(*cell) });
+                self.access(node, &of_cell(AccessKind::AtomicRead, *cell));
             }
             Do::Sync(what) => {
                 if let What::Event(event) = what {
@@ -626,7 +626,7 @@ impl Reference {
                         return false;
                     }
                 }
-                self.access(node, &Access { kind: AccessKind::Wait, range: range(cell) });
+                self.access(node, &of_cell(AccessKind::Wait, cell));
             }
             Act::Function(accesses) => {
                 if task.running.is_none() {
@@ -721,7 +721,7 @@ impl Reference {
         let mut rest = accesses;
         while let Some(first) = rest.first() {
             let alike = rest.iter().take_while(|access| access.kind == first.kind).count();
-            let ranges = rest[..alike].iter().map(|access| access.range.clone());
+            let ranges = rest[..alike].iter().flat_map(rows);
             self.touch(node, false, first.kind, ranges);
             rest = &rest[alike..];
         }
@@ -738,11 +738,17 @@ impl Reference {
             return;
         }
         let bytes = range.end - range.start;
-        if written && (bytes == 4 || bytes == 8) && range.start.is_multiple_of(bytes) {
+        if written
+            && access.stride().is_none()
+            && (bytes == 4 || bytes == 8)
+            && range.start.is_multiple_of(bytes)
+        {
             self.width(Cell { address: range.start, bytes: bytes as u8 });
         }
-        let over =
-            |cell: &(&u64, &u8)| *cell.0 < range.end && cell.0 + u64::from(*cell.1) > range.start;
+        let over = |cell: &(&u64, &u8)| {
+            let end = cell.0 + u64::from(*cell.1);
+            rows(access).iter().any(|row| *cell.0 < row.end && end > row.start)
+        };
         let cells: Vec<u64> = self.cells.iter().filter(over).map(|cell| *cell.0).collect();
         for cell in cells {
             if anew {
@@ -829,6 +835,17 @@ impl Reference {
             self.expected.entry(pair).or_insert(certain);
         }
     }
+}
+
+fn of_cell(kind: AccessKind, cell: Cell) -> Access {
+    Access::new(kind, cell.address, cell.bytes.into())
+}
+
+/// Each row of an access.
+fn rows(access: &Access) -> Vec<std::ops::Range<u64>> {
+    let Some(stride) = access.stride() else { return vec![access.range.clone()] };
+    let starts = access.range.clone().step_by(stride.pitch as usize);
+    starts.map(|start| start..start + stride.width).collect()
 }
 
 fn range(cell: Cell) -> std::ops::Range<u64> {

@@ -34,18 +34,23 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// The pieces without a gap, each with its address and length: one piece if the rows follow
-    /// each other, and otherwise each row.
-    pub(crate) fn pieces(&self, extent: Extent) -> Vec<(usize, usize)> {
+    /// The pieces without a gap, as many as follow each other at the same distance together: the
+    /// address of the first one, the length of each, their number and their distance.
+    pub(crate) fn pieces(&self, extent: Extent) -> Vec<(usize, usize, usize, usize)> {
         let Extent { width, height, depth } = extent;
-        let whole_rows = height == 1 || self.pitch == width;
-        let whole_layers = whole_rows && (depth == 1 || self.slice == width * height);
-        if whole_layers {
-            return vec![(self.place.address, extent.bytes())];
+        if depth == 0 || height == 0 || width == 0 {
+            return Vec::new();
         }
-        let (rows, piece) = if whole_rows { (1, width * height) } else { (height, width) };
-        let start = |layer, row| self.place.address + layer * self.slice + row * self.pitch;
-        (0..depth).flat_map(|layer| (0..rows).map(move |row| (start(layer, row), piece))).collect()
+        let whole_rows = height == 1 || self.pitch == width;
+        let row = if whole_rows { width * height } else { width };
+        let layer = |layer| self.place.address + layer * self.slice;
+        if whole_rows {
+            return vec![(layer(0), row, depth, self.slice)];
+        }
+        if depth == 1 || self.slice == self.pitch * height {
+            return vec![(layer(0), row, height * depth, self.pitch)];
+        }
+        (0..depth).map(|each| (layer(each), row, height, self.pitch)).collect()
     }
 
     /// Whether both have their rows at the same places.

@@ -5,8 +5,8 @@
 //! of a graph are told when it is instantiated, and a launch names them.
 
 use cuda_order_check::{
-    Access, AccessKind, By, Call, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location,
-    Mark, Node, NodeWork, Op, StreamId, StreamKind, ThreadId, TokenId, What,
+    Access, By, Call, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location, Mark, Node,
+    NodeWork, Op, StreamId, StreamKind, Stride, ThreadId, TokenId, What,
 };
 
 use crate::abi::*;
@@ -66,15 +66,19 @@ fn with_accesses<R>(work: &MemoryWork, tell: impl FnOnce(&[Access]) -> R) -> R {
     }
 }
 
-/// The accesses of a block, row by row: other work may be about what is between them.
+/// The accesses of a block. Other work may be about what is between its rows.
 fn rows(block: &Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Access> {
     let pieces = block.pieces(extent).into_iter();
-    pieces.map(|(address, bytes)| access(address as u64, bytes as u64)).collect()
+    let alike = |(address, bytes, rows, pitch): (usize, usize, usize, usize)| {
+        let (width, pitch) = (bytes as u64, pitch as u64);
+        access(address as u64, width).rows(rows as u64, Stride { width, pitch })
+    };
+    pieces.map(alike).collect()
 }
 
 /// Memory that begins: whatever was there before is forgotten.
 fn anew(base: u64, bytes: u64) -> Access {
-    Access { kind: AccessKind::Allocate, range: base..base.saturating_add(bytes) }
+    Access::allocate(base, bytes)
 }
 
 /// What a call waits for, from its begin to its end.

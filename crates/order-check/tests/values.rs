@@ -1,0 +1,113 @@
+//! Which work a wait for a value comes after.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::Do::{self, HandOver, Record, TakeOver, Wait, WaitValue, Work, Write};
+use cuda_order_check::{
+    Access, Call, Cell, Checker, Compare, HostOrder, Op, Options, StreamId, ThreadId,
+};
+
+const VALUE: Cell = Cell { address: 0x10, bytes: 8 };
+const OTHER: Cell = Cell { address: 0x20, bytes: 8 };
+
+fn writes(stream: u64) -> Do {
+    Work(stream, vec![Access::write(0x1000, 64)])
+}
+
+fn reads(stream: u64) -> Do {
+    Work(stream, vec![Access::read(0x1000, 64)])
+}
+
+fn waits(stream: u64, cell: Cell) -> Do {
+    WaitValue(stream, cell, 5, Compare::Equal)
+}
+
+/// The number of reports of a program, of which each call has its thread.
+fn reports(host_order: HostOrder, program: &[(u64, Do)]) -> usize {
+    let mut checker = Checker::new(Options { host_order, ..Options::default() });
+    for (number, (thread, does)) in (1..).zip(program) {
+        checker.apply(Call::new("call", number, ThreadId(*thread)), does.op());
+    }
+    checker.take_findings().len()
+}
+
+fn in_one_thread(program: Vec<Do>) -> usize {
+    let program: Vec<_> = program.into_iter().map(|does| (1, does)).collect();
+    reports(HostOrder::Submission, &program)
+}
+
+/// Work that is after a write of a part of the value cannot see the value from before. So what it
+/// waits for is the later write, whose work it is after.
+#[test]
+fn a_part_of_a_value_is_overwritten() {
+    let program = |part: Option<(u64, u64)>| {
+        let mut program = vec![Write(1, VALUE, 5)];
+        program.extend(part.map(|(start, bytes)| Work(1, vec![Access::write(start, bytes)])));
+        program.extend([
+            Record(1, 1),
+            Wait(2, 1),
+            Wait(3, 1),
+            waits(2, VALUE),
+            writes(3),
+            Write(3, VALUE, 5),
+            reads(2),
+        ]);
+        in_one_thread(program)
+    };
+    assert_eq!(program(None), 1, "the first write is seen");
+    for part in [(0x10, 8), (0x10, 1), (0x14, 4), (0x17, 1), (0x17, 64), (0, 0x11)] {
+        assert_eq!(program(Some(part)), 0, "{part:x?}");
+    }
+    for beside in [(0x18, 8), (0x8, 8)] {
+        assert_eq!(program(Some(beside)), 1, "{beside:x?}");
+    }
+}
+
+/// The rows of a memset are bytes of the value, or beside it.
+#[test]
+fn a_row_overwrites_a_value() {
+    use cuda_order_check::Stride;
+    let program = |start: u64, width: u64| {
+        let rows = Access::write(start, width).rows(9, Stride { width, pitch: 16 });
+        let set = Work(1, vec![rows]);
+        let all = [Write(1, VALUE, 5), set, Record(1, 1), Wait(2, 1), Wait(3, 1)];
+        let later = [waits(2, VALUE), writes(3), Write(3, VALUE, 5), reads(2)];
+        in_one_thread(all.into_iter().chain(later).collect())
+    };
+    assert_eq!([program(0, 1), program(7, 1), program(4, 8)], [0; 3]);
+    assert_eq!([program(8, 8), program(0x18, 4), program(0x20, 1)], [1; 3]);
+}
+
+/// An unreported writer ended the wait. It may have seen any value that a stream wrote, and it may
+/// be any thread.
+#[test]
+fn a_wait_is_ended_from_outside() {
+    let program = |host_order, seen: bool, others: bool| {
+        let mut checker = Checker::new(Options { host_order, ..Options::default() });
+        let mut number = 0;
+        let mut tell = |thread, op: Op<'_>| {
+            number += 1;
+            checker.apply(Call::new("call", number, ThreadId(thread)), op);
+            number
+        };
+        tell(1, HandOver(1).op());
+        tell(2, TakeOver(1).op());
+        tell(1, writes(1).op());
+        if seen {
+            tell(1, Write(1, OTHER, 1).op());
+        }
+        let wait = tell(2, waits(2, VALUE).op());
+        tell(2, reads(2).op());
+        if others {
+            tell(1, Do::Sync(cuda_order_check::What::Stream(StreamId(1))).op());
+        }
+        tell(2, Op::WaitEnded { call: wait, cell: VALUE });
+        checker.take_findings().len()
+    };
+    for host_order in [HostOrder::Submission, HostOrder::Told] {
+        assert_eq!(program(host_order, false, false), 1);
+        assert_eq!(program(host_order, true, false), 0, "after all written values");
+        assert_eq!(program(host_order, false, true), 0, "after what each thread is after");
+    }
+}
