@@ -3,8 +3,10 @@
 use crate::common;
 
 use std::future::IntoFuture;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{Poll, Wake, Waker};
+use std::time::Duration;
 
 use common::counting::{calls, counting};
 use common::futures::wait_until;
@@ -162,6 +164,105 @@ fn a_line_rests_while_a_signal_is_pending() {
     assert!(new.iter().map(Timeline::completed).eq(before), "nobody else wrote them");
     assert!(last.iter().all(Point::is_done));
     all.clear();
+}
+
+/// Holds the thread that wakes it, until it is let go.
+#[derive(Default)]
+struct Held {
+    entered: AtomicBool,
+    released: AtomicBool,
+}
+
+impl Wake for Held {
+    fn wake(self: Arc<Self>) {
+        self.entered.store(true, Ordering::SeqCst);
+        wait_until("it is let go", || self.released.load(Ordering::SeqCst));
+    }
+}
+
+/// A line goes to nobody else before the streams are released that wait ahead for it, even if its
+/// last signal has happened.
+#[test]
+fn a_line_rests_until_its_waits_are_released() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (waiter, own) = (stream(), Arc::new(stream()));
+    let (held, blocker) = (Arc::new(Held::default()), Timeline::new(stream()));
+    let blocker = blocker.expect("a timeline");
+    let old = Timeline::new(Arc::clone(&own)).expect("a timeline");
+    let rest: Vec<_> = (0..62).map(|_| HostTimeline::new(&context).expect("a timeline")).collect();
+    let first = Latch::hold(blocker.stream());
+    let mut future = blocker.signal().expect("a signal").into_future();
+    assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&held))), Poll::Pending);
+    let second = Latch::hold(&own);
+    let last = old.signal().expect("a signal");
+    old.wait_ahead(&waiter, last.value() + 1).expect("a wait");
+    first.release();
+    wait_until("the thread is held", || held.entered.load(Ordering::SeqCst));
+    drop(old);
+    second.release();
+    idle(&own);
+    assert!(last.is_done());
+    let (next, made) = calls(|| HostTimeline::new(&context));
+    held.released.store(true, Ordering::SeqCst);
+    assert_eq!(registers(&made), 1, "no line was free: {made:?}");
+    idle(&waiter);
+    drop((next, rest, future));
+}
+
+/// A timeline on a line that others have had is as a new one: a first wait that is short makes no
+/// driver call.
+#[test]
+fn the_first_short_wait_of_each_timeline_makes_no_call() {
+    const ASK: Duration = Duration::from_millis(5);
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    for round in 0..2 {
+        let latch = Latch::hold(&stream);
+        let new = || Timeline::new(Arc::clone(&stream)).expect("a timeline");
+        let (all, made) = calls(|| (0..64).map(|_| new()).collect::<Vec<_>>());
+        assert_eq!(registers(&made), 1 - round, "the same lines serve twice");
+        for timeline in &all {
+            let point = timeline.signal().expect("a signal");
+            let (seen, made) = calls(|| point.wait_timeout(Duration::ZERO));
+            assert_eq!((seen, made), (Ok(Progress::Pending), vec![]), "{round}");
+        }
+        latch.release();
+        idle(&stream);
+        // From now on a question about the old timelines would be due.
+        std::thread::sleep(2 * ASK);
+    }
+}
+
+/// The drop of a timeline, of whatever kind, gives back the shares of a wait that is over.
+#[test]
+fn each_drop_gives_back_the_shares_of_waits_between_contexts() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let other = Other::new(&gpu);
+    // SAFETY: it lives until the end of the test.
+    let theirs = unsafe { Context::from_raw(driver, other.as_raw()) }.expect("a context");
+    let there = Stream::new(&theirs, StreamOptions::new()).expect("a stream");
+    for of_host in [false, true] {
+        let own = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let timeline = Timeline::new(own).expect("a timeline");
+        let host = HostTimeline::new(&context).expect("a timeline");
+        let latch = Latch::hold(timeline.stream());
+        there.wait_point(timeline.signal().expect("a signal")).expect("a wait");
+        latch.release();
+        idle(&there);
+        let ((), made) = if of_host { calls(|| drop(host)) } else { calls(|| drop(timeline)) };
+        // The one that was recorded after the wait.
+        assert!(made.contains(&Function::cuEventDestroy_v2), "{of_host}: {made:?}");
+    }
 }
 
 /// A page outlives its context, and serves the next one.

@@ -7,17 +7,18 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use common::Latch;
-use common::counting::{calls, counting};
+use common::counting::{calls, counting, fail_next};
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory::{self, Mapping, PAGE, Shared};
 use common::threads::without_new_threads;
-use common::timelines::{WRITE, gpu, idle, poll, reached};
-use cuda_events::ext::{HostTimeline, ImportedTimeline, Timeline, TimelineFile};
+use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached};
+use cuda_events::ext::{HostTimeline, ImportedTimeline, Point, Timeline, TimelineFile};
 use cuda_events::ipc::SharedTimelineError as Refusal;
-use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Error, Progress, Stream, StreamOptions};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
 use rustix::fs::FallocateFlags;
 
 /// The marks of a line: the bit in the value, and the reason of a given-up timeline.
@@ -306,4 +307,83 @@ fn a_page_is_registered_again_after_its_context() {
         idle(&stream);
         drop((again, imported, stream));
     }
+}
+
+/// A relay is a line that an earlier timeline may have had. Its streams wait for the maker's values
+/// all the same, and not for what that line has.
+#[test]
+fn a_relay_continues_from_the_value_of_its_line() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    // Whichever line of the page it gets.
+    let used: Vec<_> =
+        (0..64).map(|_| HostTimeline::new(&gpu.context).expect("a timeline")).collect();
+    for timeline in &used {
+        for _ in 0..9 {
+            timeline.signal().expect("a signal");
+        }
+    }
+    drop(used);
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let maker = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = maker.descriptor().expect("it is shared");
+    for first in [0, 3] {
+        let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+        let imported = imported.expect("an import");
+        let stream = gpu.stream();
+        stream.wait_point(imported.point(first + 3)).expect("a wait");
+        for value in first..first + 3 {
+            assert_eq!(stream.query(), Ok(Progress::Pending), "{value}");
+            assert_eq!(maker.signal().expect("a signal").value(), value + 1);
+        }
+        idle(&stream);
+    }
+}
+
+/// The question whether the context works fails while the value comes. The wait is over, and has no
+/// error.
+#[test]
+fn a_value_that_comes_with_an_error_is_reached() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::writable(&gpu.context).expect("a file");
+    let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
+    let maker = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = maker.descriptor().expect("it is shared");
+    let value = &raw.words()[VALUE];
+    let driver = counting(gpu.driver).observe(move |call| {
+        if call.function == Function::cuEventQuery {
+            value.store(5, Ordering::SeqCst);
+        }
+    });
+    let driver = driver.expect("there is room");
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let imported = ImportedTimeline::open(&context, memory::copy(&file), &descriptor);
+    let imported = imported.expect("an import");
+    let waits: [(&str, fn(Point) -> Result<Progress>); 4] = [
+        ("wait", |point| point.wait().map(|()| Progress::Done)),
+        ("spin", |point| point.spin().map(|()| Progress::Done)),
+        ("wait_timeout", |point| point.wait_timeout(PATIENCE)),
+        // The question is that of a loop of short waits.
+        ("short waits", |point| {
+            loop {
+                let seen = point.wait_timeout(Duration::ZERO)?;
+                if seen.is_done() {
+                    return Ok(seen);
+                }
+            }
+        }),
+    ];
+    for (what, wait) in waits {
+        value.store(0, Ordering::SeqCst);
+        fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+        assert_eq!(wait(imported.point(5)), Ok(Progress::Done), "{what}");
+    }
+    // Without the value it is the error.
+    fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+    let error = imported.point(6).wait().expect_err("the question fails");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
+    // Larger values than there are stand for the largest.
+    assert_eq!(imported.point(u64::MAX), imported.point((1 << 62) - 1));
+    assert_ne!(imported.point(u64::MAX), imported.point((1 << 62) - 2));
 }

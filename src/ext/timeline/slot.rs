@@ -580,3 +580,37 @@ pub(super) unsafe fn register(
         Ok(Some(address))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext::HostTimeline;
+    use crate::{Device, LoadOptions};
+
+    /// Lines of poisoned timelines serve nobody, and a page that has no other is forgotten.
+    #[test]
+    #[allow(unsafe_code)]
+    fn pages_without_usable_lines_are_forgotten() {
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let new = || HostTimeline::new(&context).unwrap();
+        let mine = |page: &&Page| is_same_library(page.driver, driver);
+        let pages = || -> Vec<usize> {
+            let pages = lock(&PAGES);
+            pages.iter().filter(mine).map(|page| page.slots.as_ptr().addr()).collect()
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for round in 0..8 {
+            let all: Vec<_> = (0..LINES).map(|_| new()).collect();
+            all.into_iter().for_each(HostTimeline::poison);
+            seen.extend(pages());
+            assert_eq!(seen.len(), round + 1, "a poisoned line was used again");
+            assert!(pages().len() <= 2, "{:?}", pages());
+        }
+    }
+}
