@@ -56,6 +56,19 @@ fn points_are_plain_values() {
     let (one, two) = (timeline.signal().expect("a signal"), timeline.signal().expect("a signal"));
     let copy = one;
     assert!(copy == one && one != two);
+    // Those of another timeline are others, whatever their values.
+    let hosts = [(); 2].map(|()| HostTimeline::new(&gpu.context).expect("a timeline"));
+    let [mut here, mut there] = [0, 1].map(|at: usize| hosts[at].signal().expect("a signal"));
+    let largest = here.value().max(there.value());
+    while here.value() < largest {
+        here = hosts[0].signal().expect("a signal");
+    }
+    while there.value() < largest {
+        there = hosts[1].signal().expect("a signal");
+    }
+    assert!(here.value() == there.value() && here != there);
+    assert_eq!(std::collections::HashSet::from([one, copy, two, here, there]).len(), 4);
+    drop(hosts);
     assert_eq!(size_of::<Point>(), 3 * size_of::<usize>());
     reached(two);
     assert_eq!(format!("{one:?}"), format!("Point {{ value: {}, is_done: true }}", one.value()));
@@ -100,6 +113,77 @@ fn what_it_costs_in_driver_calls() {
     assert_eq!((polled, made), (Poll::Ready(Ok(())), vec![]));
     let ((), made) = calls(|| drop((again, timeline)));
     assert_eq!(made, [], "the stream is still somebody's");
+}
+
+/// While a future waits for the same timeline, a question makes no event of its own. The question
+/// is one call, and disturbs no capture.
+#[test]
+fn a_query_shares_the_event_of_those_who_wait() {
+    const MODE: Function = Function::cuThreadExchangeStreamCaptureMode;
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let pending = || calls(|| assert_eq!(point.query(), Ok(Progress::Pending))).1;
+    let made = pending();
+    let count = |of| made.iter().filter(|function| **function == of).count();
+    assert_eq!([Function::cuEventCreate, Function::cuEventDestroy_v2].map(count), [1, 1]);
+    let mut future = point.into_future();
+    assert_eq!(pin!(&mut future).poll(&mut TaskContext::from_waker(Waker::noop())), Poll::Pending);
+    assert_eq!(pending(), [MODE, Function::cuEventQuery, MODE]);
+    drop(future);
+    assert!(pending().contains(&Function::cuEventCreate));
+    latch.release();
+    reached(point);
+}
+
+/// A host's timeline makes no driver call but for the waits of streams.
+#[test]
+fn what_a_hosts_timeline_costs_in_driver_calls() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    // The first one may need a page.
+    let first = HostTimeline::new(&context).expect("a timeline");
+    let ends: [fn(HostTimeline); 2] = [HostTimeline::poison, drop];
+    for end in ends {
+        let (timeline, made) = calls(|| HostTimeline::new(&context).expect("a timeline"));
+        assert_eq!(made, []);
+        let (point, made) = calls(|| timeline.signal().expect("a signal"));
+        assert_eq!(made, []);
+        let looks = calls(|| (timeline.completed(), point.is_done(), point.query()));
+        assert_eq!(looks, ((point.value(), true, Ok(Progress::Done)), vec![]));
+        assert_eq!(calls(|| timeline.wait_ahead(&stream, point.value())), (Ok(()), vec![]));
+        let ahead = point.value() + 1;
+        assert_eq!(calls(|| timeline.wait_ahead(&stream, ahead)), (Ok(()), vec![WAIT]));
+        // Larger than any.
+        assert_eq!(calls(|| timeline.wait_ahead(&stream, u64::MAX)), (Ok(()), vec![WAIT]));
+        assert_eq!(calls(|| end(timeline)), ((), vec![]));
+        idle(&stream);
+    }
+    drop(first);
+}
+
+/// Where other code may capture in the stream, the driver is asked before each write.
+#[test]
+fn a_stream_of_other_code_is_asked_for_captures() {
+    const CAPTURES: Function = Function::cuStreamIsCapturing;
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let own = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    // SAFETY: the stream lives until the end of the test.
+    let named = unsafe { StreamRef::from_raw(&context, own.as_raw()) };
+    let foreign = Timeline::new(named).expect("a timeline");
+    assert_eq!(calls(|| foreign.signal().is_ok()), (true, vec![CAPTURES, WRITE]));
+    assert_eq!(calls(|| foreign.poison()), (Ok(()), vec![CAPTURES, WRITE]));
+    let timeline = Timeline::new(Arc::clone(&own)).expect("a timeline");
+    assert_eq!(calls(|| timeline.signal().is_ok()), (true, vec![WRITE]));
+    assert_eq!(calls(|| timeline.poison()), (Ok(()), vec![WRITE]));
 }
 
 /// Whoever waits asks the driver every five milliseconds, and no more often.

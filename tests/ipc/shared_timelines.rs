@@ -1205,6 +1205,11 @@ fn importers_cannot_change_the_file() {
         let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
         assert_eq!(rustix::fs::fallocate(file, punch, 0, PAGE as u64).is_ok(), writable);
     }
+    // Another user who is given it for reading cannot open it for writing.
+    for file in [&exposed, &sealed] {
+        let mode = rustix::fs::fstat(file).expect("an open file").st_mode;
+        assert_eq!(mode & 0o777, 0o400);
+    }
     let read_only = reading(&exposed);
     assert!(Mapping::new(&read_only, PAGE).is_err());
 }

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use common::Latch;
 use common::counting::{calls, counting, fail_next};
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory::{self, Mapping, PAGE, Shared};
 use common::threads::without_new_threads;
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached};
+use common::{Latch, Other};
 use cuda_events::ext::{HostTimeline, ImportedTimeline, Point, Timeline, TimelineFile};
 use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::{CUresult, Function};
@@ -344,6 +344,7 @@ fn a_relay_continues_from_the_value_of_its_line() {
 /// error.
 #[test]
 fn a_value_that_comes_with_an_error_is_reached() {
+    type Wait = fn(Point) -> Result<Progress>;
     common::own_process!();
     let Some(gpu) = gpu() else { return };
     let file = TimelineFile::writable(&gpu.context).expect("a file");
@@ -360,7 +361,7 @@ fn a_value_that_comes_with_an_error_is_reached() {
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
     let imported = ImportedTimeline::open(&context, memory::copy(&file), &descriptor);
     let imported = imported.expect("an import");
-    let waits: [(&str, fn(Point) -> Result<Progress>); 4] = [
+    let waits: [(&str, Wait); 4] = [
         ("wait", |point| point.wait().map(|()| Progress::Done)),
         ("spin", |point| point.spin().map(|()| Progress::Done)),
         ("wait_timeout", |point| point.wait_timeout(PATIENCE)),
@@ -386,4 +387,69 @@ fn a_value_that_comes_with_an_error_is_reached() {
     // Larger values than there are stand for the largest.
     assert_eq!(imported.point(u64::MAX), imported.point((1 << 62) - 1));
     assert_ne!(imported.point(u64::MAX), imported.point((1 << 62) - 2));
+}
+
+/// The driver calls of a maker: those of one page for a file, and for each timeline in it none; a
+/// file that others can write takes a line of this process more for each.
+#[test]
+fn what_a_file_costs_in_driver_calls() {
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    // Its page has room for those of a writable file.
+    let other = HostTimeline::new(&context).expect("a timeline");
+    let count = |made: &[Function], of| made.iter().filter(|function| **function == of).count();
+    for sealed in [true, false] {
+        let make = if sealed { TimelineFile::new } else { TimelineFile::writable };
+        let (file, made) = calls(|| make(&context).expect("a file"));
+        assert_eq!(count(&made, Function::cuMemHostRegister_v2), 1, "{made:?}");
+        assert_eq!(count(&made, Function::cuEventCreate), 1, "{made:?}");
+        let (host, made) = calls(|| HostTimeline::shared(&file).expect("a timeline"));
+        assert_eq!(made, [], "{sealed}");
+        let own = stream();
+        let (timeline, made) = calls(|| Timeline::shared(own, &file).expect("a timeline"));
+        assert_eq!(made, [], "{sealed}");
+        let (point, made) = calls(|| timeline.signal().expect("a signal"));
+        assert_eq!(made, [WRITE]);
+        idle(timeline.stream());
+        assert_eq!(calls(|| point.wait()), (Ok(()), vec![]));
+        assert_eq!(calls(|| host.signal().is_ok()), (true, vec![]));
+        let ((), made) = calls(|| drop(host));
+        assert_eq!(made, []);
+        let ((), made) = calls(|| drop(timeline));
+        let end = if sealed {
+            vec![Function::cuStreamDestroy_v2]
+        } else {
+            vec![Function::cuStreamIsCapturing, WRITE, WRITE, Function::cuStreamDestroy_v2]
+        };
+        assert_eq!(made, end);
+        let ((), made) = calls(|| drop(file));
+        assert_eq!(made, [Function::cuEventDestroy_v2]);
+    }
+    drop(other);
+}
+
+/// The drop of an import gives back the shares of a wait between contexts that is over.
+#[test]
+fn the_drop_of_an_import_gives_back_the_shares_of_waits() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let other = Other::new(&gpu);
+    // SAFETY: it lives until the end of the test.
+    let theirs = unsafe { Context::from_raw(driver, other.as_raw()) }.expect("a context");
+    let there = Stream::new(&theirs, StreamOptions::new()).expect("a stream");
+    let file = TimelineFile::new(&context).expect("a file");
+    let maker = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = maker.descriptor().expect("it is shared");
+    let imported = ImportedTimeline::open(&context, memory::copy(&file), &descriptor);
+    let imported = imported.expect("an import");
+    there.wait_point(imported.point(1)).expect("a wait");
+    assert_eq!(there.query(), Ok(Progress::Pending));
+    maker.signal().expect("a signal");
+    idle(&there);
+    let ((), made) = calls(|| drop(imported));
+    assert!(made.contains(&Function::cuEventDestroy_v2), "{made:?}");
 }
