@@ -159,6 +159,30 @@ fn unsafe_calls_in_each_mode(
     );
 }
 
+/// Allocates device memory, and frees memory that was allocated before the capture.
+fn memory_calls_in_each_mode(
+    rig: &Rig,
+    saw: &Saw,
+    around: impl Fn(&dyn Fn() -> CUresult) -> CUresult,
+) {
+    let allocate = || {
+        let mut address = 0;
+        (rig.cuMemAlloc_v2(&mut address, 4096), address)
+    };
+    let there = std::cell::RefCell::new([(); 3].map(|()| allocate().1).to_vec());
+    calls_in_each_mode(
+        rig,
+        saw,
+        &[
+            ("allocate", &|_| around(&|| allocate().0)),
+            ("free", &|_| {
+                let address = there.borrow_mut().pop().expect("one a mode");
+                around(&|| rig.cuMemFree_v2(address))
+            }),
+        ],
+    );
+}
+
 unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut c_void) {}
 
 rules! {
@@ -296,6 +320,24 @@ rules! {
             synchronize)"
     {
         unsafe_calls_in_each_mode(rig, saw, |call| with_mode(rig, RELAXED, call));
+    }
+
+    /// The capturing thread may allocate and free device memory only if the mode of the capture is
+    /// relaxed.
+    fn memory_calls_in_the_capturing_thread(rig, saw) =
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (allocate, free); \
+         thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (allocate, free); \
+         relaxed: success, unharmed (allocate, free)"
+    {
+        memory_calls_in_each_mode(rig, saw, |call| call());
+    }
+
+    /// A thread may allocate and free device memory during any capture while its own mode is
+    /// relaxed.
+    fn memory_calls_in_a_thread_made_relaxed(rig, saw) =
+        "each mode: success, unharmed (allocate, free)"
+    {
+        memory_calls_in_each_mode(rig, saw, |call| with_mode(rig, RELAXED, call));
     }
 
     /// If the capturing thread sets its own mode to thread-local, it still may not query or

@@ -678,6 +678,50 @@ rules! {
         std::process::exit(0);
     }
 
+    /// A stream holds 511 waits for values that are not over. The call for the next one blocks
+    /// until one is over. Other calls return meanwhile, even in the same context.
+    [since(11, 7), alone]
+    fn waits_that_fill_a_stream(rig, saw) =
+        "511, then one blocks; cuEventQuery returns; after the store 600"
+    {
+        const CALLS: usize = 600;
+        let (words, stream) =
+            (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING));
+        let (event, other) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
+        rig.record(event, other);
+        let driver = rig.driver;
+        let sent = (words.at(0), crate::raw::Sent::new(stream), crate::raw::Sent::new(event));
+        let (address, stream, event) = sent;
+        let (submitted, submits) = channel();
+        std::thread::spawn(move || {
+            let wait = driver.symbols().cuStreamWaitValue64_v2.expect("looked for before");
+            for _ in 0..CALLS {
+                // SAFETY: the stream and the word exist until the process ends.
+                let code = unsafe { wait(stream.get(), address, 1, CU_STREAM_WAIT_VALUE_GEQ) };
+                let _ = submitted.send(code);
+            }
+        });
+        let mut count = 0;
+        while let Ok(code) = submits.recv_timeout(SHORT) {
+            must("cuStreamWaitValue64", code);
+            count += 1;
+        }
+        saw.text(format_args!("{count}, then one blocks"));
+        let (asked, answers) = channel();
+        std::thread::spawn(move || {
+            // SAFETY: the event exists until the process ends.
+            let _ = asked.send(unsafe { (driver.symbols().cuEventQuery)(event.get()) });
+        });
+        let returns = answers.recv_timeout(LONG).is_ok();
+        saw.text(format_args!("cuEventQuery {}", if returns { "returns" } else { "blocks" }));
+        words.word(0).store(1, Ordering::SeqCst);
+        while count < CALLS && submits.recv_timeout(LONG).is_ok() {
+            count += 1;
+        }
+        saw.text(format_args!("after the store {count}"));
+        std::process::exit(0);
+    }
+
     /// Portable memory works for all devices: a stream of one device can wait for a value that a
     /// stream of another device writes.
     [since(11, 7), two_devices]

@@ -8,14 +8,18 @@ use crate::arg::{Arg, Ptr, StreamArg};
 use crate::calls::graph::add_node_with;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
-use crate::model::machine::{Machine, State};
+use crate::model::machine::{Locked, Machine, State};
 use crate::model::mem_ops::{Batch, ValueOperation, ValueWait, ValueWrite, Word};
-use crate::model::work::{Origin, Task};
+use crate::model::work::{Origin, Queued, Task};
 
 type Kind = CUstreamBatchMemOpType;
 
 /// As documented: a batch has fewer operations.
 const TOO_MANY: c_uint = 256;
+
+/// Measured: so many waits for values fill a stream. The call for the next one blocks until one of
+/// them is over.
+const FULL: usize = 511;
 
 impl State {
     fn word(&self, address: u64, wide: bool) -> Result<Word, CUresult> {
@@ -131,8 +135,30 @@ fn value_operations(
     if batch.operations.is_empty() || state.captured(stream, NodeKind::Values(batch.clone()))? {
         return Ok(());
     }
+    let waits = batch.operations.iter().any(|each| matches!(each, ValueOperation::Wait(_)));
+    if waits && !call.in_host_function() {
+        state = room_in(call, state, stream)?;
+    }
     state.submit_values(call.machine, stream, batch, call.origin());
     state.look_for_deadlock(call.machine)
+}
+
+/// Blocks while the stream is full of waits for values.
+fn room_in(call: &CallFrame, mut state: Locked, stream: u32) -> Result<Locked, CUresult> {
+    let is_wait = |queued: &Queued| matches!(queued.task, Task::WaitValue(..));
+    loop {
+        let Some(entry) = state.streams.get(stream) else { return Err(INVALID_HANDLE) };
+        if entry.queue.len() < FULL {
+            return Ok(state);
+        }
+        let waits = entry.queue.iter().filter(|queued| is_wait(queued)).count();
+        let Some(first) = entry.queue.iter().position(is_wait).filter(|_| waits >= FULL) else {
+            return Ok(state);
+        };
+        let point = state.mark_behind(stream, first);
+        point.want();
+        state = call.machine.wait_until(state, |_| point.is_done())?;
+    }
 }
 
 /// One operation, as a batch has it. Waits and writes have the same form.

@@ -184,6 +184,7 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
         return Ok(());
     }
     state.current(call)?;
+    state.refuse_unsafe(call)?;
     state.free(address, false)
 }
 

@@ -96,13 +96,18 @@ impl State {
             .collect();
         let mut points = Vec::new();
         for (stream, last) in uses {
-            let point = self.new_point(false, None);
-            let queue = &mut self.streams[stream].queue;
-            let at = queue.get(last).map_or(0, |queued| queued.at);
-            queue.insert(last + 1, Queued { at, task: Task::Complete(point.clone()) });
-            points.push(point);
+            points.push(self.mark_behind(stream, last));
         }
         points
+    }
+
+    /// A point behind what is at this index of the stream's queue.
+    pub(crate) fn mark_behind(&mut self, stream: u32, index: usize) -> Arc<Point> {
+        let point = self.new_point(false, None);
+        let queue = &mut self.streams[stream].queue;
+        let at = queue.get(index).map_or(0, |queued| queued.at);
+        queue.insert(index + 1, Queued { at, task: Task::Complete(point.clone()) });
+        point
     }
 
     fn push_at(&mut self, stream: u32, queued: Queued) {
