@@ -6,18 +6,22 @@
 //! processes may still wait for the first one.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU16, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use core::time::Duration;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::descriptor::{place, refusal};
 use super::line::{LINES, Line};
+use super::slot::{Slot, lock};
+use super::wait::{self, Rest};
+use crate::capture::{CaptureMode, ThreadCaptureMode};
 use crate::ext::needs::{Envelope, Origin, call, forked, origin, origin_bytes, with_current};
 use crate::ipc::SharedTimelineError as Refusal;
 use crate::mem_ops::WriteValueFlags;
 use crate::sys::{CUdeviceptr, CUipcMemHandle};
-use crate::{Context, Result, Stream, StreamOptions, Uuid};
+use crate::{Context, Event, EventFlags, Result, Stream, StreamOptions, StreamRef, Uuid};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -128,8 +132,10 @@ impl fmt::Debug for TimelineHandle {
 /// [file](super::TimelineFile), which guarantees more: `docs/timelines.md` compares the two.
 ///
 /// **Keep it until no other process uses its timelines.** The last drop of the memory and its
-/// timelines waits for all work of the context ([`cuCtxSynchronize`]) and frees the memory
-/// ([`cuMemFree`]). While you keep the memory, dropping its timelines never blocks.
+/// timelines waits until their streams have written to the memory for the last time
+/// ([`cuEventSynchronize`]), and frees it ([`cuMemFree`], which may wait for other work of the
+/// context). It makes these calls between two of [`cuThreadExchangeStreamCaptureMode`], so captures
+/// go on. While you keep the memory, dropping its timelines never blocks.
 ///
 /// It takes 2 MiB. The driver shares device memory in blocks of that size, so a smaller allocation
 /// would expose the rest of its block to the other processes.
@@ -170,14 +176,62 @@ pub(super) struct Memory {
     handle: TimelineHandle,
     /// How many lines were given out.
     given: AtomicU16,
+    /// The last writes of the timelines that were dropped.
+    last: Mutex<Vec<LastWrite>>,
+    /// Whether nothing shows when the last write is done. The memory is then the context's until
+    /// that ends.
+    lost: AtomicBool,
+}
+
+/// What shows that a stream writes no more to the memory.
+enum LastWrite {
+    /// It was recorded in the stream after the last write.
+    Event(Event),
+    /// A signal writes to the memory before it writes its value to the line.
+    Signal(&'static Slot, u64),
+}
+
+impl LastWrite {
+    fn wait(&self) -> Result<()> {
+        match self {
+            Self::Event(event) => event.synchronize(),
+            Self::Signal(slot, value) => {
+                wait::wait(slot, *value, Duration::MAX, Rest::Sleep).map(drop)
+            }
+        }
+    }
 }
 
 /// A line in such memory.
 pub(super) struct Word {
     pub(super) address: CUdeviceptr,
     pub(super) handle: TimelineHandle,
-    #[expect(dead_code, reason = "kept for its share")]
+    /// Created in advance, because the drop of the timeline has nobody to give an error to.
+    passed: Event,
     memory: Arc<Memory>,
+}
+
+impl Word {
+    /// Ends the use of the line, after its timeline's last write, in this stream. If the stream
+    /// captures, a record would be a part of the graph; the last signal shows the same. `signal` is
+    /// none if that was refused.
+    pub(super) fn end(
+        self,
+        stream: &StreamRef,
+        captures: bool,
+        signal: Option<(&'static Slot, u64)>,
+    ) {
+        let Self { passed, memory, .. } = self;
+        let last = if captures {
+            signal.map(|(slot, value)| LastWrite::Signal(slot, value))
+        } else {
+            passed.record(stream).is_ok().then_some(LastWrite::Event(passed))
+        };
+        match last {
+            Some(last) => lock(&memory.last).push(last),
+            None => memory.lost.store(true, Ordering::Relaxed),
+        }
+    }
 }
 
 impl TimelineMemory {
@@ -185,8 +239,9 @@ impl TimelineMemory {
     ///
     /// Driver calls, with the context current where they need it: those of [`Stream::new`],
     /// [`cuMemAlloc`], [`cuMemsetD8Async`], [`cuIpcGetMemHandle`], [`cuStreamWriteValue64`] twice,
-    /// [`cuStreamSynchronize`] and [`cuStreamDestroy`]; and, once for each context, one more for
-    /// the device's UUID. Drivers before CUDA 11.7 need a setting, as for
+    /// [`cuStreamSynchronize`] and [`cuStreamDestroy`], between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`], so captures go on; and, once for each context, one
+    /// more for the device's UUID. Drivers before CUDA 11.7 need a setting, as for
     /// [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors
@@ -198,10 +253,15 @@ impl TimelineMemory {
     #[doc(alias = "cuIpcGetMemHandle")]
     pub fn new(context: &Context) -> Result<Self> {
         let maker = origin(context)?;
+        // The calls below would invalidate captures, also of other threads.
+        let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
         let stream = Stream::new(context, StreamOptions::new())?;
         // Before the rest, which frees the memory where anything fails.
         let mut memory = Memory::new(context, maker)?;
-        memory.fill(&stream)?;
+        if let Err(error) = memory.fill(&stream) {
+            *memory.lost.get_mut() = stream.synchronize().is_err();
+            return Err(error);
+        }
         Ok(Self(Arc::new(memory)))
     }
 
@@ -213,12 +273,13 @@ impl TimelineMemory {
     /// Returns an unused line.
     pub(super) fn take(&self) -> Result<Word> {
         let memory = Arc::clone(&self.0);
+        let passed = Event::new(&memory.context, EventFlags::empty())?;
         let room = |given: u16| (usize::from(given) + 1 < LINES).then_some(given + 1);
         let order = Ordering::Relaxed;
         let given = memory.given.fetch_update(order, order, room).map_err(|_| Refusal::FileFull)?;
         let index = given + 1;
         let address = memory.address + CUdeviceptr::from(index) * size_of::<Line>() as CUdeviceptr;
-        Ok(Word { address, handle: TimelineHandle { index, ..memory.handle }, memory })
+        Ok(Word { address, handle: TimelineHandle { index, ..memory.handle }, passed, memory })
     }
 }
 
@@ -233,7 +294,14 @@ impl Memory {
             // SAFETY: a place for the address; the context is current.
             unsafe { call!(ready, cuMemAlloc_v2(&mut address, BLOCK)) }?;
             let handle = TimelineHandle { index: 0, maker, memory: [0; 64], number };
-            Ok(Self { context: context.clone(), address, handle, given: AtomicU16::new(0) })
+            Ok(Self {
+                context: context.clone(),
+                address,
+                handle,
+                given: AtomicU16::new(0),
+                last: Mutex::default(),
+                lost: AtomicBool::new(false),
+            })
         })
     }
 
@@ -262,9 +330,15 @@ impl Drop for Memory {
         if forked() {
             return;
         }
-        // What streams have still to write there. Whether the driver waits for it when it frees the
-        // memory was not seen on a card. A refusal leaves the memory to the context's end.
-        if self.context.synchronize().is_err() {
+        // The calls below would invalidate captures, also of other threads.
+        let driver = self.context.driver();
+        let Ok(_relaxed) = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed) else {
+            return;
+        };
+        // What streams have still to write there: whether the driver waits for it when it frees the
+        // memory was not seen on a card. A failed wait leaves the memory to the context's end.
+        let last = self.last.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if *self.lost.get_mut() || last.iter().any(|last| last.wait().is_err()) {
             return;
         }
         let _ = with_current(&self.context, |ready| {

@@ -136,8 +136,9 @@ use crate::sys::calls::*;
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
 /// [the last share](crate::Context#dropping-the-last-share) can block. The drop itself makes no
 /// driver call, with four exceptions: if the last signal returned an error, it makes the calls of
-/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes two calls; a timeline in
-/// a [writable](TimelineFile::writable) file makes three, [`cuStreamIsCapturing`] and
+/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes three,
+/// [`cuStreamIsCapturing`], [`cuStreamWriteValue64`] and [`cuEventRecord`]; a timeline in a
+/// [writable](TimelineFile::writable) file makes three, [`cuStreamIsCapturing`] and
 /// [`cuStreamWriteValue64`] twice; and while streams wait for timelines of other contexts, it
 /// queries whether they still do.
 ///
@@ -256,7 +257,8 @@ impl Timeline {
     /// release them while the stream captures or after its context has failed: see
     /// `docs/timelines.md`.
     ///
-    /// Driver calls are those of [`new`](Self::new). [`TimelineMemory`] has an example.
+    /// Driver calls are those of [`new`](Self::new) and, with the context current,
+    /// [`cuEventCreate`]. [`TimelineMemory`] has an example.
     ///
     /// # Errors
     ///
@@ -563,6 +565,9 @@ impl Drop for Timeline {
         if forked() {
             return;
         }
+        // Also of a capture that other code has begun: what is put into a graph here would be
+        // written at each launch, long after the memory was freed.
+        let captures = self.word.is_some() && self.refuse_capture().is_err();
         let mut state = deferring_observers(lock(&self.slot.state));
         let passed = self.mark.and_then(|mark| Some((mark, self.end_exposed(mark, &mut state)?)));
         if passed.is_some() {
@@ -572,13 +577,15 @@ impl Drop for Timeline {
             if self.end(&mut state).is_err() {
                 self.slot.line.poison(None);
             }
-        } else if let Some(word) = self.word.as_ref().filter(|_| !state.over)
-            && (!(self.foreign || capture_under_way()) || self.refuse_capture().is_ok())
-        {
+        } else if let Some(word) = self.word.as_ref().filter(|_| !state.over && !captures) {
             // The host cannot store there. A failure is nobody's to know.
             let _ = self.write_word(word, Line::end_after(state.submitted));
         }
+        let signal = (state.refused != Some(state.submitted)).then_some(state.submitted);
         drop(state);
+        if let Some(word) = self.word.take() {
+            word.end(&self.stream, captures, signal.map(|value| (self.slot, value)));
+        }
         match passed {
             Some((mark, value)) => ending::end_exposed(self.slot, mark, value),
             None => ending::end(self.slot),
