@@ -6,26 +6,30 @@ use crate::common;
 
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use common::child::{Child, end_after, from_hex, hear, role, say, starts_are_made_up, to_hex};
-use common::counting::{calls, counting, fail_next};
+use common::counting::{Watched, calls, counting, fail_next};
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory;
 use common::timelines::{
     PATIENCE, WAIT, WRITE, each_damage_is_refused, forged, idle, poll, reached,
 };
 use common::{Gpu, Latch, Other};
+use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::ext::{
     OpenedTimeline, Point, Timeline, TimelineDescriptor, TimelineHandle, TimelineMemory,
 };
 use cuda_events::ipc::{ExporterState, SharedTimelineError as Refusal};
-use cuda_events::sys::{CUresult, Function};
+use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
+use cuda_soft_driver::Fault;
 
 use crate::shared_timelines::Data;
 
+const RECORD: Function = Function::cuEventRecord;
 const COPY: Function = Function::cuMemcpyDtoHAsync_v2;
 const PEER: &str = "handle-peer";
 
@@ -373,6 +377,252 @@ fn the_end_of_a_maker_can_be_said() {
     far.end();
     drop((opened, second));
     maker.0.kill();
+}
+
+/// How many values the follower is given at once; `OpenedTimeline::point` documents it.
+const MOST: u64 = 256;
+
+/// A follower that has as much as it may have keeps `point` waiting before the driver does. Each
+/// value that comes makes room for one, and the maker's end lets everybody go.
+#[test]
+fn a_full_follower_keeps_points_waiting() {
+    // The driver's calls are counted.
+    common::own_process!("order=off");
+    let Some(gpu) = gpu() else { return };
+    let watched = Watched::new(gpu.driver);
+    let context = watched.context();
+    let seen = AtomicU64::new(0);
+    let waits = || {
+        let more = watched.made().iter().filter(|made| **made == WAIT).count() as u64;
+        seen.fetch_add(more, Ordering::Relaxed) + more
+    };
+    let mut peer = Peer::start();
+    let opened = open(&context, &peer.make()).expect("it can be opened");
+    let first = peer.number("signal");
+    reached(opened.point(first).expect("a point"));
+    let before = waits();
+    let points: Vec<Result<Point>> = std::thread::scope(|scope| {
+        let value = |at| first + 1 + at;
+        let values = value(0)..value(MOST + 40);
+        let asking = scope.spawn(|| values.map(|value| opened.point(value)).collect());
+        wait_until("the follower is full", || waits() - before == MOST);
+        // Who asks for what was asked for waits for nobody.
+        let nearest = opened.point(value(0)).expect("a point");
+        assert_eq!(nearest.query(), Ok(Progress::Pending));
+        assert_eq!(peer.number("signal"), value(0));
+        reached(nearest);
+        wait_until("there is room for one", || waits() - before == MOST + 1);
+        assert_eq!(peer.number("signal"), value(1));
+        wait_until("there is room for two", || waits() - before == MOST + 2);
+        assert_eq!(opened.exporter_state(), ExporterState::Running);
+        peer.0.kill();
+        asking.join().expect("no panic")
+    });
+    assert_eq!(waits() - before, MOST + 2, "the driver gets no more");
+    for (at, point) in points.into_iter().enumerate() {
+        let end = point.and_then(|point| point.wait_timeout(PATIENCE));
+        let expected = if at < 2 { Ok(Progress::Done) } else { Err(Error::ExporterGone) };
+        assert_eq!(end, expected, "{at}");
+    }
+    drop(opened);
+}
+
+/// The driver does not return from the call of one point: nobody else waits for that. Futures of
+/// other timelines are woken, and the maker's end is noticed and frees everyone.
+#[test]
+fn a_point_that_the_driver_holds_holds_nobody() {
+    rescued!();
+    let Some(gpu) = gpu() else { return };
+    let Some(soft) = gpu.soft() else {
+        return common::not_run("only the software driver can be made to hold a call");
+    };
+    let (mut peer, opened) = peer(&gpu);
+    let (mut other, second) = self::peer(&gpu);
+    let pending = opened.point(peer.number("signal") + 1).expect("a point");
+    let never = second.point(other.number("signal") + 1).expect("a point");
+    let (stream, theirs) = (gpu.stream(), gpu.stream());
+    stream.wait_point(pending).expect("a wait");
+    theirs.wait_point(never).expect("a wait");
+    let own = common::timelines::timeline(&gpu);
+    let latch = Latch::hold(own.stream());
+    let unpark = Unpark::new();
+    let mut future = own.signal().expect("a signal").into_future();
+    assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+    let fault = Fault::on("cuStreamWaitValue64_v2").block();
+    soft.inject(fault.in_thread("holds").once());
+    std::thread::scope(|scope| {
+        let ask = || opened.point(pending.value() + 1);
+        let holds = std::thread::Builder::new().name("holds".into()).spawn_scoped(scope, ask);
+        let holds = holds.expect("a thread");
+        wait_until("the driver holds it", || soft.blocked() == 1);
+        latch.release();
+        wait_until("the future is woken", || unpark.woken() == 1);
+        // A maker whose end nobody can see, and one that is seen.
+        assert_eq!(second.exporter_ended(), Ok(()));
+        assert_eq!(never.query(), Err(Error::ExporterGone));
+        idle(&theirs);
+        peer.0.kill();
+        assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::ExporterGone);
+        idle(&stream);
+        assert_eq!(opened.exporter_ended(), Ok(()));
+        assert_eq!(opened.point(pending.value() + 2).map(drop), Err(Error::ExporterGone));
+        assert_eq!(soft.blocked(), 1);
+        assert_eq!(soft.release(), 1);
+        let held = holds.join().expect("no panic").and_then(|point| point.query());
+        assert_eq!(held, Err(Error::ExporterGone));
+    });
+    other.0.kill();
+    drop((opened, second, stream, theirs, own, future));
+    wait_until("all is given back", || soft.live().streams == 0);
+}
+
+/// Another importer sees the maker's end first, and its rescue poisons the maker's memory. That is
+/// the maker's end here, too, and no poison of the maker's.
+#[test]
+fn an_end_that_another_importer_sees_first_is_the_end() {
+    rescued!();
+    let Some(gpu) = gpu() else { return };
+    let mut maker = Peer::start();
+    let handle = maker.make();
+    let opened = [open(&gpu.context, &handle), open(&gpu.context, &handle)];
+    let [first, second] = opened.map(|opened| opened.expect("it can be opened"));
+    let value = maker.number("signal") + 1;
+    let [one, other] = [&first, &second].map(|opened| opened.point(value).expect("a point"));
+    maker.0.kill();
+    // Sooner than the thread believes the end.
+    assert_eq!(first.exporter_ended(), Ok(()));
+    assert_eq!(one.query(), Err(Error::ExporterGone));
+    assert_eq!(error(other.wait_timeout(PATIENCE)), Error::ExporterGone);
+    assert_eq!(second.point(value + 1).map(drop), Err(Error::ExporterGone));
+    let stream = gpu.stream();
+    assert_eq!(stream.wait_point(other), Err(Error::ExporterGone));
+}
+
+/// A maker that has dropped its timeline and then ended: the end is what is seen from then on.
+#[test]
+fn an_end_after_a_drop_is_the_end() {
+    let Some(gpu) = gpu() else { return };
+    let (mut peer, opened) = peer(&gpu);
+    let never = opened.point(peer.number("signal") + 1).expect("a point");
+    peer.step("drop");
+    assert_eq!(error(never.wait_timeout(PATIENCE)), Error::Poisoned);
+    peer.end();
+    assert_eq!(never.query(), Err(Error::ExporterGone));
+    drop(opened);
+    assert_eq!(never.query(), Err(Error::ExporterGone), "also when nobody can look any more");
+}
+
+/// Nothing about device memory harms a capture of whichever thread in whichever mode: neither what
+/// this thread does, nor what the crate's threads do for what was dropped.
+#[test]
+fn captures_go_on_beside_device_memory() {
+    // Closed memory is counted, and a maker is killed.
+    common::own_process!("order=off");
+    let Some(gpu) = gpu() else { return };
+    let watched = Watched::new(gpu.driver);
+    let context = watched.context();
+    let closed = || watched.made().contains(&Function::cuIpcCloseMemHandle);
+    // What harms a capture of another mode harms one of these.
+    for (mode, other_thread) in
+        [(CaptureMode::Global, false), (CaptureMode::Global, true), (CaptureMode::Relaxed, false)]
+    {
+        let beside = |name: &str, work: &(dyn Fn() + Sync)| {
+            let stream = gpu.stream();
+            let capture = common::begin_capture(&stream, mode).expect("a capture");
+            if other_thread {
+                std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"));
+            } else {
+                work();
+            }
+            let status = stream.capture_status();
+            assert_eq!(status, Ok(CaptureStatus::Active), "{name} {mode:?} {other_thread}");
+            capture.end().expect("a graph");
+        };
+        let in_memory = || {
+            let memory = TimelineMemory::new(&context).expect("memory");
+            let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+            let timeline = Timeline::in_memory(stream, &memory).expect("a timeline");
+            reached(timeline.signal().expect("a signal"));
+            timeline
+        };
+        beside("memory without signals", &|| drop(TimelineMemory::new(&context)));
+        beside("memory", &|| drop(in_memory()));
+        beside("an opened timeline", &|| {
+            let mut peer = Peer::start();
+            let opened = open(&context, &peer.make()).expect("it can be opened");
+            reached(opened.point(peer.number("signal")).expect("a point"));
+            let made = watched.made();
+            drop(opened);
+            assert!(!made.contains(&Function::cuIpcCloseMemHandle) && closed(), "{made:?}");
+            peer.end();
+        });
+        beside("one with a pending point", &|| {
+            let mut peer = Peer::start();
+            let opened = open(&context, &peer.make()).expect("it can be opened");
+            peer.step("hold");
+            let point = opened.point(peer.number("signal")).expect("a point");
+            drop(opened);
+            assert!(!closed());
+            peer.step("release");
+            reached(point);
+            wait_until("the thread closes the memory", closed);
+            peer.end();
+        });
+        beside("one of a maker that ends", &|| {
+            let mut peer = Peer::start();
+            let opened = open(&context, &peer.make()).expect("it can be opened");
+            let point = opened.point(peer.number("signal") + 1).expect("a point");
+            peer.0.kill();
+            assert_eq!(error(point.wait_timeout(PATIENCE)), Error::ExporterGone);
+            assert_eq!(opened.exporter_ended(), Ok(()));
+            drop(opened);
+            wait_until("the memory is closed", closed);
+        });
+    }
+}
+
+/// A timeline in memory that is dropped while its stream captures puts nothing into the graph: a
+/// launch would write it to memory that was freed. The memory is freed all the same.
+#[test]
+fn a_drop_in_a_capture_captures_nothing() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let watched = Watched::new(gpu.driver);
+    let freed = || watched.made().contains(&Function::cuMemFree_v2);
+    let symbols = gpu.driver.symbols();
+    for by_other_code in [false, true] {
+        let stream = Stream::new(&watched.context(), StreamOptions::new()).map(Arc::new);
+        let stream = stream.expect("a stream");
+        let memory = TimelineMemory::new(stream.context()).expect("memory");
+        let timeline = Timeline::in_memory(Arc::clone(&stream), &memory).expect("a timeline");
+        timeline.signal().expect("a signal");
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        let ours = if by_other_code {
+            // SAFETY: no other thread has the stream.
+            let begun = unsafe { (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode) };
+            common::check(Function::cuStreamBeginCapture_v2, begun);
+            None
+        } else {
+            Some(common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture"))
+        };
+        watched.made();
+        drop(timeline);
+        let made = watched.made();
+        let captured = made.iter().filter(|made| [WRITE, RECORD].contains(made)).count();
+        assert_eq!(captured, 0, "{by_other_code}: {made:?}");
+        drop(memory);
+        assert!(freed());
+        match ours {
+            Some(capture) => drop(capture.end().expect("a graph")),
+            // SAFETY: a place for the graph, which is destroyed.
+            None => unsafe {
+                let mut graph = std::ptr::null_mut();
+                let ended = (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph);
+                common::check(Function::cuStreamEndCapture, ended);
+                common::check(Function::cuGraphDestroy, (symbols.cuGraphDestroy)(graph));
+            },
+        }
+    }
 }
 
 /// In peace: who waits for signals gets them, and then an end.

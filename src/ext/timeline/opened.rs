@@ -21,19 +21,35 @@
 //!
 //! The follower may copy a word without poison over the mirror's, if it was about to when the maker
 //! ended. So the thread poisons again, and a last time when the follower has nothing to do.
+//!
+//! The rescue also reaches the followers of other importers, which copy the poison but not its
+//! reason. So a poison without a reason is not believed before this process has looked for the
+//! maker: see [`Mirrored`].
+//!
+//! # No lock is held across a driver call that the thread may wait for
+//!
+//! A driver call for a full stream blocks. The crate's thread must go on then: it notices the
+//! maker's end, which is what ends such a call. So `work` is never locked during a driver call; a
+//! flag in it shows that a submission is in progress. `pending` is locked during submissions, and
+//! only [`point`](OpenedTimeline::point) uses it.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use super::foreign::Follow;
 use super::handle::{HEADER, TimelineHandle};
 use super::line::{LARGEST, Line};
 use super::point::Point;
-use super::slot::{self, Slot, lock};
+use super::slot::{self, Mirrored, Slot, lock};
+use super::wait::Rest;
 use super::{crossing, poller, wait};
-use crate::ext::needs::{Moment, ask, call, forked, origin, process_of, with_current};
+use crate::capture::{CaptureMode, ThreadCaptureMode};
+use crate::ext::needs::{
+    Moment, ask, call, deferring_observers, forked, origin, process_of, with_current,
+};
 use crate::ext::poller::drop_apart;
 use crate::ipc::{ExporterProcess, ExporterState, SharedTimelineError as Refusal};
 use crate::mem_ops::{WaitCondition, WaitValueFlags};
@@ -45,6 +61,10 @@ use crate::sys::calls::*;
 
 /// How long the follower has to come to what the maker has written, before all else is given up.
 const GRACE: Duration = wait::ASK;
+
+/// How many values the follower waits for at most at a time. Of waits for values a stream of an
+/// H200 holds 511, and the call for the next one blocks in the driver.
+const MOST_PENDING: usize = 256;
 
 /// A timeline that another process advances, opened with [bytes](TimelineHandle) only.
 ///
@@ -96,8 +116,8 @@ const GRACE: Duration = wait::ASK;
 ///   connection that shows the end, call [`exporter_ended`](Self::exporter_ended).
 ///
 /// If the maker drops or poisons the timeline, the error is [`Error::Poisoned`], after the last
-/// signal. **A failed context of the maker is not detected while its process lives.** Let the maker
-/// report it, or wait with a timeout.
+/// signal, or [`Error::ExporterGone`] if the maker has ended since. **A failed context of the maker
+/// is not detected while its process lives.** Let the maker report it, or wait with a timeout.
 ///
 /// # Dropping it
 ///
@@ -116,6 +136,10 @@ struct Opened {
     exporter: ExporterProcess,
     /// Whether the maker is known to have ended.
     ended: AtomicBool,
+    /// The values that the follower was given and that the mirror has not shown to be over, in the
+    /// order of their submission. Whoever submits has it locked.
+    pending: Mutex<VecDeque<u64>>,
+    /// Not locked during driver calls.
     work: Mutex<Work>,
 }
 
@@ -127,8 +151,12 @@ struct Work {
     asked: u64,
     /// Whether the follower waits for one more, of which the copy was refused.
     stray: bool,
+    /// How many submissions have begun. What was seen of the follower holds until the next one.
+    submissions: u64,
+    /// Whether one has not returned from the driver.
+    submitting: bool,
     /// Until the drop, and as long after it as points are pending.
-    streams: Option<Streams>,
+    streams: Option<Arc<Streams>>,
     /// Whether the user has dropped it.
     dropped: bool,
 }
@@ -183,6 +211,7 @@ impl Drop for Opening {
         if forked() {
             return;
         }
+        let _relaxed = relaxed(&self.context);
         // A refusal leaves it to the context's end.
         let _ = with_current(&self.context, |ready| {
             // SAFETY: opened once, and its two streams have nothing to do with it any more.
@@ -204,14 +233,19 @@ impl Streams {
 
     /// Whether the follower waits. In a context that has failed nothing does.
     fn is_pending(&self) -> bool {
+        let _relaxed = relaxed(&self.memory.context);
         self.follower.query() == Ok(Progress::Pending)
     }
 
     /// Has the rescuer poison the word, unless it is about to; whether one of the two still works.
+    ///
+    /// The follower is not queried during a submission: a driver call that blocks may hold a lock
+    /// of the driver for that stream.
     #[allow(unsafe_code)]
-    fn rescue(&self) -> bool {
+    fn rescue(&self, submitting: bool) -> bool {
+        let _relaxed = relaxed(&self.memory.context);
         let rescued = self.rescuer.query();
-        if !self.is_pending() {
+        if !submitting && !self.is_pending() {
             return rescued == Ok(Progress::Pending);
         }
         if rescued == Ok(Progress::Done) {
@@ -231,6 +265,7 @@ impl Streams {
 
 impl Drop for Streams {
     fn drop(&mut self) {
+        let _relaxed = relaxed(&self.memory.context);
         // The last copy has come, or the poison, so that this takes no time. Only then the memory
         // can be closed.
         let _ = self.follower.synchronize();
@@ -238,18 +273,73 @@ impl Drop for Streams {
     }
 }
 
+/// Keeps captures valid during queries, synchronizations and calls about memory, those of this
+/// thread included. If the driver refuses, it refuses those calls as well.
+fn relaxed(context: &Context) -> Option<ThreadCaptureMode> {
+    ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed).ok()
+}
+
 impl Opened {
+    /// Calls the driver about the streams, if they are there, with nothing locked; the second
+    /// argument is whether a submission is in progress.
+    fn with_streams<T>(&self, call: impl FnOnce(&Streams, bool) -> T) -> Option<T> {
+        let work = lock(&self.work);
+        let (streams, submitting) = (work.streams.clone()?, work.submitting);
+        drop(work);
+        let result = call(&streams, submitting);
+        // Whoever dropped the timeline meanwhile has left the last share here, and its drop may
+        // block.
+        if let Some(last) = Arc::into_inner(streams) {
+            drop_apart(last);
+        }
+        Some(result)
+    }
+
     /// Publishes that the maker has ended; returns whether the follower still works.
     fn bury(&self) -> bool {
         self.ended.store(true, Ordering::Release);
         // Streams and hosts first, who depend on no driver call.
         self.slot.line.bury();
-        let works = lock(&self.work).streams.as_ref().is_some_and(Streams::rescue);
+        let works = self.with_streams(Streams::rescue).unwrap_or(false);
         if !works {
             // The last copy may have come in between. There is none after it.
             self.slot.line.bury();
         }
         works
+    }
+
+    /// Blocks while the follower has as much as it may have, with nothing locked. Returns what it
+    /// has, locked. The error is that of a wait for that.
+    fn wait_for_room(&self) -> Result<MutexGuard<'_, VecDeque<u64>>> {
+        loop {
+            let mut pending = lock(&self.pending);
+            let reached = self.slot.line.reached();
+            while pending.front().is_some_and(|value| *value <= reached) {
+                pending.pop_front();
+            }
+            let full = pending.len() >= MOST_PENDING;
+            let Some(nearest) = pending.front().copied().filter(|_| full) else {
+                return Ok(pending);
+            };
+            drop(pending);
+            let waited = wait::wait(self.slot, nearest, wait::ASK, Rest::Sleep)?;
+            // The mirror shows nothing of a value whose copy was refused.
+            if waited.is_pending() && !self.is_pending() {
+                lock(&self.pending).clear();
+            }
+        }
+    }
+
+    /// Whether the follower waits, as the driver knows.
+    fn is_pending(&self) -> bool {
+        self.with_streams(|streams, submitting| submitting || streams.is_pending()).unwrap_or(false)
+    }
+
+    fn state(&self) -> ExporterState {
+        if self.ended.load(Ordering::Acquire) {
+            return ExporterState::Ended;
+        }
+        self.exporter.state()
     }
 
     /// Whether the follower has nothing to wait for, as the mirror shows.
@@ -264,33 +354,51 @@ impl Follow for Opened {
     }
 
     fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool {
-        let mut buried = false;
+        // The submissions after which the driver has shown that the follower waits for nothing.
+        let mut idle = None;
         if ask {
+            let work = lock(&self.work);
+            let (submissions, stray) = (work.submissions, work.stray);
+            drop(work);
             let known = self.ended.load(Ordering::Acquire);
+            let mut buried = false;
             if known || self.exporter.state() == ExporterState::Ended {
                 let since = now - *gone.get_or_insert(now);
                 if known || since >= GRACE {
                     buried = !self.bury();
                 }
             }
+            idle = (buried || stray && !self.is_pending()).then_some(submissions);
         }
-        let is_over = |work: &Work| {
-            let stray = |streams: &Streams| ask && !streams.is_pending();
-            buried || self.is_reached(work) || work.stray && work.streams.as_ref().is_none_or(stray)
-        };
         let mut work = lock(&self.work);
-        if !is_over(&work) {
+        // Under the lock under which a submission begins, so that none comes in between.
+        let is_over = idle == Some(work.submissions) || self.is_reached(&work);
+        if work.submitting || !is_over {
             return true;
         }
-        // Under the lock under which a point is asked for, so that none comes in between.
         work.followed = false;
         let streams = if work.dropped { work.streams.take() } else { None };
         drop(work);
         // It may be the last share of the context.
-        if let Some(streams) = streams {
+        if let Some(streams) = streams.and_then(Arc::into_inner) {
             drop_apart(streams);
         }
         false
+    }
+}
+
+impl Mirrored for Opened {
+    fn has_ended(&self) -> bool {
+        self.state() == ExporterState::Ended
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // Nobody can look for the maker after this. In a forked child the line is the parent's.
+        if !forked() && self.slot.line.has_ended() && self.state() == ExporterState::Ended {
+            self.slot.line.bury();
+        }
     }
 }
 
@@ -330,6 +438,8 @@ impl OpenedTimeline {
         if origin(context)?.device != handle.maker.device {
             return Err(other_device(context, handle).into());
         }
+        // The calls below would invalidate captures, also of other threads.
+        let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
         let slot = slot::allocate_fresh(context)?;
         let stream = || Stream::new(context, StreamOptions::new());
         let (follower, rescuer) = (stream()?, stream()?);
@@ -341,14 +451,20 @@ impl OpenedTimeline {
             slot,
             exporter,
             ended: AtomicBool::new(false),
+            pending: Mutex::default(),
             work: Mutex::new(Work {
                 followed: false,
                 asked: 0,
                 stray: false,
-                streams: Some(streams),
+                submissions: 0,
+                submitting: false,
+                streams: Some(Arc::new(streams)),
                 dropped: false,
             }),
         });
+        let mirrored: Weak<dyn Mirrored> =
+            Arc::downgrade(&(Arc::clone(&link) as Arc<dyn Mirrored>));
+        slot.mirror(mirrored);
         Ok(Self { link, context: context.clone() })
     }
 
@@ -357,8 +473,11 @@ impl OpenedTimeline {
     /// Any value gives a point, as for [imports](super::ImportedTimeline::point).
     ///
     /// No driver call if the value is reached or was asked for before. Otherwise
-    /// [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context current. It holds a lock
-    /// of this timeline during these calls.
+    /// [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context current.
+    ///
+    /// **It blocks while 256 points of the timeline are pending**, until one of them is reached or
+    /// cannot be reached any more. The driver itself blocks when a stream is full. Calls for one
+    /// timeline take turns.
     ///
     /// # Errors
     ///
@@ -372,8 +491,15 @@ impl OpenedTimeline {
         if point.look()?.is_done() {
             return Ok(point);
         }
+        if value <= lock(&link.work).asked {
+            return Ok(point);
+        }
+        // The follower gets the values in the order in which they are noted.
+        let mut pending = deferring_observers(link.wait_for_room()?);
         let mut work = lock(&link.work);
-        if value <= work.asked {
+        // Looked at again under the lock under which the thread decides to leave: it poisons the
+        // line before that.
+        if value <= work.asked || point.look()?.is_done() {
             return Ok(point);
         }
         // The thread first, so that there is no wait that nobody looks after.
@@ -383,8 +509,15 @@ impl OpenedTimeline {
                 return Err(slot::no_thread());
             }
         }
-        let streams = work.streams.as_ref().ok_or(Error::ContextDropped)?;
+        // They are there as long as `self`, which also keeps this from being the last share.
+        let streams = work.streams.clone().ok_or(Error::ContextDropped)?;
+        work.submissions += 1;
+        work.submitting = true;
+        drop(work);
         let submitted = streams.follow(value, link.slot);
+        pending.push_back(value);
+        let mut work = lock(&link.work);
+        work.submitting = false;
         // A later copy comes after whatever was refused before it.
         work.stray = submitted.is_err();
         submitted?;
@@ -436,10 +569,7 @@ impl OpenedTimeline {
     ///
     /// [`exporter_ended`](Self::exporter_ended) has an example.
     pub fn exporter_state(&self) -> ExporterState {
-        if self.link.ended.load(Ordering::Acquire) {
-            return ExporterState::Ended;
-        }
-        self.link.exporter.state()
+        self.link.state()
     }
 
     /// Returns the context that the timeline was opened in.
@@ -475,15 +605,18 @@ impl Drop for OpenedTimeline {
         if forked() {
             return;
         }
-        let mut work = lock(&self.link.work);
+        let link = &self.link;
+        let mut work = lock(&link.work);
         work.dropped = true;
-        // While the follower has something to wait for, the thread has it, and drops them then.
-        let ended = self.link.ended.load(Ordering::Acquire);
-        let released = || ended && !work.streams.as_ref().is_some_and(Streams::rescue);
-        let over = !work.followed || self.link.is_reached(&work) || released();
-        let streams = if over { work.streams.take() } else { None };
+        let over = !work.followed || link.is_reached(&work);
         drop(work);
-        drop(streams);
+        // While the follower has something to wait for, the thread has it, and drops them then.
+        let ended = link.ended.load(Ordering::Acquire);
+        if over || ended && !link.with_streams(Streams::rescue).unwrap_or(false) {
+            let streams = lock(&link.work).streams.take();
+            // The thread may be using them, and drops them then.
+            drop(streams.and_then(Arc::into_inner));
+        }
         crossing::sweep(crossing::ALL);
     }
 }

@@ -27,7 +27,7 @@
 use core::ffi::c_void;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use super::asked::Asked;
 use super::foreign::Foreign;
@@ -88,6 +88,26 @@ pub(super) enum Whose {
     Shared { known: Known, exposed: bool },
     /// It is another process's, and is mapped for reading alone: a store there ends this process.
     Foreign(Foreign),
+    /// Visible to this process only; a device copies to it what is in another process's memory.
+    Mirror(OnceLock<Weak<dyn Mirrored>>),
+}
+
+/// Whatever a mirror shows: a timeline of another process.
+pub(super) trait Mirrored: Send + Sync {
+    /// Whether the maker is certain to have ended. No driver call, and no lock.
+    fn has_ended(&self) -> bool;
+}
+
+/// Interprets a look at a mirror.
+///
+/// Poison without a reason comes from the maker, or from another importer that has seen the maker's
+/// end and releases its own waits. The latter may be noticed here before the end is.
+#[cold]
+fn judge_mirrored(of: Option<&Weak<dyn Mirrored>>, seen: Result<Progress>) -> Result<Progress> {
+    match (&seen, of.and_then(Weak::upgrade)) {
+        (Err(Error::Poisoned), Some(timeline)) if timeline.has_ended() => Err(Error::ExporterGone),
+        _ => seen,
+    }
 }
 
 #[derive(Default)]
@@ -164,13 +184,21 @@ impl Slot {
             Whose::Own => seen,
             Whose::Shared { known, .. } => known.judge(seen, || self.line.reached() >= value),
             Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
+            Whose::Mirror(of) => judge_mirrored(of.get(), seen),
+        }
+    }
+
+    /// Notes what the mirror shows, once.
+    pub(super) fn mirror(&self, timeline: Weak<dyn Mirrored>) {
+        if let Whose::Mirror(of) = &self.whose {
+            let _ = of.set(timeline);
         }
     }
 
     /// Whether no more values will be reached, as far as this process knows.
     pub(super) fn is_over(&self) -> bool {
         let known = match &self.whose {
-            Whose::Own => false,
+            Whose::Own | Whose::Mirror(_) => false,
             Whose::Shared { known, .. } => known.failure().is_some(),
             Whose::Foreign(foreign) => foreign.is_gone(),
         };
@@ -393,7 +421,7 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
             }
         }
     }
-    let mut page = Page::new(context)?;
+    let mut page = Page::new(context, || Whose::Own)?;
     let registered = page.register(context);
     let slot = registered.and_then(|_| page.take(context).ok_or_else(no_memory));
     // Also where it failed: it may be registered all the same, and serve the next attempt.
@@ -401,7 +429,7 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
     slot
 }
 
-/// Pages whose lines are given out once, in contexts that live.
+/// Pages of mirrors, whose lines are given out once, in contexts that live.
 static FRESH: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 
 /// An unused line, which is zero, and which is never used again. No driver call unless a page must
@@ -422,7 +450,7 @@ pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
     if let Some(slot) = known(&mut lock(&FRESH)) {
         return Ok(fresh(slot));
     }
-    let mut page = Page::new(context)?;
+    let mut page = Page::new(context, || Whose::Mirror(OnceLock::new()))?;
     page.register(context)?;
     let slot = page.take(context).ok_or_else(no_memory)?;
     lock(&FRESH).push(page);
@@ -468,10 +496,10 @@ pub(super) fn no_memory() -> Error {
 
 #[allow(unsafe_code)]
 impl Page {
-    fn new(context: &Context) -> Result<Self> {
+    fn new(context: &Context, whose: fn() -> Whose) -> Result<Self> {
         let lines = memory::fresh(LINES).ok_or_else(no_memory)?;
         let slots: &'static [Slot] =
-            lines.iter().map(|line| Slot::new(line, Whose::Own)).collect::<Vec<_>>().leak();
+            lines.iter().map(|line| Slot::new(line, whose())).collect::<Vec<_>>().leak();
         Ok(Self {
             slots,
             driver: context.driver(),
