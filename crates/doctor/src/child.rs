@@ -17,6 +17,8 @@ pub(crate) const ARGUMENT: &str = "--ask-the-driver";
 /// The first words of a line with the results so far, and of a line that names the next step.
 const ANSWERS: &str = "@answers ";
 const STEP: &str = "@step ";
+/// The beginning of the line with which the software driver refuses its settings.
+const SETTINGS: &str = "cuda-soft-driver: CUDA_SOFT_DRIVER: ";
 /// The line after the last results.
 const DONE: &str = "@done";
 
@@ -39,11 +41,13 @@ pub(crate) fn answer(system: &System, contexts: bool) {
 pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
     let mut step = String::from("starting a process that asks the driver");
     let mut probe = Probe::empty();
-    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let started =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match started {
         Ok(child) => child,
         Err(error) => {
-            probe.lost = Some(Lost { step, how: How::Ended(format!("failed: {error}")) });
+            let how = How::Ended(format!("failed: {error}"));
+            probe.lost = Some(Lost { step, how, settings: None });
             return probe;
         }
     };
@@ -54,6 +58,19 @@ pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
                 if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                     return;
+                }
+            }
+        });
+    }
+    let (said, settings) = channel();
+    if let Some(errors) = child.stderr.take() {
+        thread::spawn(move || {
+            for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                match line.strip_prefix(SETTINGS) {
+                    Some(what) => drop(said.send(what.to_owned())),
+                    // Other text is shown as it comes.
+                    None => drop(writeln!(std::io::stderr().lock(), "{line}")),
                 }
             }
         });
@@ -87,7 +104,12 @@ pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
             }
         }
     };
-    probe.lost = Some(Lost { step, how });
+    // It was written before the end. The other side of the channel goes with the child's errors.
+    let settings = match how {
+        How::Ended(_) => settings.recv_timeout(Duration::from_secs(1)).ok(),
+        How::Hung(_) => None,
+    };
+    probe.lost = Some(Lost { step, how, settings });
     probe
 }
 

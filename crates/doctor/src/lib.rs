@@ -3,8 +3,8 @@
 //! The doctor checks everything that [`cuda_events`] uses to load the driver, and more: driver
 //! libraries and the functions they lack, the kernel module, device nodes and this user's rights to
 //! them, containers, WSL, `CUDA_VISIBLE_DEVICES`, MPS, MIG, compute modes, the fabric manager,
-//! `/dev/shm` and limits. It prints one line for each finding. The last line is one sentence of
-//! advice.
+//! `/dev/shm` and limits. It prints one line for each finding. The last lines are advice: one
+//! sentence for each obstacle.
 //!
 //! ```text
 //! cargo install cuda-events-doctor
@@ -49,7 +49,7 @@ pub use system::{Platform, System};
 
 const HELP: &str = "\
 Shows which GPU a program would use here, or why it cannot use one: one line for each finding, then
-one sentence of advice.
+one sentence of advice for each obstacle.
 
 usage: cuda-events-doctor [--json] [--context]
 
@@ -63,15 +63,19 @@ The doctor calls the driver in a separate process and ends that process after a 
 that crashes or hangs becomes a finding. The variable CUDA_EVENTS_DRIVER selects a driver library,
 as for every program that uses the crate cuda-events.
 
-exit code: 0 a GPU can be used, 1 no GPU can be used, 2 a bad option
+exit code: 0 a GPU can be used, 1 no GPU can be used, 2 a bad option,
+           3 programs run on the software driver, without a GPU
 ";
+
+const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 
 /// How long the driver may take. `cuInit` on eight GPUs that sleep takes some ten seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs the command `cuda-events-doctor`: reads this process's arguments and prints the report.
 ///
-/// It returns the exit code: 0 if a GPU can be used, 1 if none can be used, 2 for a bad option.
+/// It returns the exit code: 0 if a GPU can be used, 1 if none can be used, 2 for a bad option, and
+/// 3 if the driver library is the software driver of this project, which needs no GPU.
 /// It starts its own program again and calls the driver there, so a driver that crashes or hangs
 /// does no harm. So call it first in `main`.
 pub fn main() -> ExitCode {
@@ -95,9 +99,13 @@ pub fn main() -> ExitCode {
     }
     let probe = match std::env::current_exe() {
         Ok(program) => {
-            let mut command = Command::new(program);
-            command.arg(child::ARGUMENT).args(contexts.then_some("--context"));
-            child::ask(command, LIMIT)
+            let command = || {
+                let mut command = Command::new(&program);
+                command.arg(child::ARGUMENT).args(contexts.then_some("--context"));
+                command
+            };
+            let probe = child::ask(command(), LIMIT);
+            ask_unhidden(&system, probe, command)
         }
         // Where the program does not know itself, the driver is asked here.
         Err(_) => Probe::ask(&system, Driver::load(), contexts),
@@ -105,7 +113,23 @@ pub fn main() -> ExitCode {
     let report = Report::new(&system, &probe);
     let text = if json { report.to_json() } else { report.to_string() };
     print(&format!("{text}\n"));
-    if report.usable() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    ExitCode::from(match (report.usable(), report.is_software()) {
+        (true, false) => 0,
+        (true, true) => 3,
+        (false, _) => 1,
+    })
+}
+
+/// If no device is visible, asks once more without `CUDA_VISIBLE_DEVICES`: a driver that then has
+/// one shows that the variable is the reason.
+fn ask_unhidden(system: &System, mut probe: Probe, command: impl Fn() -> Command) -> Probe {
+    if probe.is_without_device() && system.env(VISIBLE_DEVICES).is_some() {
+        let mut command = command();
+        command.env_remove(VISIBLE_DEVICES);
+        let again = child::ask(command, LIMIT);
+        probe.unhidden = again.lost.is_none().then_some(again.devices.len());
+    }
+    probe
 }
 
 /// Prints what may be cut off: `| head` is no failure.

@@ -38,20 +38,57 @@ fn order(facts: &Facts) -> &'static [Check] {
     }
 }
 
-pub(crate) fn next(facts: &Facts, findings: &[Finding]) -> String {
-    if let Some(device) = facts.probe.devices.iter().find(|device| device.is_usable()) {
-        return format!(
-            "Nothing needs to be done: device {} ({}) can be used.",
-            device.ordinal, device.name
-        );
+/// Checks whose findings follow from one another: one piece of advice for each group. An error of
+/// `cuInit` follows from any of them.
+fn group(check: Check) -> Option<u8> {
+    match check {
+        Check::Init => None,
+        Check::Variable => Some(1),
+        Check::Visible => Some(2),
+        Check::Limits => Some(3),
+        _ => Some(0),
     }
-    let wrong = |finding: &&Finding| finding.level == Level::Wrong;
-    let first = order(facts)
-        .iter()
-        .find_map(|check| findings.iter().filter(wrong).find(|finding| finding.check == *check))
-        .or_else(|| findings.iter().find(wrong));
-    let advice = first.and_then(|finding| finding.advice.clone());
-    advice.unwrap_or_else(|| {
-        String::from("Run `nvidia-smi`, and report its output together with this text.")
-    })
+}
+
+/// What to do next, and what to do after that.
+pub(crate) fn next(facts: &Facts, findings: &[Finding]) -> (String, Vec<String>) {
+    if let Some(device) = facts.probe.devices.iter().find(|device| device.is_usable()) {
+        let advice = if facts.is_software() {
+            String::from(
+                "Nothing needs to be done to run on the software driver; to use a GPU, remove it \
+                 from CUDA_EVENTS_DRIVER, LD_PRELOAD or the library search path.",
+            )
+        } else {
+            format!(
+                "Nothing needs to be done: device {} ({}) can be used.",
+                device.ordinal, device.name
+            )
+        };
+        return (advice, Vec::new());
+    }
+    let wrong: Vec<_> = findings.iter().filter(|finding| finding.level == Level::Wrong).collect();
+    let ordered =
+        order(facts).iter().find_map(|check| wrong.iter().find(|finding| finding.check == *check));
+    let Some(first) = ordered.or(wrong.first()) else {
+        let advice = "Run `nvidia-smi`, and report its output together with this text.";
+        return (String::from(advice), Vec::new());
+    };
+    let mut groups = vec![group(first.check)];
+    // Without the variable the driver works, so the machine is in order. A process that was lost
+    // says nothing of the rest.
+    if first.check == Check::Init || facts.probe.unhidden.is_some_and(|count| count > 0) {
+        groups.push(Some(0));
+    }
+    let variable = wrong.iter().any(|finding| finding.check == Check::Variable);
+    let mut then = Vec::new();
+    for finding in &wrong {
+        let of = group(finding.check);
+        // The only library that is tried is the variable's.
+        let follows = variable && matches!(finding.check, Check::Library | Check::Elsewhere);
+        if of.is_some() && !groups.contains(&of) && !follows {
+            groups.push(of);
+            then.extend(finding.advice.clone());
+        }
+    }
+    (first.advice.clone().unwrap_or_default(), then)
 }

@@ -176,6 +176,8 @@ pub(crate) struct Lost {
     /// What it did last.
     pub(crate) step: String,
     pub(crate) how: How,
+    /// What the software driver wrote about its settings before it ended the process.
+    pub(crate) settings: Option<String>,
 }
 
 /// See [`Lost`].
@@ -199,6 +201,8 @@ pub struct Probe {
     pub(crate) devices: Vec<DeviceAnswer>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) lost: Option<Lost>,
+    /// The number of devices without `CUDA_VISIBLE_DEVICES`, if the driver was asked again.
+    pub(crate) unhidden: Option<usize>,
 }
 
 impl Probe {
@@ -209,6 +213,16 @@ impl Probe {
             devices: Vec::new(),
             nodes: Vec::new(),
             lost: None,
+            unhidden: None,
+        }
+    }
+
+    /// Whether the driver ran, and showed no device.
+    pub(crate) fn is_without_device(&self) -> bool {
+        match &self.init {
+            Some(Ok(())) => self.devices.is_empty() && self.lost.is_none(),
+            Some(Err(failure)) => matches!(failure.code, Some(100 | 101)),
+            None => false,
         }
     }
 
@@ -352,6 +366,7 @@ impl Probe {
             devices: list(&value["devices"]).map(DeviceAnswer::from_json).collect(),
             nodes: nodes.collect(),
             lost: None,
+            unhidden: None,
         }
     }
 }

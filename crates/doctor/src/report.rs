@@ -166,21 +166,31 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All findings, and one sentence of advice.
+/// All findings, and one sentence of advice for each obstacle.
 ///
-/// Its `Display` prints one line for each finding, and the advice as the last line.
+/// Its `Display` prints one line for each finding, and the advice as the last lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     pub(crate) findings: Vec<Finding>,
     pub(crate) devices: Vec<DeviceAnswer>,
     pub(crate) usable: bool,
+    pub(crate) software: bool,
     pub(crate) next: String,
+    pub(crate) then: Vec<String>,
 }
 
 impl Report {
-    /// Returns whether at least one GPU can be used.
+    /// Returns whether at least one device can be used.
+    ///
+    /// It may be one of the [software driver](Self::is_software).
     pub fn usable(&self) -> bool {
         self.usable
+    }
+
+    /// Returns whether the driver library is the software driver `cuda-soft-driver`, whose devices
+    /// are no GPUs.
+    pub fn is_software(&self) -> bool {
+        self.software
     }
 
     /// One sentence that says what to do next.
@@ -188,12 +198,18 @@ impl Report {
         &self.next
     }
 
+    /// What to do after that: one sentence for each obstacle that does not follow from another.
+    pub fn further_advice(&self) -> impl Iterator<Item = &str> {
+        self.then.iter().map(String::as_str)
+    }
+
     /// The findings, in the order of the report.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The report as one JSON object: `doctor` (this crate's version), `usable`, `next`, `checks`
+    /// The report as one JSON object: `doctor` (this crate's version), `usable`,
+    /// `software`, `next`, `then` (a list of [further advice](Self::further_advice)), `checks`
     /// (each with `check`, `level` and `text`; that of a library also has `lacks` if it lacks
     /// functions) and `devices`.
     pub fn to_json(&self) -> String {
@@ -211,7 +227,9 @@ impl Report {
         let report = json!({
             "doctor": env!("CARGO_PKG_VERSION"),
             "usable": self.usable,
+            "software": self.software,
             "next": self.next,
+            "then": self.then,
             "checks": checks.collect::<Vec<Value>>(),
             "devices": self.devices.iter().map(DeviceAnswer::shown).collect::<Vec<Value>>(),
         });
@@ -224,6 +242,7 @@ impl fmt::Display for Report {
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
         }
-        write!(f, "\nNext: {}", self.next)
+        write!(f, "\nNext: {}", self.next)?;
+        self.then.iter().try_for_each(|then| write!(f, "\nThen: {then}"))
     }
 }

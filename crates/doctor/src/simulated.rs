@@ -178,18 +178,38 @@ impl Told {
     #[track_caller]
     fn new(system: &System, probe: &Probe) -> Self {
         if probe.lost.is_none() {
-            assert_eq!(Probe::from_json(&probe.to_json()), *probe);
+            let probe = Probe { unhidden: None, ..probe.clone() };
+            assert_eq!(Probe::from_json(&probe.to_json()), probe);
         }
+        // The devices of the software driver stand for GPUs here.
+        let mut probe = probe.clone();
+        for device in &mut probe.devices {
+            device.name = device.name.replace("CUDA software driver (no GPU)", "NVIDIA H200");
+        }
+        if let Library::Loaded { file: Some(file), .. } = &mut probe.library {
+            *file = file.replace("cuda_soft_driver", "cuda");
+        }
+        Self::with_software(system, &probe)
+    }
+
+    /// The software driver is shown as that.
+    #[track_caller]
+    fn with_software(system: &System, probe: &Probe) -> Self {
         let report = Report::new(system, probe);
         let text = report.to_string();
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), report.findings().len() + 2, "{text}");
-        assert_eq!(lines.last(), Some(&&*format!("Next: {}", report.advice())));
+        let mut last: Vec<String> = vec![format!("Next: {}", report.advice())];
+        last.extend(report.further_advice().map(|advice| format!("Then: {advice}")));
+        assert_eq!(lines[report.findings().len() + 1..], last, "{text}");
         let advice = report.advice();
-        assert!(advice.ends_with('.') && !advice.contains(". "), "one sentence: {advice}");
+        for advice in report.further_advice().chain([advice]) {
+            assert!(advice.ends_with('.') && !advice.contains(". "), "one sentence: {advice}");
+        }
         let json: Value = serde_json::from_str(&report.to_json()).expect("it is JSON");
         assert_eq!(json["next"], advice);
         assert_eq!(json["usable"], report.usable());
+        assert_eq!(json["software"], report.is_software());
+        assert!(json["then"].as_array().unwrap().iter().eq(report.further_advice()));
         for (finding, shown) in report.findings().iter().zip(json["checks"].as_array().unwrap()) {
             assert_eq!(shown["check"], finding.check().name());
             assert_eq!(shown["level"], finding.level().name());
@@ -222,6 +242,13 @@ impl Told {
     fn next(self, advice: &str) {
         assert_eq!(self.0.advice(), advice, "\n{}", self.0);
         assert!(!self.0.usable(), "{}", self.0);
+    }
+
+    /// The same, and this after it.
+    #[track_caller]
+    fn next_and_then(self, advice: &str, then: &[&str]) {
+        assert_eq!(self.0.further_advice().collect::<Vec<_>>(), then, "\n{}", self.0);
+        self.next(advice);
     }
 
     /// A GPU can be used.
@@ -759,6 +786,62 @@ fn visible_devices() {
     }
 }
 
+/// In a container nothing but the driver can tell how many GPUs there are.
+#[test]
+fn the_variable_hides_what_the_driver_has() {
+    let machine = Machine::bare("hidden").env("CUDA_VISIBLE_DEVICES", "5").file("/.dockerenv", "");
+    let soft = SoftDriver::builder().init_result(CUresult(100)).build();
+    let mut probe = Probe::ask(&machine.system, soft.try_driver(&LoadOptions::new()), false);
+    assert!(probe.is_without_device());
+    probe.unhidden = Some(1);
+    let told = Told::new(&machine.system, &probe);
+    told.finds(Visible, Wrong, "hides every GPU: the first entry matches no GPU here (1 in all)")
+        .next_and_then(HIDDEN, &[]);
+    // The driver has no device without it either.
+    probe.unhidden = Some(0);
+    let told = Told::new(&machine.system, &probe).finds(Visible, Note, "is 5");
+    assert!(told.0.advice().starts_with("Use a machine with an NVIDIA GPU"), "{}", told.0);
+}
+
+#[test]
+fn each_obstacle_has_its_advice() {
+    let machine = Machine::whole("two").env("CUDA_VISIBLE_DEVICES", "").without("/dev/nvidia-uvm");
+    machine.init(100).next_and_then(
+        HIDDEN,
+        &["Run `sudo nvidia-modprobe -u -c 0`, which creates the device nodes, or start \
+           nvidia-persistenced at boot."],
+    );
+    let machine = Machine::with_gpu("three").env("CUDA_VISIBLE_DEVICES", "-1");
+    let named = machine.root.join("nowhere/libcuda.so.1").display().to_string();
+    machine.env("CUDA_EVENTS_DRIVER", &named).no_library().next_and_then(
+        "Unset CUDA_EVENTS_DRIVER, or set it to the absolute path of a driver library.",
+        &[
+            MODPROBE,
+            "Unset CUDA_VISIBLE_DEVICES, or set it to numbers or UUIDs from `nvidia-smi -L`.",
+        ],
+    );
+    // What follows from another obstacle has none.
+    Machine::with_gpu("one").no_library().next_and_then(MODPROBE, &[]);
+}
+
+#[test]
+fn the_software_driver_is_named() {
+    let machine = Machine::bare("software");
+    let soft = SoftDriver::new();
+    let probe = Probe::ask(&machine.system, Ok(soft.driver()), true);
+    let told = Told::with_software(&machine.system, &probe);
+    assert!(told.0.usable() && told.0.is_software(), "{}", told.0);
+    assert!(told.0.advice().contains("to use a GPU, remove it"), "{}", told.0);
+    told.finds(Check::Library, Note, "the software driver, which computes without a GPU");
+    // By its file where it has no device.
+    let mut probe = loaded();
+    if let Library::Loaded { file, .. } = &mut probe.library {
+        *file = Some(String::from("/opt/libcuda_soft_driver_shared.so"));
+    }
+    let told = Told::with_software(&machine.system, &probe);
+    assert!(!told.0.usable() && told.0.is_software(), "{}", told.0);
+}
+
 #[test]
 fn a_device_that_another_process_has() {
     Machine::whole("exclusive").init(46).finds(Init, Wrong, "(46)").next(
@@ -1052,6 +1135,28 @@ fn asked_in_a_process() {
     assert_eq!(probe.devices.len(), 3, "{probe:?}");
     assert!(probe.lost.is_none() && probe.devices[2].context == Some(Ok(())));
     Told::new(&machine.system, &probe).usable();
+
+    // No device is visible: it is asked once more without the variable.
+    let hidden = || {
+        let mut command = child("answer");
+        command.env("CUDA_EVENTS_DRIVER", shared_library()).env("CUDA_VISIBLE_DEVICES", "5");
+        command
+    };
+    let system = machine.system.clone().variable("CUDA_VISIBLE_DEVICES", "5");
+    let probe = crate::ask_unhidden(&system, child::ask(hidden(), long), hidden);
+    assert_eq!((probe.devices.len(), probe.unhidden), (0, Some(1)), "{probe:?}");
+    Told::new(&system, &probe).next_and_then(HIDDEN, &[]);
+
+    // It ends the process where its settings are wrong, and says so.
+    let mut command = child("answer");
+    command.env("CUDA_EVENTS_DRIVER", shared_library()).env("CUDA_SOFT_DRIVER", "bogus");
+    let probe = child::ask(command, long);
+    Told::new(&machine.system, &probe)
+        .finds(Init, Wrong, "the software driver refuses CUDA_SOFT_DRIVER: `bogus` is not")
+        .next_and_then(
+            "Correct CUDA_SOFT_DRIVER, the settings of the software driver, or unset it.",
+            &[],
+        );
 
     let probe = child::ask(child("crash"), long);
     assert_eq!(probe.library, loaded().library, "what it had said before");

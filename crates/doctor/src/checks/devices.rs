@@ -19,6 +19,15 @@ pub(super) fn init(facts: &Facts) -> Option<Finding> {
                 "Look for lines with NVRM and Xid in `sudo dmesg`, and reboot: a GPU or its driver \
                  hangs.",
             ),
+            How::Ended(how) if lost.settings.is_some() => Finding::wrong(
+                check,
+                format!(
+                    "{} {how}: the software driver refuses CUDA_SOFT_DRIVER: {}",
+                    lost.step,
+                    lost.settings.as_deref().unwrap_or_default()
+                ),
+                "Correct CUDA_SOFT_DRIVER, the settings of the software driver, or unset it.",
+            ),
             How::Ended(how) => Finding::wrong(
                 check,
                 format!("{} {how}", lost.step),

@@ -88,6 +88,10 @@ pub(super) fn library(facts: &Facts) -> Vec<Finding> {
                     check,
                     format!("{text}, from a forward-compatibility package{without}"),
                 ),
+                _ if facts.is_software() => Finding::note(
+                    check,
+                    format!("{text}: the software driver, which computes without a GPU{without}"),
+                ),
                 _ => Finding::ok(check, format!("{text}{without}")),
             };
             vec![finding.lacking(lacks)]

@@ -11,6 +11,11 @@ use crate::probe::{Library, Probe};
 use crate::report::{Check, Level, Report};
 use crate::system::{Platform, System};
 
+/// The beginning of the names of the software driver's devices.
+const SOFTWARE_DEVICE: &str = "CUDA software driver";
+/// A part of the name of its library.
+const SOFTWARE_LIBRARY: &str = "cuda_soft_driver";
+
 /// What several checks need to know.
 pub(crate) struct Facts<'a> {
     pub(crate) system: &'a System,
@@ -57,6 +62,12 @@ impl<'a> Facts<'a> {
         matches!(self.probe.library, Library::Loaded { .. })
     }
 
+    /// Whether the loaded library is the software driver of this project.
+    pub(crate) fn is_software(&self) -> bool {
+        self.probe.devices.iter().any(|device| device.name.starts_with(SOFTWARE_DEVICE))
+            || self.file().is_some_and(|file| self.system.real(file).contains(SOFTWARE_LIBRARY))
+    }
+
     /// The file of the loaded library.
     pub(crate) fn file(&self) -> Option<&'a str> {
         match &self.probe.library {
@@ -95,8 +106,9 @@ pub(crate) fn examine(system: &System, probe: &Probe) -> Report {
             }
         }
     }
-    let next = next::next(&facts, &findings);
-    Report { findings, devices: probe.devices.clone(), usable: facts.usable, next }
+    let (next, then) = next::next(&facts, &findings);
+    let (devices, usable) = (probe.devices.clone(), facts.usable);
+    Report { findings, devices, usable, software: facts.is_software(), next, then }
 }
 
 /// Versions by their numbers; what is no number is left out.
