@@ -450,7 +450,7 @@ impl EventRef {
     ///
     /// As [`query`](Self::query).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
-        timeout::poll(timeout, || self.query())
+        timeout::poll(self.driver().clock(), timeout, || self.query())
     }
 
     /// Returns the milliseconds from this event's record to the record of `end`; negative if `end`

@@ -140,6 +140,7 @@
 )]
 
 pub mod capture;
+mod clock;
 mod context;
 mod device;
 mod driver;
@@ -164,6 +165,7 @@ mod sync;
 pub mod sys;
 mod timeout;
 
+pub use clock::HostClock;
 pub use context::{Context, CurrentContext};
 pub use device::{Device, Uuid};
 pub use driver::{Driver, observer};

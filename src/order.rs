@@ -273,8 +273,9 @@ impl StreamRef {
     ///
     /// As [`query`](Self::query) and [`record_event`](Self::record_event).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
-        if self.query()?.is_done() {
-            return Ok(Progress::Done);
+        let progress = self.query()?;
+        if progress.is_done() || timeout.is_zero() {
+            return Ok(progress);
         }
         self.record_event(EventFlags::empty())?.synchronize_timeout(timeout)
     }

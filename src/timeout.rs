@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::clock::HostClock;
 use crate::error::Result;
 use crate::progress::Progress;
 
@@ -10,17 +11,26 @@ const EAGER: Duration = Duration::from_micros(50);
 /// The longest sleep between two queries.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Queries until the work is done, a query fails, or the time is up. It queries at least once.
-pub(crate) fn poll(timeout: Duration, query: impl FnMut() -> Result<Progress>) -> Result<Progress> {
-    poll_until(timeout, || false, query)
+/// Queries until the work is done, a query fails, or the time is up by the driver's clock. It
+/// queries at least once.
+pub(crate) fn poll(
+    clock: Option<&dyn HostClock>,
+    timeout: Duration,
+    query: impl FnMut() -> Result<Progress>,
+) -> Result<Progress> {
+    poll_until(clock, timeout, || false, query)
 }
 
 /// As [`poll`]. It also calls `is_last` before each query; `true` makes this query the last.
 pub(crate) fn poll_until(
+    clock: Option<&dyn HostClock>,
     timeout: Duration,
     mut is_last: impl FnMut() -> bool,
     mut query: impl FnMut() -> Result<Progress>,
 ) -> Result<Progress> {
+    if let Some(clock) = clock {
+        return poll_by(clock, timeout, is_last, query);
+    }
     let started = now();
     let mut pause = Duration::from_micros(1);
     loop {
@@ -38,6 +48,26 @@ pub(crate) fn poll_until(
             sleep(pause.min(timeout - waited));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+}
+
+/// The same by another clock than the machine's, which says when it is worth while to query again.
+fn poll_by(
+    clock: &dyn HostClock,
+    timeout: Duration,
+    mut is_last: impl FnMut() -> bool,
+    mut query: impl FnMut() -> Result<Progress>,
+) -> Result<Progress> {
+    let until = clock.now().saturating_add(timeout);
+    loop {
+        let last = is_last();
+        if query()?.is_done() {
+            return Ok(Progress::Done);
+        }
+        if last || clock.now() >= until {
+            return Ok(Progress::Pending);
+        }
+        clock.wait(until);
     }
 }
 
@@ -92,7 +122,7 @@ mod tests {
     /// The times of all queries, for work that is never done.
     fn questions(timeout: Duration) -> Vec<Duration> {
         let (started, mut asked) = (now(), Vec::new());
-        let answer = poll(timeout, || {
+        let answer = poll(None, timeout, || {
             asked.push(now() - started);
             Ok(Progress::Pending)
         });
@@ -143,8 +173,11 @@ mod tests {
     #[test]
     fn it_ends_with_the_first_answer() {
         let mut answers = [Ok(Progress::Pending), Ok(Progress::Done)].into_iter();
-        assert_eq!(poll(Duration::MAX, || answers.next().unwrap()), Ok(Progress::Done));
-        assert_eq!(poll(Duration::MAX, || Err(Error::EndBeforeStart)), Err(Error::EndBeforeStart));
+        assert_eq!(poll(None, Duration::MAX, || answers.next().unwrap()), Ok(Progress::Done));
+        assert_eq!(
+            poll(None, Duration::MAX, || Err(Error::EndBeforeStart)),
+            Err(Error::EndBeforeStart)
+        );
     }
 
     /// Calls `test` with a stream whose work is held until the test ends.

@@ -15,6 +15,7 @@ use core::ffi::{CStr, c_void};
 use core::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::clock::HostClock;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -47,6 +48,8 @@ pub struct Driver(&'static Instance);
 
 struct Instance {
     loaded: Loaded,
+    /// The clock of waits on the host, if it is not the machine's.
+    clock: Option<&'static dyn HostClock>,
     initialised: AtomicBool,
     /// The process that loaded it. A forked child has another id.
     process: u32,
@@ -55,7 +58,12 @@ struct Instance {
 impl Instance {
     fn new(loaded: Loaded) -> Self {
         libraries::note(loaded.library);
-        Self { loaded, initialised: AtomicBool::new(false), process: std::process::id() }
+        Self {
+            loaded,
+            clock: None,
+            initialised: AtomicBool::new(false),
+            process: std::process::id(),
+        }
     }
 }
 
@@ -201,16 +209,26 @@ impl Driver {
         let resolved = unsafe { loader::resolve::resolve(resolve, per_thread_default_stream) };
         let (symbols, version) = resolved.map_err(LoadError::from_resolver)?;
         let loaded = Loaded::new(symbols, version, per_thread_default_stream, None);
-        Ok(Self::leak(loaded))
+        Ok(Self::leak(Instance::new(loaded)))
     }
 
-    fn leak(loaded: Loaded) -> Self {
-        Self(Box::leak(Box::new(Instance::new(loaded))))
+    fn leak(instance: Instance) -> Self {
+        Self(Box::leak(Box::new(instance)))
     }
 
     /// The same library with another table.
     pub(crate) fn with_symbols(self, symbols: Symbols) -> Self {
-        Self::leak(Loaded { symbols, ..self.0.loaded.clone() })
+        let loaded = Loaded { symbols, ..self.0.loaded.clone() };
+        Self::leak(Instance { clock: self.0.clock, ..Instance::new(loaded) })
+    }
+
+    pub(crate) fn attach(self, clock: &'static dyn HostClock) -> Self {
+        let instance = Instance::new(self.0.loaded.clone());
+        Self::leak(Instance { clock: Some(clock), ..instance })
+    }
+
+    pub(crate) fn attached(self) -> Option<&'static dyn HostClock> {
+        self.0.clock
     }
 
     /// Returns the newest CUDA version that the driver supports, read with [`cuDriverGetVersion`]

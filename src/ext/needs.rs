@@ -37,6 +37,9 @@ pub(super) use crate::forms::form_of;
 /// waits with a timeout.
 pub(super) use crate::timeout::{Moment, let_others_run, now, sleep};
 
+/// With a driver that has its own time, waits and futures take part in it.
+pub(super) use crate::clock::{TaskWait, is_any_attached};
+
 /// A page of timelines must not keep its context: it is kept for the next one. So it asks whether
 /// the context still lives: `upgrade`, `is_held`, `is_same`.
 pub(super) use crate::context::WeakContext;

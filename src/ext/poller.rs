@@ -3,7 +3,9 @@
 //! Two other files do the work: `completion/poller.rs` queries the driver for events, and
 //! `timeline/poller.rs` loads the values of timelines. Each takes its rounds when it is due.
 
+use core::cell::Cell;
 use core::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::inbox::Inbox;
@@ -27,6 +29,11 @@ pub(super) fn pause(quiet: Duration) -> Duration {
 pub(super) trait Rounds: Send {
     /// Accepts arrivals, and runs one round. `called` is set if something may have arrived.
     fn round(&mut self, called: bool) -> Next;
+
+    /// The same, and checks everything, however long that takes.
+    fn whole_round(&mut self) -> Next {
+        self.round(true)
+    }
 }
 
 /// When the next round is, after this one.
@@ -46,6 +53,54 @@ pub(super) struct Seat {
 global! {
     /// The thread's inbox.
     static INBOX: Inbox<Seat> = Inbox::new();
+}
+
+/// How many whole rounds were asked for, and how many of those requests were met.
+struct Requests {
+    made: u64,
+    met: u64,
+}
+
+static REQUESTS: Mutex<Requests> = Mutex::new(Requests { made: 0, met: 0 });
+static MET: Condvar = Condvar::new();
+/// Its call wakes the thread, and nothing else.
+static WAKE: Seat = Seat { make: || Box::new(Nothing) };
+
+struct Nothing;
+
+impl Rounds for Nothing {
+    fn round(&mut self, _called: bool) -> Next {
+        Next::Called
+    }
+}
+
+fn requests() -> MutexGuard<'static, Requests> {
+    // They are never left half changed.
+    REQUESTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    static IS_POLLER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the thread check everything, and returns after it has woken all tasks whose wait is over.
+/// For clocks that are about to move; see [`HostClock::begin_task`](crate::HostClock::begin_task).
+pub(super) fn look_now() {
+    // A task that runs on the thread itself has a waker that polls; its executor sees to that.
+    if IS_POLLER.get() {
+        return;
+    }
+    let mut state = requests();
+    state.made += 1;
+    let mine = state.made;
+    drop(state);
+    if !WAKE.call(|| {}) {
+        return;
+    }
+    let mut state = requests();
+    while state.met < mine {
+        state = MET.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
 }
 
 impl Seat {
@@ -89,8 +144,9 @@ impl Turn {
         if self.called { Some(self.rested) } else { self.next }
     }
 
-    fn take(&mut self) {
-        let next = self.rounds.round(core::mem::take(&mut self.called));
+    fn take(&mut self, whole: bool) {
+        let called = core::mem::take(&mut self.called);
+        let next = if whole { self.rounds.whole_round() } else { self.rounds.round(called) };
         let now = Instant::now();
         (self.rested, self.next) = match next {
             Next::Called => (now, None),
@@ -100,6 +156,7 @@ impl Turn {
 }
 
 fn run() {
+    IS_POLLER.set(true);
     let _precise = PreciseSleep::begin();
     let (mut turns, mut called): (Vec<Turn>, _) = (Vec::new(), Vec::new());
     loop {
@@ -113,9 +170,19 @@ fn run() {
                 }
             }
         }
+        // Read before the round: what is asked for during the round is met by the next one.
+        let made = requests().made;
+        let whole = made > requests().met;
         let now = Instant::now();
-        for turn in turns.iter_mut().filter(|turn| turn.due().is_some_and(|due| due <= now)) {
-            turn.take();
+        for turn in
+            turns.iter_mut().filter(|turn| whole || turn.due().is_some_and(|due| due <= now))
+        {
+            turn.take(whole);
+        }
+        if whole {
+            requests().met = made;
+            MET.notify_all();
+            continue;
         }
         let waiting = || turns.iter().filter(|turn| turn.due().is_some());
         let Some(rested) = waiting().map(|turn| turn.rested).min() else { continue };
@@ -135,6 +202,9 @@ impl Relaxed {
     /// Has them do so. It is never set back.
     pub(super) fn with(&mut self, driver: Driver) -> Result<()> {
         if !self.0.contains(&driver) {
+            if let Some(clock) = driver.clock() {
+                clock.serve();
+            }
             core::mem::forget(ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed)?);
             self.0.push(driver);
         }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::clock::HostClock;
 use crate::context::Origin;
 use crate::error::Result;
 use crate::event::EventRef;
@@ -192,11 +193,12 @@ impl ExporterProcess {
     ///
     /// As [`EventRef::query`].
     pub fn wait_for(&self, event: &EventRef, timeout: Duration) -> Result<Progress> {
-        wait(timeout, || self.state(), || event.query())
+        wait(event.driver().clock(), timeout, || self.state(), || event.query())
     }
 }
 
 fn wait(
+    clock: Option<&dyn HostClock>,
     timeout: Duration,
     mut state: impl FnMut() -> ExporterState,
     query: impl FnMut() -> Result<Progress>,
@@ -212,7 +214,7 @@ fn wait(
         looked = Some(now);
         state() == ExporterState::Ended
     };
-    timeout::poll_until(timeout, has_ended, query)
+    timeout::poll_until(clock, timeout, has_ended, query)
 }
 
 #[cfg(target_os = "linux")]
@@ -430,6 +432,7 @@ mod tests {
         let (started, looks) = (timeout::now(), RefCell::new(Vec::new()));
         let (mut states, mut progress) = (states, progress);
         let result = wait(
+            None,
             Duration::from_millis(timeout),
             || {
                 looks.borrow_mut().push(("state", timeout::now() - started));
@@ -473,7 +476,7 @@ mod tests {
         let asked: Vec<_> =
             looks.iter().filter(|look| look.0 == "event").map(|look| look.1).collect();
         let (started, mut expected) = (timeout::now(), Vec::new());
-        let waited = timeout::poll(Duration::from_secs(1), || {
+        let waited = timeout::poll(None, Duration::from_secs(1), || {
             expected.push(timeout::now() - started);
             Ok(Pending)
         });
@@ -515,6 +518,6 @@ mod tests {
     #[test]
     fn an_error_ends_a_wait() {
         let failed = || Err(crate::Error::EndBeforeStart);
-        assert_eq!(wait(Duration::MAX, || Running, failed), failed());
+        assert_eq!(wait(None, Duration::MAX, || Running, failed), failed());
     }
 }

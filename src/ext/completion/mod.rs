@@ -15,7 +15,8 @@ use std::sync::Arc;
 use self::entry::{Entry, Handle, Watch, lock};
 use crate::ext::event_pool::PooledEvent;
 use crate::ext::needs::sync::{AtomicBool, Mutex, Ordering};
-use crate::ext::needs::{forked, note_failure};
+use crate::ext::needs::{TaskWait, forked, note_failure};
+use crate::ext::poller::look_now;
 use crate::sys::Function;
 use crate::{Error, Event, EventFlags, EventRef, Result, StreamRef};
 
@@ -113,6 +114,8 @@ pub struct Completion<E: AsRef<EventRef> + 'static = Event> {
     entry: Arc<Entry>,
     /// Neither moved nor lent mutably as long as the entry has the handle; see `Watch::ask`.
     event: Box<E>,
+    /// Until the result is returned, if the driver has its own clock.
+    wait: Option<TaskWait>,
 }
 
 impl<E: AsRef<EventRef> + 'static> Completion<E> {
@@ -130,7 +133,7 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
         let driver = named.context().driver();
         let watch = Watch { event: Some(Handle(named.as_raw())), result: None, waker: None };
         let entry = Entry { driver, registered: AtomicBool::new(false), watch: Mutex::new(watch) };
-        Self { entry: Arc::new(entry), event }
+        Self { entry: Arc::new(entry), event, wait: None }
     }
 }
 
@@ -188,11 +191,23 @@ impl AsRef<EventRef> for Arc<PooledEvent> {
 impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
     type Output = Result<()>;
 
-    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
+    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
         if forked() {
             // The poller did not come along.
             return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
         }
+        let polled = self.look(task);
+        if polled.is_ready() {
+            self.wait = None;
+        } else if self.wait.is_none() {
+            self.wait = TaskWait::begin(self.entry.driver, look_now);
+        }
+        polled
+    }
+}
+
+impl<E: AsRef<EventRef> + 'static> Completion<E> {
+    fn look(&self, task: &TaskContext<'_>) -> Poll<Result<()>> {
         let entry = &self.entry;
         let registered = entry.registered.load(Ordering::Relaxed);
         let (result, known) = entry.look(registered, task.waker());

@@ -32,6 +32,13 @@ impl Rounds for Poller {
         let (rest, pause) = self.take_round(arrived);
         if self.is_idle() { Next::Called } else { Next::In { rest, pause } }
     }
+
+    fn whole_round(&mut self) -> Next {
+        let started = now();
+        self.accept(core::mem::take(&mut *lock(&ARRIVED)), started);
+        self.ask_all();
+        if self.is_idle() { Next::Called } else { Next::In { rest: PAUSE, pause: PAUSE } }
+    }
 }
 
 /// How long to sleep after a round, even if a completion arrives. Sleep pays only for the asking
@@ -123,6 +130,13 @@ impl Poller {
     /// Takes over completions that arrived by `now`.
     fn accept(&mut self, arrived: Vec<Arc<Entry>>, now: Moment) {
         self.young.all.extend(arrived.into_iter().map(|entry| (entry, now)));
+    }
+
+    /// Queries each completion once.
+    fn ask_all(&mut self) {
+        let Self { young, old, relaxed, .. } = self;
+        young.all.retain(|(entry, _)| !entry.ask(relaxed.with(entry.driver)));
+        old.all.retain(|entry| !entry.ask(relaxed.with(entry.driver)));
     }
 
     /// One round. It queries the old completions about as long as the young ones, and for at least

@@ -11,6 +11,8 @@ use super::poller;
 use super::queue::{Entry, Key};
 use super::slot::Slot;
 use super::wait;
+use crate::ext::needs::TaskWait;
+use crate::ext::poller::look_now;
 use crate::{Event, Progress, Result};
 
 #[cfg(doc)]
@@ -85,6 +87,9 @@ struct Waiting {
     /// How the maker of another process's line is asked for.
     #[expect(dead_code, reason = "kept for its share")]
     link: Option<Arc<dyn Link>>,
+    /// If the driver has its own clock.
+    #[expect(dead_code, reason = "the clock counts the task until this is dropped")]
+    wait: Option<TaskWait>,
 }
 
 /// `point.await`.
@@ -144,7 +149,8 @@ impl Future for PointCompletion {
             };
             let entry = Arc::<Entry>::default();
             let (key, first) = slot.queue.insert(point.value(), Arc::clone(&entry), &health);
-            self.waiting = Some(Waiting { key, entry, health, link });
+            let wait = TaskWait::begin(health.context().driver(), look_now);
+            self.waiting = Some(Waiting { key, entry, health, link, wait });
             self.followed = poller::watch(slot, first);
         } else if !self.followed {
             self.followed = poller::watch(slot, false);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 pub(super) use super::asked::ASK;
 use super::slot::Slot;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::ext::needs::{Moment, forked, let_others_run, now, sleep};
+use crate::ext::needs::{Moment, forked, is_any_attached, let_others_run, now, sleep};
 use crate::ext::precise_sleep::PreciseSleep;
 use crate::sys::Function;
-use crate::{Error, Event, Progress, Result};
+use crate::{Error, Event, HostClock, Progress, Result};
 
 /// For how long a sleeper only lets other threads run.
 const EAGER: Duration = Duration::from_micros(20);
@@ -31,6 +31,9 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
     refuse_fork()?;
     if slot.look(value)?.is_done() {
         return Ok(Progress::Done);
+    }
+    if let Some(clock) = clock_of(slot) {
+        return wait_by(clock, slot, value, timeout);
     }
     let started = now();
     let (mut asked, mut health, mut precise) = (Duration::ZERO, None, None);
@@ -59,6 +62,50 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
                 return reached_or(slot, value, error);
             }
         }
+    }
+}
+
+/// The clock of the timeline's driver, if it is not the machine's.
+#[inline(always)]
+pub(super) fn clock_of(slot: &Slot) -> Option<&'static dyn HostClock> {
+    if is_any_attached() { slot.home().and_then(|(driver, _)| driver.clock()) } else { None }
+}
+
+/// A wait by another clock than the machine's, which says when it is worth while to look again.
+fn wait_by(clock: &dyn HostClock, slot: &Slot, value: u64, timeout: Duration) -> Result<Progress> {
+    if timeout.is_zero() {
+        return polled(clock, slot, value);
+    }
+    let until = clock.now().saturating_add(timeout);
+    let mut health = None;
+    // By the machine's clock: in a failed context the other one stands still.
+    let mut asked = (clock.now(), now());
+    while !slot.look(value)?.is_done() {
+        if clock.now() >= until {
+            if let Err(error) = ask(slot, &mut health) {
+                return reached_or(slot, value, error);
+            }
+            return slot.look(value);
+        }
+        clock.wait(until);
+        if asked.0 != clock.now() {
+            asked = (clock.now(), now());
+        } else if now() - asked.1 >= ASK {
+            asked.1 = now();
+            if let Err(error) = ask(slot, &mut health) {
+                return reached_or(slot, value, error);
+            }
+        }
+    }
+    Ok(Progress::Done)
+}
+
+/// A question for a point that is pending, by another clock than the machine's.
+pub(super) fn polled(clock: &dyn HostClock, slot: &Slot, value: u64) -> Result<Progress> {
+    clock.polled(slot.question(value));
+    match slot.look(value)? {
+        Progress::Done => Ok(Progress::Done),
+        Progress::Pending => give_up(slot, value, now(), &mut None),
     }
 }
 
@@ -118,6 +165,11 @@ pub(super) fn ask(slot: &Slot, health: &mut Option<Arc<Event>>) -> Result<()> {
 }
 
 impl Slot {
+    /// A number for the question whether the line has a value.
+    fn question(&self, value: u64) -> usize {
+        core::ptr::from_ref(self.line).addr().wrapping_add(value as usize)
+    }
+
     /// An error if the line is another process's, and that has ended.
     pub(super) fn ask_maker(&self) -> Result<()> {
         match self.foreign() {

@@ -30,10 +30,8 @@ impl SoftDriver {
     /// node of the graph, which looks like an empty node.
     ///
     /// In [virtual time](crate::Time::Virtual) nothing sleeps. The stream is done when
-    /// [`advance`](Self::advance) has moved the time far enough. When a thread waits in a call,
-    /// time also moves by itself: as soon as no other work is left, it jumps to the end of the next
-    /// busy stream. A query does not move time, so a program that only polls needs `advance`. Host
-    /// functions of the program take no virtual time. If a host function runs for more than some
+    /// [`advance`](Self::advance) has moved the time far enough. Time also moves by itself when
+    /// everything waits; [`Time::Virtual`](crate::Time::Virtual) has the rules. Host functions of the program take no virtual time. If a host function runs for more than some
     /// milliseconds while a thread waits, the time moves on without the function.
     ///
     /// It counts as a call. The shared library exports it as `CUresult

@@ -19,6 +19,7 @@ use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine};
 use crate::model::order::Order;
 use crate::model::places::{self, PLACES};
+use crate::model::waits::VirtualClock;
 
 /// A software driver in this process, independent of all others.
 ///
@@ -105,13 +106,21 @@ pub struct SoftDriver {
     slot: usize,
     /// False for the shared library's driver, which is never dropped.
     owned: bool,
+    /// If time is virtual.
+    clock: Option<&'static VirtualClock>,
 }
 
 impl SoftDriver {
     pub(crate) fn take(config: Config, faults: Vec<Fault>) -> Self {
         let slot = places::take();
-        let driver = Self { slot, owned: true };
+        let is_virtual = config.time == Time::Virtual;
+        let mut driver = Self { slot, owned: true, clock: None };
         driver.start(config, faults);
+        if is_virtual {
+            let machine = driver.machine();
+            // A driver is never freed, and neither is what it names.
+            driver.clock = Some(Box::leak(Box::new(VirtualClock::new(machine, machine.epoch()))));
+        }
         driver
     }
 
@@ -201,7 +210,11 @@ impl SoftDriver {
         // SAFETY: the addresses are those of functions that this crate compiles from the types of
         // the very list that `cuda-events` resolves; they are part of the program and keep the
         // driver's contracts.
-        unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }
+        let driver = unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }?;
+        Ok(match self.clock {
+            Some(clock) => driver.with_clock(clock),
+            None => driver,
+        })
     }
 
     /// With [`OnMisuse::Error`](crate::OnMisuse::Error): the calls so far that are undefined on a
@@ -429,6 +442,9 @@ impl Drop for SoftDriver {
         let machine = self.machine();
         self.say_what_is_alive();
         let mut state = machine.lock();
+        if let Some(clock) = self.clock {
+            clock.end(state.clock.now());
+        }
         state.stopping = true;
         state.engine.abandon();
         let threads = core::mem::take(&mut state.threads);

@@ -13,11 +13,11 @@ use crate::front::exports::Id;
 use crate::front::faults::{Death, Fault, Faults, Verdict, kill_this_process};
 use crate::front::log::Log;
 use crate::model::call_frame::{CallFrame, Words};
-use crate::model::config::{Config, Scheduler};
+use crate::model::config::{Config, Scheduler, Time};
 use crate::model::handles::Kind;
 use crate::model::machine::Machine;
 use crate::model::places::SLOTS;
-use crate::model::switches::{FAULTS, LATENCY, LOG, SEEDED};
+use crate::model::switches::{FAULTS, LATENCY, LOG, SEEDED, VIRTUAL};
 
 /// What is behind a machine's switches.
 pub(crate) struct Hooks {
@@ -89,6 +89,7 @@ impl Hooks {
         switches.clear();
         switches.set(LOG, config.log > 0);
         switches.set(LATENCY, !config.latency.is_zero());
+        switches.set(VIRTUAL, config.time == Time::Virtual);
         switches.set(SEEDED, !matches!(config.scheduler, Scheduler::Prompt));
         self.faults_changed(machine, &control);
     }
@@ -100,6 +101,9 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
     let (hooks, switches) = (of(call.machine), &call.machine.switches);
     let began = Instant::now();
     let words = arguments.words();
+    if switches.has(VIRTUAL) {
+        call.machine.note_call(call.epoch, is_question(call), is_neutral(call));
+    }
     if switches.has(LATENCY) {
         delay(hooks.control().latency);
     }
@@ -122,7 +126,13 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
             code
         }
         None => {
-            let code = arguments.run(call);
+            let mut code = arguments.run(call);
+            if code == NOT_READY && switches.has(VIRTUAL) && is_question(call) {
+                let question = words.0[0] ^ (u64::from(call.id().0) << 48);
+                if call.machine.repeated(call.epoch, question) {
+                    code = arguments.run(call);
+                }
+            }
             ran = code == SUCCESS;
             let told = verdict.after.unwrap_or(code);
             if call.id() == Id::cuDevicePrimaryCtxRetain && code == SUCCESS && told != SUCCESS {
@@ -149,6 +159,16 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
         hooks.control().log.add(call, words, (result, given), began, verdict.injected());
     }
     result
+}
+
+/// Whether it asks whether work is done.
+fn is_question(call: &CallFrame) -> bool {
+    matches!(call.id(), Id::cuEventQuery | Id::cuStreamQuery | Id::cuStreamQuery_ptsz)
+}
+
+/// Whether a loop that waits may make it beside its questions.
+fn is_neutral(call: &CallFrame) -> bool {
+    call.name().starts_with("cuCtx") || call.id() == Id::cuThreadExchangeStreamCaptureMode
 }
 
 /// The context that a call is about: that of the first stream, event or context among its

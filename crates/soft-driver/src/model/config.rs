@@ -102,10 +102,28 @@ pub enum Time {
     /// A memset or copy takes one nanosecond for each 1024 bytes. Work that keeps a stream
     /// [busy](crate::SoftDriver::busy) takes its duration, and all other work one tick.
     ///
-    /// A waiting call lets time pass; a query does not. So a loop that only polls does not end by
-    /// itself: `Point::wait`, `Event::synchronize_timeout` and futures of `cuda-events` wait for a
-    /// busy stream forever, or until their timeout. For these the test calls `advance`, from
-    /// another thread if necessary, or waits with a call.
+    /// Time moves when everything waits: it jumps to the end of the next busy stream, or to the next
+    /// limit of a wait. These wait:
+    ///
+    /// * a thread in a call of the driver that waits,
+    /// * a thread in a wait of `cuda-events`, such as `Event::synchronize_timeout` or
+    ///   `Point::wait`. Limits are in virtual time.
+    /// * a task that awaits a future of `cuda-events`,
+    /// * a thread in a loop of queries (`cuEventQuery`, `cuStreamQuery`, `Point::is_done`): one that
+    ///   has asked the same question eight times without another call in between. A few queries
+    ///   move no time.
+    ///
+    /// All other threads of the process must be asleep, as in a lock or in an executor. Time waits
+    /// for a thread that runs: for as long as it makes calls, and for one second of its own time
+    /// without a call (a tenth of a second if it has never called this driver). Threads that use
+    /// other software drivers only are not waited for. So the same program has the same times on
+    /// every run, however busy the machine is. If threads submit work at the same moment of virtual
+    /// time, the order of the calls may differ, as on a real device. Other systems than Linux do
+    /// not show whether threads sleep: there time moves as soon as one waits.
+    ///
+    /// Waits of `cuda-events` use this clock through [`HostClock`](cuda_events::HostClock), which
+    /// [`SoftDriver::driver`](crate::SoftDriver::driver) attaches. In the shared library limits are
+    /// in real time, and a loop of queries takes part.
     Virtual,
 }
 

@@ -8,7 +8,6 @@ use core::time::Duration;
 use std::sync::{Arc, PoisonError};
 
 use crate::abi::*;
-use crate::model::busy::Passing;
 use crate::model::call_frame::CallFrame;
 use crate::model::channel::ChannelKey;
 use crate::model::config::{Rules, Scheduler};
@@ -222,6 +221,14 @@ impl State {
 
     /// Does the first task of a stream. Whether the stream can go on.
     fn step(&mut self, machine: &'static Machine, stream: u32) -> bool {
+        let goes_on = self.do_first_task(machine, stream);
+        if core::mem::take(&mut self.engine.time_moved) {
+            self.time_moved(machine);
+        }
+        goes_on
+    }
+
+    fn do_first_task(&mut self, machine: &'static Machine, stream: u32) -> bool {
         let Some(entry) = self.streams.get_mut(stream) else { return false };
         let (context, id, key) = (entry.context, entry.id, (entry.context, entry.channel));
         let Some(Queued { at, task }) = entry.queue.pop_front() else {
@@ -307,6 +314,13 @@ impl State {
                     return false;
                 }
             }
+            // At once: with another thread the time would depend on which is faster.
+            Task::Memory(work) if failed.is_none() && self.virtual_time() => {
+                work.execute();
+                self.clock.advance(work.virtual_ns());
+                self.engine.time_moved = true;
+                self.look_at_values();
+            }
             Task::Memory(work) => {
                 if failed.is_none() {
                     self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
@@ -341,6 +355,7 @@ impl State {
             point.stamp.store(self.clock.stamp(), Ordering::Relaxed);
         }
         point.done.store(true, Ordering::Relaxed);
+        self.engine.waits.changed();
         if let Some(shared) = &point.shared {
             shared.complete();
             if self.order.is_some() {
@@ -366,6 +381,7 @@ impl State {
         let Some(entry) = self.streams.get(stream) else { return };
         let (context, destroyed) = (entry.context, entry.destroyed);
         self.contexts[context].busy.remove(&stream);
+        self.engine.waits.changed();
         if destroyed {
             self.streams.remove(stream);
         }
@@ -430,6 +446,7 @@ impl State {
         let held = self.engine.channels.take_held();
         self.engine.ready.extend(held);
         self.end_busy_of_failed();
+        self.engine.waits.changed();
         self.recheck_shared(machine);
         if self.waiters > 0 {
             machine.done.notify_all();
@@ -519,6 +536,7 @@ impl State {
     /// What a thread does when it has done a job.
     pub(crate) fn finish(&mut self, machine: &'static Machine, stream: u32, id: u64) {
         self.engine.running -= 1;
+        self.engine.waits.changed();
         self.go_on(stream, id);
         // The job may have written what others wait for.
         self.look_at_values();
@@ -566,11 +584,11 @@ impl Engine {
 /// How much time a seeded step gives the function or copy that it began, so that what comes next
 /// does not depend on the machine's speed or load: it is the time of the threads that do it. One
 /// that waits for the program itself takes longer, and is left behind.
-const STEP_PATIENCE: Duration = Duration::from_millis(20);
+pub(crate) const STEP_PATIENCE: Duration = Duration::from_millis(20);
 
 impl Machine {
     /// Does one step of a seeded scheduler, and waits for what it began.
-    fn pump(&'static self, mut state: Locked) -> Locked {
+    pub(crate) fn pump(&'static self, mut state: Locked) -> Locked {
         let free = !state.at_work();
         state.step_at_random(self);
         if !free || self.in_host_function(state.epoch) {
@@ -605,7 +623,12 @@ impl Machine {
     /// After a call under a seeded scheduler: a few steps, as many as the seed says.
     pub(crate) fn pump_some(&'static self, call: &CallFrame) {
         let mut state = self.lock();
-        if state.epoch != call.epoch || !state.initialised || self.in_host_function(state.epoch) {
+        let served = state.engine.waits.is_servant();
+        if served
+            || state.epoch != call.epoch
+            || !state.initialised
+            || self.in_host_function(state.epoch)
+        {
             return;
         }
         state.engine.caller = this_thread();
@@ -645,6 +668,9 @@ impl Machine {
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Result<Locked, CUresult> {
         let epoch = state.epoch;
+        if state.virtual_time() {
+            return self.wait_virtually(state, epoch, done);
+        }
         loop {
             // A step waits too, and the machine may have gone meanwhile.
             if state.epoch != epoch {
@@ -658,34 +684,8 @@ impl Machine {
                 state = self.pump(state);
                 continue;
             }
-            state = match state.passing() {
-                Passing::Now => {
-                    state.pass_time(self);
-                    state
-                }
-                Passing::Soon => self.wait_for_functions(state, epoch)?,
-                Passing::No => self.wait_done(state, epoch)?,
-            };
+            state = self.wait_done(state, epoch)?;
         }
-    }
-
-    /// Waits for functions of the program, but not for long; then time passes without them.
-    fn wait_for_functions(
-        &'static self,
-        mut state: Locked,
-        epoch: u64,
-    ) -> Result<Locked, CUresult> {
-        state.waiters += 1;
-        let woken = self.done.wait_timeout(state, STEP_PATIENCE);
-        let (mut state, over) = woken.unwrap_or_else(PoisonError::into_inner);
-        if state.epoch != epoch {
-            return Err(DEINITIALIZED);
-        }
-        state.waiters -= 1;
-        if over.timed_out() && state.passing() == Passing::Soon {
-            state.pass_time(self);
-        }
-        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
     }
 }
 

@@ -19,6 +19,9 @@ pub(crate) const SHUT_DOWN: u32 = 32;
 /// Work is done in steps between calls.
 pub(crate) const SEEDED: u32 = 64;
 
+/// Time is virtual.
+pub(crate) const VIRTUAL: u32 = 256;
+
 /// All off is the fast path.
 pub(crate) struct Switches(AtomicU32);
 

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::model::places::SLOTS;
+use crate::model::quiet;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
@@ -49,6 +50,7 @@ struct Guard;
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        quiet::ends();
         let number = NUMBER.get();
         if number != UNKNOWN && !is_main() {
             let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,6 +183,7 @@ pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) ->
     let mut on = machines()[slot].borrow_mut();
     if on.epoch != epoch {
         *on = OnMachine { epoch, ..OnMachine::default() };
+        quiet::uses(slot);
     }
     f(&mut on)
 }

@@ -9,7 +9,7 @@ use crate::model::config::Time;
 use crate::model::machine::{Machine, State};
 
 impl State {
-    fn virtual_time(&self) -> bool {
+    pub(crate) fn virtual_time(&self) -> bool {
         self.config.time == Time::Virtual
     }
 
@@ -20,9 +20,12 @@ impl State {
         busy.until.insert((self.clock.now().saturating_add(ns), busy.begun), (stream, id));
         if !self.virtual_time() {
             machine.timer.notify_one();
-        } else if self.waiters > 0 {
-            // Who waits lets the time pass.
-            machine.done.notify_all();
+        } else {
+            self.engine.waits.changed();
+            if self.waiters > 0 {
+                // Who waits lets the time pass.
+                machine.done.notify_all();
+            }
         }
     }
 
@@ -79,7 +82,7 @@ impl State {
 
     pub(crate) fn passing(&self) -> Passing {
         let engine = &self.engine;
-        if engine.busy.is_empty() || !self.virtual_time() || !engine.pool_queue.is_empty() {
+        if self.next_moment().is_none() || !self.virtual_time() || !engine.pool_queue.is_empty() {
             return Passing::No;
         }
         let waits = engine.hold_host_functions || engine.host_queue.is_empty();
@@ -90,9 +93,15 @@ impl State {
         }
     }
 
-    /// Moves virtual time to the end of the busy stream that is done next.
+    /// The next moment at which something happens by itself.
+    fn next_moment(&self) -> Option<u64> {
+        let ends = [self.engine.busy.next(), self.engine.waits.next()];
+        ends.into_iter().flatten().min()
+    }
+
+    /// Moves virtual time to the next moment at which something happens.
     pub(crate) fn pass_time(&mut self, machine: &'static Machine) {
-        if let Some(next) = self.engine.busy.next() {
+        if let Some(next) = self.next_moment() {
             self.clock.reach(next);
             self.end_busy(machine);
         }

@@ -15,6 +15,7 @@ use crate::model::memory_work::MemoryWork;
 use crate::model::point::Point;
 use crate::model::user_object::References;
 use crate::model::values::Values;
+use crate::model::waits::Waits;
 use crate::random;
 
 /// Which call gave something to a stream: its name and number.
@@ -123,6 +124,10 @@ pub(crate) struct Engine {
     /// Streams that are busy for some time.
     pub(crate) busy: Busy,
     pub(crate) timer_threads: usize,
+    /// Who waits in virtual time.
+    pub(crate) waits: Waits,
+    /// Virtual time has moved with a piece of work.
+    pub(crate) time_moved: bool,
     pub(crate) next_point: u64,
     /// User objects that launches under way keep.
     pub(crate) deferred: Deferred,
@@ -157,6 +162,8 @@ impl Engine {
             in_host: 0,
             busy: Busy::new(),
             timer_threads: 0,
+            waits: Waits::new(),
+            time_moved: false,
             next_point: 0,
             deferred: Vec::new(),
             idle_waiters: 0,

@@ -8,8 +8,10 @@ use crate::abi::*;
 use crate::model::host_function::{Destroy, HostCall};
 use crate::model::machine::{Machine, State};
 use crate::model::patience::{LOOK, Patience, this_thread};
+use crate::model::quiet;
 use crate::model::thread;
 use crate::model::time::timer_thread;
+use crate::model::waits::tasks_thread;
 use crate::model::work::{Job, Work};
 
 /// How many threads at most set and copy memory.
@@ -64,6 +66,11 @@ impl State {
         Ok(())
     }
 
+    /// The thread that lets virtual time pass for tasks; whether there is one.
+    pub(crate) fn start_tasks_thread(&mut self, machine: &'static Machine) -> bool {
+        self.spawn(machine, "cuda-soft-time", tasks_thread).is_ok()
+    }
+
     fn works_here(&mut self, epoch: u64) {
         if self.epoch == epoch {
             self.engine.workers.push(this_thread());
@@ -77,8 +84,11 @@ impl State {
         body: fn(&'static Machine, u64),
     ) -> Answer {
         let epoch = self.epoch;
-        let thread =
-            std::thread::Builder::new().name(name.to_owned()).spawn(move || body(machine, epoch));
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            quiet::is_own();
+            body(machine, epoch);
+            quiet::ends();
+        });
         self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
     }

@@ -9,3 +9,4 @@ use cuda_events_test_support::raw as common;
 
 mod busy;
 mod control;
+mod virtual_time;

@@ -1,0 +1,469 @@
+//! Who waits in virtual time: threads in a call, threads and tasks that wait by the clock, and
+//! threads that ask the same thing over and over.
+//!
+//! Time moves in one place, [`Machine::step`], which every thread that waits calls until its wait
+//! is over. One of them at a time looks whether all other threads wait as well ([`Quiet`]). If they
+//! do, two things are left to do, each of which begins anew when something has happened:
+//!
+//! 1. Those who wait for what the driver does not see, such as a value in memory, look again.
+//! 2. Time moves to the next moment at which something happens: the end of what a stream is busy
+//!    with, or of somebody's limit.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{OnceLock, PoisonError};
+use std::time::Instant;
+
+use cuda_events::HostClock;
+
+use crate::abi::*;
+use crate::model::busy::Passing;
+use crate::model::machine::{Locked, Machine, State};
+use crate::model::patience::{LOOK, this_thread};
+use crate::model::quiet::{Question, Quiet};
+
+/// How long a thread sleeps at first before it looks again whether others run.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
+/// The longest wait by the clock without anything that happens. Then the caller looks again, as a
+/// thread may have written what it waits for without a call.
+const LONGEST_WAIT: Duration = Duration::from_millis(2);
+/// After how many times that a thread was told the same thing it is taken to wait for it.
+const PATIENCE: u32 = 8;
+/// The questions that are kept for each thread.
+const QUESTIONS: usize = 256;
+
+pub(crate) struct Waits {
+    /// Grows with all that a thread may wait for.
+    changes: u64,
+    /// How often time has moved.
+    moves: u64,
+    /// The threads that wait, and the changes that they know of.
+    waiting: BTreeMap<i32, u64>,
+    /// How often a thread stopped waiting.
+    left: u64,
+    /// How many of them, or of those that just look, wait for what the driver does not see.
+    lookers: usize,
+    /// The limits of waits, with their threads.
+    limits: BTreeSet<(u64, i32)>,
+    /// How many tasks wait, and how they are woken.
+    tasks: usize,
+    look: Option<fn()>,
+    /// After which changes, and what of other threads, the last look was.
+    looked: Option<(u64, u64)>,
+    /// Whether a thread looks after the time now.
+    attended: bool,
+    quiet: Quiet,
+    threads: BTreeMap<i32, Program>,
+    /// Threads that wait for others.
+    servants: Vec<i32>,
+    has_thread: bool,
+}
+
+/// A thread of the program.
+#[derive(Default)]
+struct Program {
+    calls: u64,
+    /// What it asked since its last other call: the question, how often, and after how many moves.
+    asked: Vec<(u64, u32, u64)>,
+}
+
+impl Waits {
+    pub(crate) const fn new() -> Self {
+        Self {
+            changes: 0,
+            moves: 0,
+            waiting: BTreeMap::new(),
+            left: 0,
+            lookers: 0,
+            limits: BTreeSet::new(),
+            tasks: 0,
+            look: None,
+            looked: None,
+            attended: false,
+            quiet: Quiet::new(),
+            threads: BTreeMap::new(),
+            servants: Vec::new(),
+            has_thread: false,
+        }
+    }
+
+    /// The first limit of a wait.
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.limits.first().map(|(limit, _)| *limit)
+    }
+
+    /// Something has happened that a thread may wait for.
+    pub(crate) fn changed(&mut self) {
+        self.changes += 1;
+    }
+
+    /// Whether the calling thread waits for others, so that its calls are not the program's.
+    pub(crate) fn is_servant(&self) -> bool {
+        !self.servants.is_empty() && self.servants.contains(&this_thread())
+    }
+}
+
+impl State {
+    /// Whether the waiting threads know of all that has happened.
+    fn all_know(&self) -> bool {
+        let waits = &self.engine.waits;
+        waits.waiting.values().all(|known| *known == waits.changes)
+    }
+
+    /// Wakes all that wait.
+    fn tell_all(&mut self, machine: &'static Machine) {
+        self.engine.waits.changed();
+        if self.waiters > 0 {
+            machine.done.notify_all();
+        }
+    }
+}
+
+impl Machine {
+    /// A call of the program in virtual time. Whether it is one that repeats a question.
+    pub(crate) fn note_call(&'static self, epoch: u64, is_question: bool, is_neutral: bool) {
+        let mut state = self.lock();
+        if state.epoch != epoch || state.engine.waits.is_servant() {
+            return;
+        }
+        let program = state.engine.waits.threads.entry(this_thread()).or_default();
+        program.calls += 1;
+        if !is_question && !is_neutral {
+            program.asked.clear();
+        }
+    }
+
+    /// The calling thread was told that something is pending. If it was told so over and over, it
+    /// waits for a step; whether it did.
+    pub(crate) fn repeated(&'static self, epoch: u64, question: u64) -> bool {
+        let mut state = self.lock();
+        if state.epoch != epoch || state.stopping || state.engine.waits.is_servant() {
+            return false;
+        }
+        let waits = &mut state.engine.waits;
+        let moves = waits.moves;
+        let program = waits.threads.entry(this_thread()).or_default();
+        let waits_now = match program.asked.iter_mut().find(|asked| asked.0 == question) {
+            Some((_, count, at)) => {
+                *count = count.saturating_add(1);
+                // After time has moved each question comes first, before it moves again.
+                core::mem::replace(at, moves) == moves && *count >= PATIENCE
+            }
+            None => {
+                if program.asked.len() >= QUESTIONS {
+                    program.asked.clear();
+                }
+                program.asked.push((question, 1, moves));
+                false
+            }
+        };
+        if waits_now && !self.in_host_function(epoch) {
+            drop(state);
+            self.wait_by_clock(epoch, u64::MAX);
+        }
+        waits_now
+    }
+
+    /// Waits until something happens, or until virtual time is `limit`, but not for long.
+    fn wait_by_clock(&'static self, epoch: u64, limit: u64) {
+        let mut state = self.lock();
+        if state.epoch != epoch || state.stopping {
+            drop(state);
+            std::thread::sleep(LOOK);
+            return;
+        }
+        let (me, began, mut pause) = (this_thread(), Instant::now(), SHORTEST_PAUSE);
+        let known = state.engine.waits.changes;
+        if limit != u64::MAX {
+            state.engine.waits.limits.insert((limit, me));
+        }
+        state.engine.waits.lookers += 1;
+        while state.engine.waits.changes == known
+            && state.clock.now() < limit
+            && began.elapsed() < LONGEST_WAIT
+        {
+            state = match self.seeded_step(state, epoch) {
+                Ok(Step::Done(state)) => state,
+                Ok(Step::None(state)) => match self.step(state, epoch, &mut pause, false) {
+                    Ok(state) => state,
+                    Err(_) => return,
+                },
+                Err(_) => return,
+            };
+        }
+        state.engine.waits.lookers -= 1;
+        state.engine.waits.limits.remove(&(limit, me));
+        if state.waiters > 0 {
+            // Another one has to look after the time.
+            self.done.notify_all();
+        }
+    }
+
+    /// A step of a seeded scheduler, if there is one to do.
+    fn seeded_step(&'static self, mut state: Locked, epoch: u64) -> Result<Step, CUresult> {
+        if state.prompt() || state.engine.ready.is_empty() {
+            return Ok(Step::None(state));
+        }
+        state.engine.caller = this_thread();
+        let state = self.pump(state);
+        if state.epoch != epoch || state.stopping {
+            return Err(DEINITIALIZED);
+        }
+        Ok(Step::Done(state))
+    }
+
+    /// What a thread does that waits in virtual time. It returns when something has happened, or
+    /// after a short pause.
+    pub(crate) fn step(
+        &'static self,
+        mut state: Locked,
+        epoch: u64,
+        pause: &mut Duration,
+        for_tasks: bool,
+    ) -> Result<Locked, CUresult> {
+        let me = this_thread();
+        let known = state.engine.waits.changes;
+        if !for_tasks {
+            state.engine.waits.waiting.insert(me, known);
+        }
+        let mut state = self.step_with(state, epoch, pause, (known, for_tasks))?;
+        if state.engine.waits.waiting.remove(&me).is_some() {
+            state.engine.waits.left += 1;
+        }
+        Ok(state)
+    }
+
+    fn step_with(
+        &'static self,
+        mut state: Locked,
+        epoch: u64,
+        pause: &mut Duration,
+        (known, for_tasks): (u64, bool),
+    ) -> Result<Locked, CUresult> {
+        let seeded = |state: &State| !state.prompt() && !state.engine.ready.is_empty();
+        let can_pass = |state: &State| seeded(state) || state.passing() != Passing::No;
+        if !state.engine.waits.attended && can_pass(&state) && state.all_know() {
+            state.engine.waits.attended = true;
+            if !seeded(&state) && state.passing() == Passing::Soon {
+                state = self.sleep(state, epoch, super::engine::STEP_PATIENCE)?;
+            }
+            let waits = &mut state.engine.waits;
+            let left = waits.left;
+            let left_out = waits.waiting.keys().chain(&waits.servants).copied().collect();
+            let calls = waits.threads.iter().map(|(thread, of)| (*thread, of.calls)).collect();
+            let question = Question { slot: self.slot, calls, left_out };
+            let mut quiet = core::mem::replace(&mut waits.quiet, Quiet::new());
+            drop(state);
+            let sign = quiet.look(&question);
+            state = self.lock();
+            if state.epoch != epoch {
+                return Err(DEINITIALIZED);
+            }
+            let waits = &mut state.engine.waits;
+            waits.quiet = quiet;
+            waits.attended = false;
+            if state.stopping {
+                return Err(DEINITIALIZED);
+            }
+            // One that has stopped waiting may run, and was not looked at.
+            if state.engine.waits.changes != known || state.engine.waits.left != left {
+                return Ok(state);
+            }
+            if let Some(sign) = sign
+                && can_pass(&state)
+                && (!for_tasks || state.engine.waits.tasks > 0)
+                && state.all_know()
+            {
+                *pause = SHORTEST_PAUSE;
+                return self.go_on_quietly(state, epoch, sign);
+            }
+        }
+        let time = *pause;
+        *pause = (time * 2).min(LOOK);
+        self.sleep(state, epoch, time)
+    }
+
+    /// Nobody runs: those who wait look once more, or time moves.
+    fn go_on_quietly(
+        &'static self,
+        mut state: Locked,
+        epoch: u64,
+        sign: u64,
+    ) -> Result<Locked, CUresult> {
+        let waits = &state.engine.waits;
+        let unseen = waits.lookers + waits.tasks > 0 || !state.engine.value_waits.is_empty();
+        if unseen && waits.looked != Some((waits.changes, sign)) {
+            state.tell_all(self);
+            state.look_at_values();
+            state.run(self);
+            let waits = &mut state.engine.waits;
+            waits.looked = Some((waits.changes, sign));
+            let look = waits.look.filter(|_| waits.tasks > 0);
+            if let Some(look) = look {
+                drop(state);
+                look();
+                state = self.lock();
+                if state.epoch != epoch || state.stopping {
+                    return Err(DEINITIALIZED);
+                }
+            }
+            return Ok(state);
+        }
+        if !state.prompt() && !state.engine.ready.is_empty() {
+            state = self.pump(state);
+            if state.epoch != epoch || state.stopping {
+                return Err(DEINITIALIZED);
+            }
+        } else {
+            state.pass_time(self);
+        }
+        state.engine.waits.moves += 1;
+        state.tell_all(self);
+        Ok(state)
+    }
+
+    fn sleep(
+        &'static self,
+        mut state: Locked,
+        epoch: u64,
+        time: Duration,
+    ) -> Result<Locked, CUresult> {
+        state.waiters += 1;
+        let woken = self.done.wait_timeout(state, time);
+        let (mut state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        if state.epoch != epoch {
+            return Err(DEINITIALIZED);
+        }
+        state.waiters -= 1;
+        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
+    }
+
+    /// Sleeps until `done` holds, in virtual time.
+    pub(crate) fn wait_virtually(
+        &'static self,
+        mut state: Locked,
+        epoch: u64,
+        mut done: impl FnMut(&mut State) -> bool,
+    ) -> Result<Locked, CUresult> {
+        let mut pause = SHORTEST_PAUSE;
+        while !done(&mut state) {
+            state = match self.seeded_step(state, epoch)? {
+                Step::Done(state) => state,
+                Step::None(state) => self.step(state, epoch, &mut pause, false)?,
+            };
+        }
+        if state.waiters > 0 {
+            // Another one has to look after the time.
+            self.done.notify_all();
+        }
+        Ok(state)
+    }
+}
+
+enum Step {
+    Done(Locked),
+    None(Locked),
+}
+
+/// The thread that lets time pass for tasks, whose threads are the program's and do not wait here.
+pub(crate) fn tasks_thread(machine: &'static Machine, epoch: u64) {
+    let mut state = machine.lock();
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        if state.epoch != epoch || state.stopping {
+            return;
+        }
+        if state.engine.waits.tasks == 0 {
+            state = machine.timer.wait(state).unwrap_or_else(PoisonError::into_inner);
+            pause = SHORTEST_PAUSE;
+            continue;
+        }
+        let Ok(next) = machine.step(state, epoch, &mut pause, true) else { return };
+        state = next;
+    }
+}
+
+/// The virtual time of one driver, for the waits of `cuda-events`.
+pub(crate) struct VirtualClock {
+    machine: &'static Machine,
+    epoch: u64,
+    /// After the driver's end time is real, so that nobody waits for ever.
+    end: OnceLock<(u64, Instant)>,
+}
+
+impl VirtualClock {
+    pub(crate) fn new(machine: &'static Machine, epoch: u64) -> Self {
+        Self { machine, epoch, end: OnceLock::new() }
+    }
+
+    /// The state of the driver, while it is there.
+    fn state(&self) -> Option<Locked> {
+        let state = self.machine.lock();
+        (state.epoch == self.epoch && !state.stopping).then_some(state)
+    }
+
+    /// The driver ends, at this time of its clock.
+    pub(crate) fn end(&self, now: u64) {
+        let _ = self.end.set((now, Instant::now()));
+    }
+}
+
+impl core::fmt::Debug for VirtualClock {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("VirtualClock").field(&self.now()).finish()
+    }
+}
+
+impl HostClock for VirtualClock {
+    fn now(&self) -> Duration {
+        let now = match (self.end.get(), self.state()) {
+            (None, Some(state)) => state.clock.now(),
+            (Some((at, since)), _) => at.saturating_add(since.elapsed().as_nanos() as u64),
+            (None, None) => u64::MAX,
+        };
+        Duration::from_nanos(now)
+    }
+
+    fn wait(&self, until: Duration) {
+        if let Some(mut state) = self.state()
+            && let Some(program) = state.engine.waits.threads.get_mut(&this_thread())
+        {
+            // It waits by the clock, and its questions are part of that.
+            program.asked.clear();
+        }
+        let limit = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        self.machine.wait_by_clock(self.epoch, limit);
+    }
+
+    fn polled(&self, what: usize) {
+        let question = (what as u64).rotate_left(32) ^ u64::MAX;
+        self.machine.repeated(self.epoch, question);
+    }
+
+    fn begin_task(&self, look: fn()) {
+        let Some(mut state) = self.state() else { return };
+        state.engine.waits.tasks += 1;
+        state.engine.waits.look = Some(look);
+        if !state.engine.waits.has_thread {
+            // Without the thread, time still moves with threads that wait.
+            state.engine.waits.has_thread = state.start_tasks_thread(self.machine);
+        }
+        self.machine.timer.notify_all();
+    }
+
+    fn end_task(&self) {
+        if let Some(mut state) = self.state() {
+            let waits = &mut state.engine.waits;
+            waits.tasks = waits.tasks.saturating_sub(1);
+        }
+    }
+
+    fn serve(&self) {
+        if let Some(mut state) = self.state() {
+            let (me, servants) = (this_thread(), &mut state.engine.waits.servants);
+            if !servants.contains(&me) {
+                servants.push(me);
+            }
+        }
+    }
+}

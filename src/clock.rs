@@ -1,0 +1,169 @@
+//! The clock of waits on the host: the machine's, unless the driver has its own.
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+
+use crate::driver::Driver;
+
+/// A clock that waits on the host use in place of the machine's.
+///
+/// A driver in software may have virtual time, which stands still while nothing waits for it. Such
+/// a driver implements this trait and attaches it with [`Driver::with_clock`]. From then on the
+/// waits of this crate with a limit, and its futures, take part in that time. Code that waits by
+/// itself does the same: it asks [`Driver::clock`], and waits with [`wait`](Self::wait) if there is
+/// one. `cuda-soft-driver` does it for its virtual time. A real driver has no such clock.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use cuda_events::{Driver, Event, Result};
+///
+/// /// Waits for the first of two events, for at most `limit`.
+/// fn first(driver: Driver, events: [&Event; 2], limit: Duration) -> Result<Option<usize>> {
+///     let begun = std::time::Instant::now();
+///     let now = || driver.clock().map_or_else(|| begun.elapsed(), |clock| clock.now());
+///     let until = now() + limit;
+///     loop {
+///         for (index, event) in events.into_iter().enumerate() {
+///             if event.query()?.is_done() {
+///                 return Ok(Some(index));
+///             }
+///         }
+///         if now() >= until {
+///             return Ok(None);
+///         }
+///         match driver.clock() {
+///             Some(clock) => clock.wait(until),
+///             None => std::thread::sleep(Duration::from_micros(100)),
+///         }
+///     }
+/// }
+/// // The second event is done after ten seconds of virtual time.
+/// # use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+/// # use cuda_soft_driver::{SoftDriver, Time};
+/// # let soft = SoftDriver::builder().time(Time::Virtual).build();
+/// # let driver = soft.driver();
+/// # let context = Context::primary(Device::new(driver, 0)?)?;
+/// # let stream = || Stream::new(&context, StreamOptions::new());
+/// # let streams = [stream()?, stream()?];
+/// # soft.busy(&streams[0], Duration::from_secs(20));
+/// # soft.busy(&streams[1], Duration::from_secs(10));
+/// # let slow = streams[0].record_event(EventFlags::empty())?;
+/// # let quick = streams[1].record_event(EventFlags::empty())?;
+/// assert_eq!(first(driver, [&slow, &quick], Duration::from_secs(9))?, None);
+/// assert_eq!(first(driver, [&slow, &quick], Duration::from_secs(3600))?, Some(1));
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub trait HostClock: Send + Sync {
+    /// Returns the time since some fixed moment. It never decreases.
+    fn now(&self) -> Duration;
+
+    /// Blocks the calling thread until something may have changed, or until the clock shows
+    /// `until`.
+    ///
+    /// It may return early, and must return after at most some milliseconds of real time if time
+    /// cannot move. The caller then checks what it waits for, and calls again. While the caller
+    /// checks, time does not move.
+    fn wait(&self, until: Duration);
+
+    /// The calling thread was told, without a driver call, that `what` is pending. `what` is any
+    /// number that stands for the question.
+    ///
+    /// A thread that asks the same thing over and over takes part in the time, too: this blocks it
+    /// as [`wait`](Self::wait) does.
+    fn polled(&self, what: usize);
+
+    /// A task begins to wait for work of this driver. `look` is called before time moves: it must
+    /// check everything that tasks wait for, and return after it has woken each task whose wait is
+    /// over.
+    fn begin_task(&self, look: fn());
+
+    /// The task's wait is over, or was given up.
+    fn end_task(&self);
+
+    /// The calling thread is one that watches for others, such as the one behind `look`. Its calls
+    /// are not the program's, and it is not waited for.
+    fn serve(&self);
+}
+
+/// Whether any driver of this process has a clock. What is called often looks here first.
+static ATTACHED: AtomicBool = AtomicBool::new(false);
+
+#[inline(always)]
+pub(crate) fn is_any_attached() -> bool {
+    ATTACHED.load(Ordering::Relaxed)
+}
+
+impl Driver {
+    /// Returns the same driver with a clock, which all that is created with the returned driver
+    /// uses.
+    ///
+    /// No driver call. Each call makes a new table of about 1 kB that is never freed.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use cuda_events::{Device, HostClock};
+    ///
+    /// /// A clock that is a thousand times as fast as the machine's.
+    /// struct Fast(Instant);
+    ///
+    /// impl HostClock for Fast {
+    ///     fn now(&self) -> Duration {
+    ///         self.0.elapsed() * 1000
+    ///     }
+    ///     fn wait(&self, _until: Duration) {
+    ///         std::thread::sleep(Duration::from_micros(100));
+    ///     }
+    ///     fn polled(&self, _what: usize) {}
+    ///     fn begin_task(&self, _look: fn()) {}
+    ///     fn end_task(&self) {}
+    ///     fn serve(&self) {}
+    /// }
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let clock: &'static Fast = Box::leak(Box::new(Fast(Instant::now())));
+    /// let driver = driver.with_clock(clock);
+    /// assert!(driver.clock().is_some());
+    /// assert_eq!(Device::new(driver, 0)?.driver(), driver);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn with_clock(self, clock: &'static dyn HostClock) -> Self {
+        ATTACHED.store(true, Ordering::Relaxed);
+        self.attach(clock)
+    }
+
+    /// Returns the clock of waits on the host, or `None` if it is the machine's, as for every real
+    /// driver.
+    ///
+    /// No driver call. [`with_clock`](Self::with_clock) has an example.
+    pub fn clock(self) -> Option<&'static dyn HostClock> {
+        self.attached()
+    }
+}
+
+/// The wait of a task, as the clock counts it.
+pub(crate) struct TaskWait(&'static dyn HostClock);
+
+impl TaskWait {
+    /// `None` with the machine's clock.
+    pub(crate) fn begin(driver: Driver, look: fn()) -> Option<Self> {
+        let clock = driver.clock()?;
+        clock.begin_task(look);
+        Some(Self(clock))
+    }
+}
+
+impl Drop for TaskWait {
+    fn drop(&mut self) {
+        self.0.end_task();
+    }
+}
+
+impl fmt::Debug for TaskWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskWait")
+    }
+}
