@@ -301,6 +301,38 @@ fn a_wait_whose_end_is_unseen_keeps_the_context() {
     assert!(!made.contains(&Function::cuDevicePrimaryCtxRelease_v2), "{made:?}");
 }
 
+/// While the last signal of a dropped timeline is pending, the thread asks whether the context
+/// works, unless somebody else owns it: that may end at any time.
+#[test]
+fn the_context_of_somebody_else_is_not_asked() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let (theirs, ours) = (Watched::new(gpu.driver), Watched::new(gpu.driver));
+    // SAFETY: the context lives until the end of the test.
+    let borrowed = unsafe { Context::from_raw(theirs.driver, gpu.context.as_raw()) };
+    // The thread comes to the first one first, in each round.
+    let contexts = [borrowed.expect("a context"), ours.context()];
+    let waiting = gpu.stream();
+    let latches = contexts.map(|context| {
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let timeline = Timeline::new(stream).expect("a timeline");
+        let latch = Latch::hold(timeline.stream());
+        let last = timeline.signal().expect("a signal").value();
+        timeline.wait_ahead(&waiting, last + 1).expect("a wait");
+        drop(timeline);
+        (latch, context)
+    });
+    let _ = theirs.made();
+    for round in ["once", "again"] {
+        wait_until(round, || ours.made().contains(&Function::cuEventQuery));
+    }
+    assert_eq!(theirs.made(), []);
+    for (latch, _context) in latches {
+        latch.release();
+    }
+    idle(&waiting);
+}
+
 /// Streams that wait ahead are released when the timeline is given up or dropped.
 #[test]
 fn a_wait_ahead_without_a_signal_is_released() {

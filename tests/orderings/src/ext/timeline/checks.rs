@@ -22,6 +22,7 @@ pub const ALL: &[Check] = &[
     ("line_ends_by_itself_only", line_ends_by_itself_only),
     ("relay_publishes", relay_publishes),
     ("followed_by_one", followed_by_one),
+    ("followed_to_the_largest", followed_to_the_largest),
     ("called_by_each_signal", called_by_each_signal),
     ("context_fails_after_its_signal", context_fails_after_its_signal),
     ("failure_is_known", failure_is_known),
@@ -29,6 +30,7 @@ pub const ALL: &[Check] = &[
     ("queue_forgets_nobody", queue_forgets_nobody),
     ("queue_takes_who_can_see_it", queue_takes_who_can_see_it),
     ("queue_tells_errors", queue_tells_errors),
+    ("queue_marks_whom_it_takes", queue_marks_whom_it_takes),
 ];
 
 fn is_done(line: &Line, value: u64) -> bool {
@@ -138,6 +140,19 @@ fn followed_by_one() {
     };
     let given = usize::from(followed.begin(2));
     assert_eq!(thread.join().unwrap() + given, 1);
+}
+
+/// Streams begin to wait for 7 and for 3, in either order: the thread has the import until 7.
+fn followed_to_the_largest() {
+    let followed = Arc::new(Followed::new());
+    let other = {
+        let followed = Arc::clone(&followed);
+        thread::spawn(move || followed.begin(7))
+    };
+    let first = followed.begin(3);
+    assert!(other.join().unwrap() != first, "one of the two gives it to the thread");
+    assert!(!followed.is_over(|waited| waited <= 3));
+    assert!(followed.is_over(|waited| waited <= 7));
 }
 
 /// Two streams signal while the thread looks, which has the timelines from an earlier signal:
@@ -331,4 +346,18 @@ fn queue_tells_errors() {
     let seen = entry.wake_later(&Waker::from(Arc::clone(&woken)));
     poller.join().unwrap();
     assert!(seen == Some(Error::ContextDropped) || *woken.0.lock().unwrap());
+}
+
+/// A task that the poller takes out of the queue is woken, or sees that it was taken: it would wait
+/// for nobody otherwise, where its value was put back.
+fn queue_marks_whom_it_takes() {
+    let (entry, woken) = (Arc::<Entry>::default(), Arc::new(Woken::default()));
+    let poller = {
+        let entry = Arc::clone(&entry);
+        thread::spawn(move || entry.wake(None))
+    };
+    assert_eq!(entry.wake_later(&Waker::from(Arc::clone(&woken))), None);
+    let taken = entry.is_taken();
+    poller.join().unwrap();
+    assert!(taken || *woken.0.lock().unwrap());
 }
