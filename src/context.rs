@@ -6,18 +6,17 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
-use crate::driver::call::{Ready, Through, ask, call, entry};
+use crate::driver::call::{ask, call};
 use crate::driver::fork;
 use crate::driver::process::Identity;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::share::{Share, WeakShare};
-use crate::sys::{CUcontext, CUevent, CUgreenCtx};
+use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -83,7 +82,7 @@ use crate::sys::calls::*;
 ///
 /// Contexts compare by handle and driver library.
 #[derive(Clone)]
-pub struct Context(Share<Inner>);
+pub struct Context(Arc<Inner>);
 
 struct Inner {
     raw: CUcontext,
@@ -97,7 +96,7 @@ struct Inner {
 
 /// A context without a share of it.
 #[derive(Clone)]
-pub(crate) struct WeakContext(WeakShare<Inner>);
+pub(crate) struct WeakContext(Weak<Inner>);
 
 impl WeakContext {
     /// A share, unless the last one was dropped.
@@ -108,11 +107,11 @@ impl WeakContext {
     /// Whether a share exists now. Unlike `upgrade`, it cannot leave the caller with the last
     /// share, whose drop may block.
     pub(crate) fn is_held(&self) -> bool {
-        self.0.is_held()
+        self.0.strong_count() > 0
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.0.is_same(&other.0)
+        self.0.ptr_eq(&other.0)
     }
 }
 
@@ -174,26 +173,23 @@ impl Context {
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     pub fn primary(device: Device) -> Result<Self> {
-        let ready = device.driver().init()?;
+        let driver = device.driver().init()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle.
-        unsafe { call!(ready, cuDevicePrimaryCtxRetain(&mut raw, device.as_raw())) }?;
+        unsafe { call!(driver, cuDevicePrimaryCtxRetain(&mut raw, device.as_raw())) }?;
         Ok(Self::new(raw, device, Owned::Primary))
     }
 
     pub(crate) fn new(raw: CUcontext, device: Device, owned: Owned) -> Self {
         let (origin, join) = (OnceLock::new(), OnceLock::new());
-        Self(Share::new(Inner { raw, device, owned, origin, join }))
+        Self(Arc::new(Inner { raw, device, owned, origin, join }))
     }
 
     /// Keeps the context until the process ends: its primary context is never released.
     ///
-    /// In return, the context needs no reference count: creating and dropping an event takes some
-    /// nanoseconds less, and threads that create events at once share no counter
-    /// (`docs/performance.md` has the figures). It is for programs that use the GPU until they end.
-    /// Existing clones and objects of this context are no longer counted either. The result of
-    /// another call of [`primary`](Self::primary) is counted as before. `leak` makes no driver
-    /// call.
+    /// It is for programs that use the GPU until they end: no drop releases the context, so no drop
+    /// blocks. The result of another call of [`primary`](Self::primary) is released as before.
+    /// `leak` makes no driver call.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
     /// to its owner. Leaking one only keeps a few bytes of memory.
@@ -212,7 +208,7 @@ impl Context {
     /// ```
     #[must_use = "keep the context or a clone; a dropped one cannot be used"]
     pub fn leak(self) -> Self {
-        self.0.leak();
+        core::mem::forget(self.clone());
         self
     }
 
@@ -254,8 +250,7 @@ impl Context {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     pub fn abandon(self) {
-        // The share that `leak` keeps is this one: it sees the flag and is not given back.
-        drop(self.leak());
+        core::mem::forget(self);
     }
 
     /// Wraps a context that other code owns. Dropping the result does not affect the context.
@@ -355,13 +350,12 @@ impl Context {
         // always wrapped together with their context, so this one place is enough.
         fork::note_initialised();
         let mut device: c_int = 0;
-        match entry!(driver, cuCtxGetDevice_v2?) {
+        if driver.symbols().cuCtxGetDevice_v2.is_some() {
             // SAFETY: a place for the one integer, and a context that the caller vouches for.
-            Ok(get) => get.ask(driver, |get| unsafe { get(&mut device, raw) })?.check()?,
-            Err(_) => with_current(driver, raw, |ready| {
-                // SAFETY: a place for the one integer.
-                unsafe { call!(ready, cuCtxGetDevice(&mut device)) }
-            })?,
+            unsafe { call!(driver, cuCtxGetDevice_v2?(&mut device, raw)) }?;
+        } else {
+            // SAFETY: a place for the one integer.
+            with_current(driver, raw, || unsafe { call!(driver, cuCtxGetDevice(&mut device)) })?;
         }
         let device = Device::from_raw(driver, device);
         Ok(Self::new(raw, device, owned))
@@ -436,11 +430,10 @@ impl Context {
     #[doc(alias = "cuCtxPushCurrent")]
     #[doc(alias = "cuCtxSetCurrent")]
     pub fn make_current(&self) -> Result<CurrentContext<'_>> {
-        let push = entry!(self.driver(), cuCtxPushCurrent_v2);
-        self.driver().check_fork(push.function)?;
-        let nested = current(self.driver())? == self.0.raw;
-        // SAFETY: the context is alive as long as `self` is.
-        push.ask(self.driver(), |push| unsafe { push(self.0.raw) })?.check()?;
+        let driver = self.driver();
+        driver.check(driver, Function::cuCtxPushCurrent_v2)?;
+        let nested = current(driver)? == self.0.raw;
+        push(driver, self.0.raw)?;
         Ok(CurrentContext { context: self, nested, _not_send: PhantomData })
     }
 
@@ -471,7 +464,7 @@ impl Context {
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the call takes no arguments.
-        self.with_current(|ready| unsafe { call!(ready, cuCtxSynchronize()) })
+        self.with_current(|| unsafe { call!(self.driver(), cuCtxSynchronize()) })
     }
 
     /// Returns the driver that the context belongs to.
@@ -493,7 +486,7 @@ impl Context {
     }
 
     pub(crate) fn downgrade(&self) -> WeakContext {
-        WeakContext(self.0.downgrade())
+        WeakContext(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn owned(&self) -> &Owned {
@@ -503,7 +496,7 @@ impl Context {
     /// Gives this share back. If it was the last one, returns a value whose drop ends the context
     /// and may block.
     pub(crate) fn give_back(self) -> Option<impl Send + 'static> {
-        self.0.into_last()
+        Arc::into_inner(self.0)
     }
 
     /// Whether the driver treats the events of both contexts alike: a primary context and its green
@@ -540,7 +533,7 @@ impl Context {
     ///
     /// If restoring fails, the result of `f` is dropped and the failure returned.
     #[inline(always)]
-    pub(crate) fn with_current<T>(&self, f: impl FnOnce(Ready) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_current<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
         with_current(self.driver(), self.0.raw, f)
     }
 }
@@ -556,34 +549,29 @@ fn current(driver: Driver) -> Result<CUcontext> {
 }
 
 #[allow(unsafe_code)]
-fn push(ready: Ready, raw: CUcontext) -> Result<()> {
+fn push(driver: Driver, raw: CUcontext) -> Result<()> {
     // SAFETY: the context is alive: a `Context` keeps it, or the caller of `from_raw` vouched for
     // it.
-    unsafe { call!(ready, cuCtxPushCurrent_v2(raw)) }
+    unsafe { call!(driver, cuCtxPushCurrent_v2(raw)) }
 }
 
 #[allow(unsafe_code)]
-fn pop(through: impl Through) -> Result<()> {
+fn pop(driver: Driver) -> Result<()> {
     let mut popped = null_mut();
     // SAFETY: a place for the handle.
-    unsafe { call!(through, cuCtxPopCurrent_v2(&mut popped)) }
+    unsafe { call!(driver, cuCtxPopCurrent_v2(&mut popped)) }
 }
 
 #[inline(always)]
-fn with_current<T>(
-    driver: Driver,
-    raw: CUcontext,
-    f: impl FnOnce(Ready) -> Result<T>,
-) -> Result<T> {
-    let (current, ready) = (current(driver)?, Ready::after_a_call(driver));
-    if current == raw { f(ready) } else { with_pushed(ready, raw, f) }
+fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    if current(driver)? == raw { f() } else { with_pushed(driver, raw, f) }
 }
 
 #[inline(never)]
-fn with_pushed<T>(ready: Ready, raw: CUcontext, f: impl FnOnce(Ready) -> Result<T>) -> Result<T> {
-    push(ready, raw)?;
-    let made = f(ready);
-    let restored = restore(ready, raw);
+fn with_pushed<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    push(driver, raw)?;
+    let made = f();
+    let restored = restore(driver, raw);
     // The operation's own error comes first. If the driver refused to restore the stack, the result
     // is dropped.
     let made = made?;
@@ -593,10 +581,10 @@ fn with_pushed<T>(ready: Ready, raw: CUcontext, f: impl FnOnce(Ready) -> Result<
 /// Pops `raw`, which was pushed over another context. If the driver refuses and `raw` is still
 /// current, it is popped once more; otherwise the thread would continue with it. The first refusal
 /// is returned.
-fn restore(through: impl Through + Copy, raw: CUcontext) -> Result<()> {
-    let popped = pop(through);
-    if popped.is_err() && current(through.driver()) == Ok(raw) {
-        let _ = pop(through);
+fn restore(driver: Driver, raw: CUcontext) -> Result<()> {
+    let popped = pop(driver);
+    if popped.is_err() && current(driver) == Ok(raw) {
+        let _ = pop(driver);
     }
     popped
 }

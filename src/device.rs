@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::fmt;
 
 use crate::driver::Driver;
-use crate::driver::call::{call, entry};
+use crate::driver::call::{ask, call, entry};
 use crate::error::{Error, Result};
 use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
@@ -65,14 +65,12 @@ impl Device {
     #[doc(alias = "cuDeviceGet")]
     #[doc(alias = "cuInit")]
     pub fn new(driver: Driver, ordinal: u32) -> Result<Self> {
-        let ready = driver.init()?;
+        driver.init()?;
         let mut raw: CUdevice = 0;
-        let get = entry!(driver, cuDeviceGet);
-        let answer = match c_int::try_from(ordinal) {
-            // SAFETY: a place for the one integer.
-            Ok(known) => get.ask(ready, |get| unsafe { get(&mut raw, known) })?,
-            Err(_) => get.answer(CUresult::CUDA_ERROR_INVALID_DEVICE),
-        };
+        // The driver refuses a negative ordinal, which is what one beyond its integers becomes.
+        let asked = c_int::try_from(ordinal).unwrap_or(-1);
+        // SAFETY: a place for the one integer.
+        let answer = unsafe { ask!(driver, cuDeviceGet(&mut raw, asked)) }?;
         if answer.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
             // The count is only for the message. If counting fails, the first error is returned.
             let count = Self::count(driver).map_err(|_| answer.error())?;

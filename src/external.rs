@@ -716,7 +716,7 @@ impl Imported {
         let driver = context.driver();
         let import = entry!(driver, cuImportExternalSemaphore?)?;
         let function = import.function;
-        driver.check_fork(function)?;
+        driver.check(driver, function)?;
         let (since, driver) = (since(kind), driver.version());
         if driver < since {
             return Err(Error::Unsupported { function, since, driver });
@@ -1059,10 +1059,10 @@ impl StreamRef {
     /// an arbitrary address. It refuses one of another context, with a code that does not say so.
     #[inline]
     fn check_points(&self, points: &[SemaphorePoint<'_>], function: Function) -> Result<()> {
-        self.driver().check_fork(function)?;
+        self.driver().check(self.driver(), function)?;
         points.iter().try_for_each(|point| {
             let own = &point.semaphore.context;
-            self.driver().check_same(own.driver(), function)?;
+            self.driver().check(own.driver(), function)?;
             if own == self.context() {
                 Ok(())
             } else {

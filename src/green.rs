@@ -312,14 +312,14 @@ impl Context {
     #[doc(alias = "create_context")]
     pub unsafe fn green(device: Device, resources: &[&SmResource]) -> Result<Self> {
         let driver = device.driver();
-        let ready = driver.init()?;
+        driver.init()?;
         let describe = entry!(driver, cuDevResourceGenerateDesc?)?;
         let create = entry!(driver, cuGreenCtxCreate?)?;
         let stand_for = entry!(driver, cuCtxFromGreenCtx?)?;
         let destroy = entry!(driver, cuGreenCtxDestroy?)?;
         let mut raws = Vec::with_capacity(resources.len());
         for resource in resources {
-            driver.check_same(resource.device.driver(), describe.function)?;
+            driver.check(resource.device.driver(), describe.function)?;
             raws.push(resource.raw);
         }
         if !SmResource::go_together(device, resources) {
@@ -330,19 +330,19 @@ impl Context {
         let parts = raws.as_mut_ptr();
         // SAFETY: a place for the description, and as many resources of this driver as the count
         // says: one, or different parts of one split, of the device that the context is made of.
-        describe.ask(ready, |ask| unsafe { ask(&mut description, parts, count) })?.check()?;
+        describe.ask(driver, |ask| unsafe { ask(&mut description, parts, count) })?.check()?;
         let mut green = null_mut();
         // Drivers before CUDA 13.3 require a default stream.
         let (flags, on) = (CU_GREEN_CTX_DEFAULT_STREAM, device.as_raw());
         // SAFETY: a place for the handle, and the description from above, which is valid for the
         // rest of the process.
-        create.ask(ready, |ask| unsafe { ask(&mut green, description, on, flags) })?.check()?;
+        create.ask(driver, |ask| unsafe { ask(&mut green, description, on, flags) })?.check()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle, and the green context from above.
-        let answer = stand_for.ask(ready, |stand_for| unsafe { stand_for(&mut raw, green) })?;
+        let answer = stand_for.ask(driver, |stand_for| unsafe { stand_for(&mut raw, green) })?;
         if !answer.is_success() {
             // SAFETY: the green context from above, which no other code has.
-            let _ = destroy.ask(ready, |destroy| unsafe { destroy(green) });
+            let _ = destroy.ask(driver, |destroy| unsafe { destroy(green) });
         }
         answer.check()?;
         Ok(Self::new(raw, device, Owned::Green(green)))

@@ -3,15 +3,14 @@
 use core::ptr::{null, null_mut};
 
 use super::guard::Capture;
-use crate::driver::Driver;
-use crate::driver::call::{Through, call, entry};
+use crate::driver::call::{call, entry};
 use crate::error::{Error, Result};
 use crate::graph::GraphNode;
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::{
     CU_STREAM_ADD_CAPTURE_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, CUgraphEdgeData,
-    CUgraphNode, CUresult, CUstreamCaptureStatus, Function, Symbols,
+    CUgraphNode, CUresult, CUstreamCaptureStatus, Function,
 };
 
 #[cfg(doc)]
@@ -92,10 +91,16 @@ impl Capture<'_> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut nodes, mut edges, mut count) = (null(), null(), 0);
         let (raw, id, graph) = (stream.as_raw(), null_mut(), null_mut());
+        let function = if stream.driver().symbols().cuStreamGetCaptureInfo_v3.is_some() {
+            Function::cuStreamGetCaptureInfo_v3
+        } else {
+            Function::cuStreamGetCaptureInfo_v2
+        };
+        self.check(stream, function)?;
         // SAFETY: the stream is alive as long as its reference is; places for the results, NULL
         // for those that are not needed.
         unsafe {
-            call!(OfCapture { stream, capture: self },
+            call!(stream,
                 cuStreamGetCaptureInfo_v3(raw, &mut status, id, graph, &mut nodes, &mut edges,
                     &mut count)
                 or cuStreamGetCaptureInfo_v2?(raw, &mut status, id, graph, &mut nodes, &mut count)
@@ -159,12 +164,9 @@ impl Capture<'_> {
                     .check()
             }
             Err(_) if plain => {
-                // Through the capture: the error for a stream of another capture comes before that
-                // for an old driver.
-                let update = entry!(
-                    OfCapture { stream, capture: self },
-                    cuStreamUpdateCaptureDependencies?
-                )?;
+                // The error for a stream of another capture comes before that for an old driver.
+                self.check(stream, Function::cuStreamUpdateCaptureDependencies)?;
+                let update = entry!(stream, cuStreamUpdateCaptureDependencies?)?;
                 let mut nodes = self.nodes(stream, update.function, dependencies)?;
                 let nodes = nodes.as_mut_ptr();
                 // SAFETY: as above.
@@ -200,30 +202,5 @@ impl Capture<'_> {
             CaptureStatus::Active if info.id.is_some_and(own) => Ok(()),
             _ => Err(Error::CaptureMismatch { function }),
         }
-    }
-}
-
-/// A stream that must take part in a capture.
-struct OfCapture<'a> {
-    stream: &'a StreamRef,
-    capture: &'a Capture<'a>,
-}
-
-impl Through for OfCapture<'_> {
-    fn driver(&self) -> Driver {
-        self.stream.driver()
-    }
-
-    fn check(&self, function: Function) -> Result<()> {
-        self.capture.check(self.stream, function)
-    }
-
-    fn make(
-        self,
-        function: Function,
-        call: impl FnOnce(&'static Symbols) -> CUresult,
-    ) -> Result<CUresult> {
-        self.check(function)?;
-        self.stream.make(function, call)
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::registry;
 use crate::error::Result;
 use crate::event::Event;
+use crate::event::RecordFlags;
 use crate::graph::kept::Captured;
-use crate::order::{RecordFlags, WaitFlags};
 use crate::stream::StreamRef;
+use crate::stream::WaitFlags;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sys::Function;
 

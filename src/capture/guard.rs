@@ -192,7 +192,7 @@ impl<'a> Capture<'a> {
     ) -> Result<Self> {
         let begin = entry!(stream, cuStreamBeginCaptureToGraph?)?;
         let after = graph.kept().handles(begin.function, after.iter().copied())?;
-        stream.driver().check_same(graph.context().driver(), begin.function)?;
+        stream.driver().check(graph.context().driver(), begin.function)?;
         let raw = graph.as_raw();
         // SAFETY: the stream is alive as long as its reference is; this function owns the graph,
         // and the nodes belong to it; NULL means that all edges are plain; the caller vouches that

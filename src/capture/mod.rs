@@ -23,7 +23,8 @@ mod guard;
 mod mode;
 mod registry;
 
-pub use crate::order::{RecordFlags, WaitFlags};
+pub use crate::event::RecordFlags;
+pub use crate::stream::WaitFlags;
 pub use crate::stream::capture_info::{CaptureInfo, CaptureStatus};
 pub use dependencies::{CaptureDependency, DependencyUpdate};
 pub use guard::Capture;

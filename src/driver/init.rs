@@ -1,6 +1,6 @@
 //! Initialising the driver.
 
-use super::call::{Answer, Ready, ask};
+use super::call::{Answer, ask};
 use super::{Driver, fork};
 use crate::error::{Error, Result};
 use crate::sync::Ordering;
@@ -20,9 +20,9 @@ impl Driver {
     ///    before its next call.
     /// 3. A thread that loads `false` does step 1 itself. Both calls can be repeated.
     #[allow(unsafe_code)]
-    pub(crate) fn init(self) -> Result<Ready> {
+    pub(crate) fn init(self) -> Result<Self> {
         if self.0.initialised.load(Ordering::Acquire) && !fork::forked() {
-            return Ok(Ready::after_a_call(self));
+            return Ok(self);
         }
         // SAFETY: the flags must be 0; the call can be repeated, so two threads may race here.
         let answer = unsafe { ask!(self, cuInit(0)) }?;
@@ -31,7 +31,7 @@ impl Driver {
         }
         fork::note_initialised();
         self.0.initialised.store(true, Ordering::Release);
-        Ok(Ready::after_a_call(self))
+        Ok(self)
     }
 
     #[cold]

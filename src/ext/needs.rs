@@ -118,7 +118,7 @@ pub(super) use crate::driver::call::{ask, call, entry};
 /// A refusal to restore the context that was current is an error, as in every other method.
 pub(super) fn with_current<T>(
     context: &crate::Context,
-    f: impl FnOnce(crate::driver::call::Ready) -> crate::Result<T>,
+    f: impl FnOnce(crate::Driver) -> crate::Result<T>,
 ) -> crate::Result<T> {
-    context.with_current(f)
+    context.with_current(|| f(context.driver()))
 }

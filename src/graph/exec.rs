@@ -15,7 +15,7 @@ use crate::driver::call::{Entry, ask, call, entry};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::stream::StreamRef;
-use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult};
+use crate::sys::{CUevent, CUgraphExec, CUgraphNode, CUresult, Function};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -118,14 +118,14 @@ impl Graph {
         instantiate: impl FnOnce(F, *mut CUgraphExec) -> CUresult,
     ) -> Result<GraphExec> {
         // Before the lock of the kept values, which in a forked child may stay locked forever.
-        self.driver().check_fork(entry.function)?;
+        self.driver().check(self.driver(), entry.function)?;
         let kept = self.kept.all();
         for event in kept.events.iter() {
             event.check_wait(entry.function, &self.context)?;
         }
-        self.context.with_current(|ready| {
+        self.context.with_current(|| {
             let mut raw = null_mut();
-            entry.ask(ready, |pointer| instantiate(pointer, &mut raw))?.check()?;
+            entry.ask(self.driver(), |pointer| instantiate(pointer, &mut raw))?.check()?;
             // Made in the closure, so it is dropped if the caller's context cannot be restored.
             Ok(GraphExec::new(self, raw, kept))
         })
@@ -159,18 +159,14 @@ impl GraphExec {
     #[doc(alias = "replay")]
     pub fn launch(&self, stream: &StreamRef) -> Result<()> {
         // From the stream's table, because the table decides what NULL means.
-        let launch = entry!(stream, cuGraphLaunch);
         if self.interprocess {
             for event in self.kept.events.iter() {
-                event.check_wait(launch.function, stream.context())?;
+                event.check_wait(Function::cuGraphLaunch, stream.context())?;
             }
         }
-        let driver = self.context.driver();
         // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as
         // long as its reference.
-        launch
-            .ask(stream.with(&driver), |launch| unsafe { launch(self.raw, stream.as_raw()) })?
-            .check()
+        unsafe { call!(stream, self.context.driver(); cuGraphLaunch(self.raw, stream.as_raw())) }
     }
 
     /// Makes a record node record another event, from the next launch on. CUDA 11.1.
@@ -239,8 +235,8 @@ impl GraphExec {
     ) -> Result<()> {
         let driver = self.context.driver();
         let function = set.function;
-        driver.check_same(graph.driver(), function)?;
-        driver.check_same(event.driver(), function)?;
+        driver.check(graph.driver(), function)?;
+        driver.check(event.driver(), function)?;
         if graph.kept.graph() != self.graph {
             // The driver cannot always detect this: it identifies nodes by handle, and reuses the
             // handles of destroyed graphs. The events in `kept` are found by the same handles.

@@ -246,7 +246,7 @@ impl Graph {
         event: &Arc<Event>,
     ) -> Result<GraphNode> {
         let driver = self.driver();
-        driver.check_same(event.driver(), add.function)?;
+        driver.check(event.driver(), add.function)?;
         let after = self.kept.handles(add.function, after.iter().copied())?;
         let mut node = null_mut();
         // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the
@@ -288,7 +288,7 @@ impl Graph {
 
     fn get(&self, get: Entry<GetEvent>, node: GraphNode) -> Result<Option<Arc<Event>>> {
         let driver = self.driver();
-        driver.check_fork(get.function)?;
+        driver.check(driver, get.function)?;
         let raw = self.kept.handle(get.function, node)?;
         let mut event = null_mut();
         // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for
@@ -329,7 +329,7 @@ impl Graph {
 
     fn set(&mut self, set: Entry<SetEvent>, node: GraphNode, event: &Arc<Event>) -> Result<()> {
         let driver = self.driver();
-        driver.check_same(event.driver(), set.function)?;
+        driver.check(event.driver(), set.function)?;
         let raw = self.kept.handle(set.function, node)?;
         // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is
         // alive, and kept as long as the graph from the next statement on, whatever the result.

@@ -366,9 +366,9 @@ impl EventRef {
             return Err(Error::NotInterprocess);
         }
         let mut handle = CUipcEventHandle { reserved: [0; 64] };
-        self.context().with_current(|ready| {
+        self.context().with_current(|| {
             // SAFETY: a place for the 64 bytes; the event is alive, and its context current.
-            unsafe { call!(ready, cuIpcGetEventHandle(&mut handle, self.as_raw())) }
+            unsafe { call!(self.driver(), cuIpcGetEventHandle(&mut handle, self.as_raw())) }
         })?;
         let origin = self.context().origin()?;
         Ok(IpcEventDescriptor {
@@ -438,11 +438,11 @@ impl Event {
         let mut flags = EventFlags::INTERPROCESS;
         flags.set(EventFlags::BLOCKING_SYNC, descriptor.blocking_sync);
         let handle = CUipcEventHandle { reserved: descriptor.handle };
-        context.with_current(|ready| {
+        context.with_current(|| {
             let mut raw = null_mut();
             // SAFETY: a place for the handle, and the 64 bytes by value, which the caller vouches
             // for; the context is current.
-            let answer = unsafe { ask!(ready, cuIpcOpenEventHandle(&mut raw, handle)) }?;
+            let answer = unsafe { ask!(context.driver(), cuIpcOpenEventHandle(&mut raw, handle)) }?;
             if answer.is_success() {
                 Ok(Self::imported(context, raw, flags))
             } else {

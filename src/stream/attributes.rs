@@ -376,7 +376,7 @@ impl StreamRef {
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         let copy = entry!(self, cuStreamCopyAttributes?)?;
-        self.driver().check_same(source.driver(), copy.function)?;
+        self.driver().check(source.driver(), copy.function)?;
         if self.context() != source.context() {
             let devices = [self, source].map(|stream| stream.context().device().ordinal());
             return Err(Error::context_mismatch(copy.function, None, devices));

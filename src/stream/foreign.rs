@@ -76,7 +76,7 @@ impl StreamRef {
     #[doc(alias = "get_stream_from_external")]
     pub unsafe fn from_foreign(driver: Driver, raw: CUstream) -> Result<Self> {
         let get = get_context(driver);
-        driver.check_fork(get.function)?;
+        driver.check(driver, get.function)?;
         // SAFETY: a stream that the caller vouches for.
         let context = unsafe { context_of(driver, get, raw) }?;
         // SAFETY: the driver has just returned it; the caller vouches for the rest.
@@ -202,7 +202,7 @@ impl<O> ForeignStream<O> {
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {
         let stream = StreamRef::new(context, raw);
         let get = get_context(stream.driver());
-        stream.driver().check_fork(get.function)?;
+        stream.driver().check(stream.driver(), get.function)?;
         if !stream.is_default() {
             // SAFETY: a stream that the caller vouches for.
             let theirs = unsafe { context_of(stream.driver(), get, raw) }?;

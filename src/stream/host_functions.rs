@@ -192,7 +192,7 @@ impl StreamRef {
     #[doc(alias = "cuStreamAddCallback")]
     pub fn add_callback(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
         let add = entry!(self, cuStreamAddCallback);
-        let closure = Box::new(move |status| callback(add.answer(status).check()));
+        let closure = Box::new(move |status| callback(Error::check(add.function, status)));
         self.launch(add, closure, |add, number| {
             // SAFETY: the stream is alive as long as `self` is; the function takes any number; the
             // flags must be 0.

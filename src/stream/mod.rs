@@ -11,8 +11,7 @@ use std::sync::OnceLock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::call::{Through, ask, call};
-use crate::driver::flag;
+use crate::driver::call::{Answer, Target, ask, call};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::forms::form_of;
@@ -28,11 +27,13 @@ mod foreign;
 pub mod host_functions;
 pub mod mem_ops;
 mod options;
+mod waits;
 
 use options::Priority;
 
 pub use foreign::ForeignStream;
 pub use options::{PriorityRange, StreamOptions};
+pub use waits::WaitFlags;
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -132,7 +133,7 @@ impl Stream {
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
         let flags = if options.blocking { CU_STREAM_DEFAULT } else { CU_STREAM_NON_BLOCKING };
-        context.with_current(|ready| {
+        context.with_current(|| {
             let mut raw = null_mut();
             let priority = match options.priority {
                 Priority::Least => None,
@@ -148,10 +149,12 @@ impl Stream {
             };
             match priority {
                 // SAFETY: a place for the handle; the context is current.
-                None => unsafe { call!(ready, cuStreamCreate(&mut raw, flags)) }?,
+                None => unsafe { call!(context.driver(), cuStreamCreate(&mut raw, flags)) }?,
                 Some(it) => {
                     // SAFETY: as above.
-                    unsafe { call!(ready, cuStreamCreateWithPriority(&mut raw, flags, it)) }?
+                    unsafe {
+                        call!(context.driver(), cuStreamCreateWithPriority(&mut raw, flags, it))
+                    }?
                 }
             }
             Ok(Self(StreamRef::new(context, raw)))
@@ -356,38 +359,23 @@ impl StreamRef {
         self.meaning().addr() == CU_STREAM_PER_THREAD
     }
 
-    /// Whether a call needs checks first: the process is unusual, or the handle depends on the
-    /// current context.
-    #[inline(always)]
-    pub(crate) fn needs_a_look(&self) -> bool {
-        flag::unusual() || self.is_default()
-    }
-
-    /// For a call on this stream that also takes an object of `other`.
-    #[inline(always)]
-    pub(crate) fn with<'a>(&'a self, other: &'a Driver) -> WithOther<'a> {
-        WithOther { stream: self, other }
-    }
-
     #[cold]
     #[inline(never)]
-    fn make_closely(
+    fn make_in_context(
         &self,
-        other: &Driver,
+        other: Driver,
         function: Function,
         call: impl FnOnce(&'static Symbols) -> CUresult,
-    ) -> Result<CUresult> {
-        self.driver.check_closely(*other, function)?;
-        if !self.is_default() {
-            return Ok(call(self.driver.symbols()));
-        }
-        let mut answer = CUresult::CUDA_SUCCESS;
-        let restored = self.context.with_current(|ready| {
-            answer = call(ready.driver().symbols());
+    ) -> Result<Answer> {
+        // Before the calls that make the context current.
+        self.driver.check(other, function)?;
+        let mut answer = Answer { function, code: CUresult::CUDA_SUCCESS };
+        let restored = self.context.with_current(|| {
+            answer = self.driver.make(other, function, call)?;
             Ok(())
         });
         // The call's own error comes first, as everywhere.
-        if answer == CUresult::CUDA_SUCCESS { restored.map(|()| answer) } else { Ok(answer) }
+        if answer.is_success() { restored.map(|()| answer) } else { Ok(answer) }
     }
 
     /// Returns whether all work in the stream is done; it does not wait.
@@ -512,12 +500,6 @@ impl StreamRef {
         self.context.device()
     }
 
-    /// The place for the event that `wait_stream` of other streams records here.
-    #[inline(always)]
-    pub(crate) fn join(&self) -> &OnceLock<Event> {
-        &self.join
-    }
-
     #[inline(always)]
     pub(crate) fn driver(&self) -> Driver {
         self.driver
@@ -544,59 +526,25 @@ impl StreamRef {
     }
 }
 
-/// If the stream's handle depends on the current context, the call is made with the stream's
-/// context current.
-impl Through for &StreamRef {
+/// If the handle is NULL or a constant of the driver, which stand for a stream of the current
+/// context, the call is made with the stream's context current.
+impl Target for &StreamRef {
     #[inline(always)]
-    fn driver(&self) -> Driver {
+    fn driver(self) -> Driver {
         self.driver
     }
 
-    fn check(&self, function: Function) -> Result<()> {
-        self.driver.check_fork(function)
-    }
-
     #[inline(always)]
     fn make(
         self,
+        other: Driver,
         function: Function,
         call: impl FnOnce(&'static Symbols) -> CUresult,
-    ) -> Result<CUresult> {
-        self.with(&self.driver).make(function, call)
-    }
-}
-
-/// A stream, and the driver of another object that a call on it takes.
-#[derive(Clone, Copy)]
-pub(crate) struct WithOther<'a> {
-    stream: &'a StreamRef,
-    // Read only on the cold path.
-    other: &'a Driver,
-}
-
-impl Through for WithOther<'_> {
-    #[inline(always)]
-    fn driver(&self) -> Driver {
-        self.stream.driver
-    }
-
-    fn check(&self, function: Function) -> Result<()> {
-        self.stream.driver.check_same(*self.other, function)
-    }
-
-    /// A `call` that captures no more than two words costs a real stream nothing: the cold path
-    /// takes it in registers, where a reference to it would put the captures on the stack first.
-    #[inline(always)]
-    fn make(
-        self,
-        function: Function,
-        call: impl FnOnce(&'static Symbols) -> CUresult,
-    ) -> Result<CUresult> {
-        let Self { stream, other } = self;
-        if stream.needs_a_look() {
-            stream.make_closely(other, function, call)
+    ) -> Result<Answer> {
+        if self.is_default() {
+            self.make_in_context(other, function, call)
         } else {
-            Ok(call(stream.driver.symbols()))
+            self.driver.make(other, function, call)
         }
     }
 }

@@ -129,10 +129,12 @@ impl Context {
     /// [`Error::ForkedChild`].
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
     pub fn stream_priority_range(&self) -> Result<PriorityRange> {
-        self.with_current(|ready| {
+        self.with_current(|| {
             let (mut least, mut greatest): (c_int, c_int) = (0, 0);
             // SAFETY: places for the two integers; the context is current.
-            unsafe { call!(ready, cuCtxGetStreamPriorityRange(&mut least, &mut greatest)) }?;
+            unsafe {
+                call!(self.driver(), cuCtxGetStreamPriorityRange(&mut least, &mut greatest))
+            }?;
             Ok(PriorityRange { least, greatest })
         })
     }

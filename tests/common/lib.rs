@@ -16,7 +16,6 @@
 )]
 
 pub mod allocations;
-pub mod alone;
 pub mod child;
 pub mod counting;
 #[cfg(unix)]

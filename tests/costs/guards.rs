@@ -12,7 +12,6 @@ use std::time::Duration;
 use common::Gpu;
 use common::allocations::{Counted, allocations as allocated};
 use common::counting::{calls, counting};
-use common::in_processes;
 use cuda_events::ext::{Completion, EventPool, PooledEvent};
 use cuda_events::graph::Graph;
 use cuda_events::sys::Function::*;
@@ -121,12 +120,9 @@ fn stub(real: Driver) -> Driver {
         .expect("everything required is there")
 }
 
-in_processes! {
-    nothing_on_the_way_allocates,
-    creation_asks_for_the_context_once,
-}
-
-fn nothing_on_the_way_allocates(gpu: &Gpu) {
+#[test]
+fn nothing_on_the_way_allocates() {
+    let gpu = &Gpu::with_virtual_time();
     let context = Context::primary(Device::new(stub(gpu.driver), 0).expect("device 0"))
         .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -168,7 +164,9 @@ fn nothing_on_the_way_allocates(gpu: &Gpu) {
     assert!(allocating.is_empty(), "{allocating:?}");
 }
 
-fn creation_asks_for_the_context_once(gpu: &Gpu) {
+#[test]
+fn creation_asks_for_the_context_once() {
+    let gpu = &Gpu::with_virtual_time();
     let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0"))
         .expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");

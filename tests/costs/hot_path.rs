@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::counting::{calls, calls_with_arguments, counting, fail_next};
-use common::in_processes;
 use common::{Door, Gpu, Latch, Other};
 use cuda_events::capture::{CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{StreamScope, current_stream};
@@ -26,26 +25,6 @@ use cuda_events::{
     Context, Device, Error, Event, EventFlags, ForeignStream, Progress, Stream, StreamOptions,
     StreamRef,
 };
-
-in_processes! {
-    each_hot_operation_is_one_driver_call,
-    operations_hand_their_objects_on,
-    each_error_is_told_and_not_tried_again,
-    an_error_with_a_known_cause_names_it,
-    elapsed_time_is_that_of_the_clock,
-    not_done_is_an_answer,
-    one_call_while_another_context_is_current,
-    wait_stream_is_two_calls_with_its_event,
-    wait_stream_of_a_named_stream_is_two_calls,
-    the_legacy_streams_event_ends_with_it,
-    a_handle_named_for_a_wait_costs_an_event,
-    creation_changes_the_context_where_it_must,
-    default_streams_cost_one_call_more_or_three,
-    what_is_created_has_the_flags_it_asked,
-    closing_and_dropping_are_one_call,
-    naming_makes_no_call_and_destroys_nothing,
-    a_wait_that_times_out_only_queries,
-}
 
 /// A context of a counting driver, in front of the one under test.
 struct Counted {
@@ -103,7 +82,9 @@ fn elapsed_function(context: &Context) -> Function {
     }
 }
 
-fn each_hot_operation_is_one_driver_call(gpu: &Gpu) {
+#[test]
+fn each_hot_operation_is_one_driver_call() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
@@ -126,7 +107,9 @@ fn each_hot_operation_is_one_driver_call(gpu: &Gpu) {
     makes(&[cuStreamGetFlags], || stream.is_blocking());
 }
 
-fn operations_hand_their_objects_on(gpu: &Gpu) {
+#[test]
+fn operations_hand_their_objects_on() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
@@ -193,7 +176,9 @@ const CODES: [CUresult; 9] = [
     CUresult(123_456),
 ];
 
-fn each_error_is_told_and_not_tried_again(gpu: &Gpu) {
+#[test]
+fn each_error_is_told_and_not_tried_again() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
@@ -265,7 +250,9 @@ fn each_error_is_told_and_not_tried_again(gpu: &Gpu) {
     assert!(made.ends_with(&[cuEventRecord, cuEventDestroy_v2]), "{made:?}");
 }
 
-fn an_error_with_a_known_cause_names_it(gpu: &Gpu) {
+#[test]
+fn an_error_with_a_known_cause_names_it() {
+    let gpu = &Gpu::with_virtual_time();
     let other = Other::new(gpu);
     let gpu = Counted::new(gpu);
     let (function, code) = (elapsed_function(&gpu.context), CUresult::CUDA_ERROR_INVALID_HANDLE);
@@ -307,7 +294,9 @@ fn an_error_with_a_known_cause_names_it(gpu: &Gpu) {
     );
 }
 
-fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {
+#[test]
+fn elapsed_time_is_that_of_the_clock() {
+    let gpu = &Gpu::with_virtual_time();
     // As measured on a device: what it tells lies on a grid, and a record takes a step of it.
     const STEP: f32 = 0.001;
     let stream = gpu.stream();
@@ -343,7 +332,9 @@ fn elapsed_time_is_that_of_the_clock(gpu: &Gpu) {
     assert_eq!(end.elapsed(&end), Ok(Duration::ZERO));
 }
 
-fn not_done_is_an_answer(gpu: &Gpu) {
+#[test]
+fn not_done_is_an_answer() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, waiting) = (gpu.stream(), gpu.stream());
     let (event, first) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
@@ -365,7 +356,9 @@ fn not_done_is_an_answer(gpu: &Gpu) {
     makes(&[cuStreamSynchronize], || stream.synchronize());
 }
 
-fn one_call_while_another_context_is_current(gpu: &Gpu) {
+#[test]
+fn one_call_while_another_context_is_current() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
     let (driver, mut other) = (gpu.context.driver(), std::ptr::null_mut());
@@ -381,7 +374,9 @@ fn one_call_while_another_context_is_current(gpu: &Gpu) {
     common::check(cuCtxDestroy_v2, unsafe { (driver.symbols().cuCtxDestroy_v2)(other) });
 }
 
-fn wait_stream_is_two_calls_with_its_event(gpu: &Gpu) {
+#[test]
+fn wait_stream_is_two_calls_with_its_event() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     stream.wait_stream(&other).expect("the first join");
@@ -390,7 +385,9 @@ fn wait_stream_is_two_calls_with_its_event(gpu: &Gpu) {
     makes(&[cuEventRecord, cuStreamWaitEvent], || third.wait_stream(&other));
 }
 
-fn wait_stream_of_a_named_stream_is_two_calls(gpu: &Gpu) {
+#[test]
+fn wait_stream_of_a_named_stream_is_two_calls() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let stream = gpu.stream();
     let other = Arc::new(gpu.stream());
@@ -417,7 +414,9 @@ fn wait_stream_of_a_named_stream_is_two_calls(gpu: &Gpu) {
     });
 }
 
-fn the_legacy_streams_event_ends_with_it(gpu: &Gpu) {
+#[test]
+fn the_legacy_streams_event_ends_with_it() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let context = Context::primary(gpu.context.device()).expect("the primary context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -429,7 +428,9 @@ fn the_legacy_streams_event_ends_with_it(gpu: &Gpu) {
     assert_eq!(made, [cuEventDestroy_v2, cuDevicePrimaryCtxRelease_v2], "the event first");
 }
 
-fn a_handle_named_for_a_wait_costs_an_event(gpu: &Gpu) {
+#[test]
+fn a_handle_named_for_a_wait_costs_an_event() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, other) = (gpu.stream(), gpu.stream());
     let _current = gpu.context.make_current().expect("the context can be made current");
@@ -477,7 +478,9 @@ fn a_handle_named_for_a_wait_costs_an_event(gpu: &Gpu) {
     makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&foreign));
 }
 
-fn creation_changes_the_context_where_it_must(gpu: &Gpu) {
+#[test]
+fn creation_changes_the_context_where_it_must() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let elsewhere = [cuCtxGetCurrent, cuCtxPushCurrent_v2, cuEventCreate, cuCtxPopCurrent_v2];
     makes(&elsewhere, || Event::new(&gpu.context, EventFlags::empty()));
@@ -490,7 +493,9 @@ fn creation_changes_the_context_where_it_must(gpu: &Gpu) {
     makes(&[cuCtxGetCurrent, cuStreamCreate], || Stream::new(&gpu.context, StreamOptions::new()));
 }
 
-fn default_streams_cost_one_call_more_or_three(gpu: &Gpu) {
+#[test]
+fn default_streams_cost_one_call_more_or_three() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let event = gpu.event(EventFlags::empty());
     for stream in
@@ -505,7 +510,9 @@ fn default_streams_cost_one_call_more_or_three(gpu: &Gpu) {
     }
 }
 
-fn what_is_created_has_the_flags_it_asked(gpu: &Gpu) {
+#[test]
+fn what_is_created_has_the_flags_it_asked() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (blocking, interprocess) = (EventFlags::BLOCKING_SYNC, EventFlags::INTERPROCESS);
     for (flags, driver) in [
@@ -552,7 +559,9 @@ fn what_is_created_has_the_flags_it_asked(gpu: &Gpu) {
     assert_eq!(asked(clamped), (cuStreamCreateWithPriority, vec![any, word]));
 }
 
-fn closing_and_dropping_are_one_call(gpu: &Gpu) {
+#[test]
+fn closing_and_dropping_are_one_call() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
     makes(&[cuEventDestroy_v2], || event.close());
@@ -572,7 +581,9 @@ fn closing_and_dropping_are_one_call(gpu: &Gpu) {
     });
 }
 
-fn naming_makes_no_call_and_destroys_nothing(gpu: &Gpu) {
+#[test]
+fn naming_makes_no_call_and_destroys_nothing() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
     let ((), made) = calls(|| {
@@ -589,7 +600,9 @@ fn naming_makes_no_call_and_destroys_nothing(gpu: &Gpu) {
     event.record(&stream).expect("both are alive");
 }
 
-fn a_wait_that_times_out_only_queries(gpu: &Gpu) {
+#[test]
+fn a_wait_that_times_out_only_queries() {
+    let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
     let latch = Latch::hold(&stream);

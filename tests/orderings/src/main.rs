@@ -20,8 +20,6 @@ mod world;
 
 #[path = "../../../src/list.rs"]
 mod list;
-#[path = "../../../src/share.rs"]
-mod share;
 
 pub use world::{Context, Driver, Error, Event, EventFlags, EventRef, Progress, Result, StreamRef};
 use world::{capture, error, sys};

@@ -176,14 +176,6 @@ pub mod call {
         }
     }
 
-    pub struct Ready;
-
-    impl Ready {
-        pub fn after_a_call(_: Driver) -> Self {
-            Self
-        }
-    }
-
     /// SAFETY: it calls nothing; the files that use it mark it as what may.
     pub unsafe fn succeed(function: Function) -> super::Result<Answer> {
         Ok(Answer { function, code: CUresult::CUDA_SUCCESS })

@@ -1,4 +1,4 @@
-//! The flag, the list of what lives as long as the process, shares, and initialising the driver.
+//! The flag, the list of what lives as long as the process, and initialising the driver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,6 @@ use loom::thread;
 use super::{Driver, flag, fork, libraries};
 use crate::Check;
 use crate::list::List;
-use crate::share::Share;
 use crate::world::Probe;
 
 pub const ALL: &[Check] = &[
@@ -18,8 +17,6 @@ pub const ALL: &[Check] = &[
     ("init_after_the_fork_handler", init_after_the_fork_handler),
     ("list_of_whole_items", list_of_whole_items),
     ("list_without_doubles", list_without_doubles),
-    ("share_that_is_leaked", share_that_is_leaked),
-    ("share_that_is_dropped", share_that_is_dropped),
 ];
 
 /// Whoever has got a driver of each library sees the flag.
@@ -97,49 +94,4 @@ fn list_without_doubles() {
     let mine = core::ptr::from_ref(add(&list, 1)).addr();
     assert_eq!(other.join().unwrap(), mine);
     assert_eq!(list.items().count(), 1);
-}
-
-/// How often it was dropped; never, once `leak` was called.
-struct Counted(Arc<(AtomicBool, AtomicUsize)>);
-
-impl Counted {
-    fn leak(share: &Share<Self>) {
-        share.0.0.store(true, Ordering::Relaxed);
-        share.leak();
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        assert!(!self.0.0.load(Ordering::Relaxed), "a leaked value is dropped");
-        self.0.1.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Clones from before and after, dropped before and after.
-fn share_that_is_leaked() {
-    let seen = Arc::new((AtomicBool::new(false), AtomicUsize::new(0)));
-    let mine = Share::new(Counted(Arc::clone(&seen)));
-    let before = mine.clone();
-    let other = thread::spawn(move || {
-        let later = before.clone();
-        drop(before);
-        let latest = later.clone();
-        drop((later, latest));
-    });
-    let spare = mine.clone();
-    Counted::leak(&mine);
-    drop((mine, spare));
-    other.join().unwrap();
-    assert_eq!(seen.1.load(Ordering::Relaxed), 0);
-}
-
-fn share_that_is_dropped() {
-    let seen = Arc::new((AtomicBool::new(false), AtomicUsize::new(0)));
-    let mine = Share::new(Counted(Arc::clone(&seen)));
-    let theirs = mine.clone();
-    let other = thread::spawn(move || drop((theirs.clone(), theirs)));
-    drop(mine);
-    other.join().unwrap();
-    assert_eq!(seen.1.load(Ordering::Relaxed), 1);
 }

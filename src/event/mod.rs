@@ -1,8 +1,13 @@
 //! Events: markers in streams that a program can wait for, query and time.
 
+mod elapsed;
+mod record;
+
+pub use record::RecordFlags;
+
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +18,12 @@ use bitflags::bitflags;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::call::{Answer, Entry, Through, ask, call, entry};
-use crate::driver::flag;
+use crate::driver::call::{Answer, ask, call};
 use crate::error::{Error, Result};
 use crate::flags::debug_by_names;
 use crate::forms::form_of;
 use crate::progress::Progress;
-use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, CUresult, Function};
+use crate::sys::{CU_EVENT_DISABLE_TIMING, CUevent, Function};
 use crate::timeout;
 
 #[cfg(doc)]
@@ -169,7 +173,15 @@ impl Event {
     #[doc(alias = "cuEventCreate")]
     #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
-        Ok(NewEvent::create(context, flags)?.in_context(context, flags))
+        if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
+            return Err(Error::TimingWithInterprocess);
+        }
+        context.with_current(|| {
+            let mut raw = null_mut();
+            // SAFETY: a place for the handle; the context is current.
+            unsafe { call!(context.driver(), cuEventCreate(&mut raw, flags.to_driver())) }?;
+            Ok(Self(EventRef::new(context, raw, flags, false)))
+        })
     }
 
     /// Takes ownership of an event that other code created in `context`.
@@ -266,50 +278,6 @@ impl Drop for Event {
         // SAFETY: the event is owned and not used afterwards. An error cannot be handled here: the
         // driver may be shutting down with the process, or failed work may have broken the context.
         let _ = unsafe { ask!(self.0.driver, cuEventDestroy_v2(self.0.raw)) };
-    }
-}
-
-/// A new event that is not yet combined with its context. Dropping it destroys it.
-///
-/// It has two words and stays in registers; an [`Event`] would be copied through memory when it is
-/// passed on.
-pub(crate) struct NewEvent {
-    raw: CUevent,
-    driver: Driver,
-}
-
-#[allow(unsafe_code)]
-impl NewEvent {
-    #[inline(always)]
-    pub(crate) fn create(context: &Context, flags: EventFlags) -> Result<Self> {
-        if flags.contains(EventFlags::TIMING | EventFlags::INTERPROCESS) {
-            return Err(Error::TimingWithInterprocess);
-        }
-        context.with_current(move |ready| {
-            let mut raw = null_mut();
-            // SAFETY: a place for the handle; the context is current.
-            unsafe { call!(ready, cuEventCreate(&mut raw, flags.to_driver())) }?;
-            Ok(Self { raw, driver: ready.driver() })
-        })
-    }
-
-    #[inline(always)]
-    pub(crate) fn as_raw(&self) -> CUevent {
-        self.raw
-    }
-
-    #[inline(always)]
-    pub(crate) fn in_context(self, context: &Context, flags: EventFlags) -> Event {
-        let this = ManuallyDrop::new(self);
-        Event(EventRef::new(context, this.raw, flags, false))
-    }
-}
-
-impl Drop for NewEvent {
-    #[allow(unsafe_code)]
-    fn drop(&mut self) {
-        // SAFETY: the event is owned and not used afterwards. An error cannot be handled here.
-        let _ = unsafe { ask!(self.driver, cuEventDestroy_v2(self.raw)) };
     }
 }
 
@@ -453,208 +421,14 @@ impl EventRef {
         timeout::poll(self.driver().clock(), timeout, || self.query())
     }
 
-    /// Returns the milliseconds from this event's record to the record of `end`; negative if `end`
-    /// was recorded first.
-    ///
-    /// NVIDIA documents a resolution of about half a microsecond. The driver returns the time as an
-    /// `f32` of milliseconds. Such a number has 24 significant bits, so the step between
-    /// neighbouring results grows with the time:
-    ///
-    /// | at | a step is |
-    /// | --- | --- |
-    /// | 1 s | 0.061 µs |
-    /// | 8 s | 0.488 µs |
-    /// | 1 min | 3.906 µs |
-    /// | 1 h | 250 µs |
-    /// | 1 day | 8000 µs |
-    ///
-    /// A result is off by half a step at most. To measure a long time with the resolution of a
-    /// short time, record events in between, take the time from each to the next, and add these
-    /// times as `f64`. Half a second between events is a good choice: each time is then exact to 16
-    /// ns, and the sum over an hour to about a microsecond, because the errors mostly cancel. If
-    /// you know the step of the device's time stamps (in nanoseconds, from measurements), round
-    /// each part to a multiple of this step: then the sum is exact.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let mut last = stream.record_event(EventFlags::TIMING)?;
-    /// let mut milliseconds = 0.0_f64;
-    /// for _ in 0..3 {
-    ///     // ... put half a second of work into the stream ...
-    ///     let next = stream.record_event(EventFlags::TIMING)?;
-    ///     next.synchronize()?;
-    ///     milliseconds += f64::from(last.elapsed_ms(&next)?);
-    ///     last = next;
-    /// }
-    /// # assert!(milliseconds >= 0.0);
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// It does not wait. One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
-    /// [`cuEventElapsedTime`].
-    ///
-    /// # Errors
-    ///
-    /// The first of these that applies:
-    ///
-    /// * [`Error::TimingDisabled`]: an event was created without [`TIMING`](EventFlags::TIMING).
-    /// * [`Error::ContextMismatch`]: the events belong to two contexts.
-    /// * [`Error::NotRecorded`]: an event was never recorded.
-    ///
-    /// Or one of:
-    ///
-    /// * [`Error::NotReady`]: an event is not complete.
-    /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that
-    ///   is in progress.
-    /// * `CUDA_ERROR_INVALID_VALUE`: an event was last recorded in a capture that has ended. To
-    ///   time the launches of a graph, capture
-    ///   [`record_external`](crate::StreamRef::record_external).
-    /// * [`Error::ForkedChild`].
-    #[doc(alias = "cuEventElapsedTime")]
-    #[doc(alias = "elapsed_time")]
-    #[inline]
-    pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
-        let mut code = CUresult::CUDA_SUCCESS;
-        if !flag::unusual() {
-            let mut milliseconds = MaybeUninit::uninit();
-            // SAFETY: a place for the one number; both events are alive as long as their references
-            // are.
-            code = unsafe {
-                (self.elapsed_entry().pointer)(milliseconds.as_mut_ptr(), self.raw, end.raw)
-            };
-            if code == CUresult::CUDA_SUCCESS {
-                // SAFETY: with a success the driver has written it.
-                return Ok(unsafe { milliseconds.assume_init() });
-            }
-        }
-        // One cold path for every other case; otherwise the time would go through memory on the
-        // plain path too.
-        self.elapsed_otherwise(end, code)
-    }
-
-    /// The plain path uses only the pointer.
-    #[inline(always)]
-    fn elapsed_entry(&self) -> Entry<ElapsedTime> {
-        entry!(self.driver, cuEventElapsedTime_v2 or cuEventElapsedTime)
-    }
-
-    /// Returns the time from this event's record to the record of `end` as a `Duration`. It does
-    /// not wait. The time is computed from the result of [`elapsed_ms`](Self::elapsed_ms), and has
-    /// the same resolution.
-    ///
-    /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms). [`Event`] has an example.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::EndBeforeStart`] if the time is negative (use [`elapsed_ms`](Self::elapsed_ms),
-    /// which returns negative times); otherwise as [`elapsed_ms`](Self::elapsed_ms).
-    #[doc(alias = "cuEventElapsedTime")]
-    #[doc(alias = "elapsed_time")]
-    pub fn elapsed(&self, end: &Self) -> Result<Duration> {
-        let seconds = f64::from(self.elapsed_ms(end)?) / 1000.0;
-        Duration::try_from_secs_f64(seconds).map_err(|_| Error::EndBeforeStart)
-    }
-
-    /// The call that elapsed time makes.
-    pub(crate) fn elapsed_function(&self) -> Function {
-        self.elapsed_entry().function
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn elapsed_otherwise(&self, end: &Self, code: CUresult) -> Result<f32> {
-        let elapsed = self.elapsed_entry();
-        let mut answer = elapsed.answer(code);
-        if answer.is_success() {
-            // The caller handles successes, so the driver was not called yet.
-            let mut milliseconds = 0.0;
-            let through = self.driver.with(end.driver);
-            // SAFETY: as in `elapsed_ms`.
-            answer = elapsed
-                .ask(through, |elapsed| unsafe { elapsed(&mut milliseconds, self.raw, end.raw) })?;
-            if answer.is_success() {
-                return Ok(milliseconds);
-            }
-        }
-        let Answer { function, code } = answer;
-        Err(match code {
-            CUresult::CUDA_ERROR_INVALID_HANDLE => {
-                if !(self.flags & end.flags).contains(EventFlags::TIMING) {
-                    Error::TimingDisabled { function, code: Some(code) }
-                } else if !self.context.shares_events(&end.context) {
-                    self.mismatch(&end.context, answer)
-                } else {
-                    Error::NotRecorded { function, code: Some(code) }
-                }
-            }
-            CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
-            _ => answer.error(),
-        })
-    }
-
-    /// Records the event after all work that is in any stream of the context now. CUDA 12.5.
-    ///
-    /// It does not wait. The event must belong to the context; a primary context and its
-    /// [green](Context::green) contexts count as one.
-    ///
-    /// No stream of the context may be capturing: the call would invalidate that capture.
-    ///
-    /// One driver call: [`cuCtxRecordEvent`].
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let one = Stream::new(&context, StreamOptions::new())?;
-    /// let two = Stream::new(&context, StreamOptions::new())?;
-    ///
-    /// // Work put into any stream from now on runs after the work that is in any stream now.
-    /// let event = Event::new(&context, EventFlags::empty())?;
-    /// event.record_context(&context)?;
-    /// context.wait_event(&event)?;
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::ContextMismatch`]: the event belongs to another context.
-    /// * [`Error::Unsupported`]: the driver is older than CUDA 12.5.
-    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing.
-    /// * [`Error::ForkedChild`].
-    #[doc(alias = "cuCtxRecordEvent")]
-    pub fn record_context(&self, context: &Context) -> Result<()> {
-        let through = self.driver.with(context.driver());
-        // SAFETY: context and event are alive as long as their references are.
-        let answer = unsafe { ask!(through, cuCtxRecordEvent?(context.as_raw(), self.raw)) }?;
-        if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE
-            && !self.context.shares_events(context)
-        {
-            return Err(self.mismatch(context, answer));
-        }
-        answer.check()
-    }
-
-    /// Whether the driver would crash in a wait of this context: it does for an interprocess event
-    /// of another context.
-    #[inline(always)]
-    pub(crate) fn cannot_be_waited_for(&self, waiting: &Context) -> bool {
-        self.flags.contains(EventFlags::INTERPROCESS) && self.context != *waiting
-    }
-
-    /// The error for such a wait.
+    /// An error if the driver would crash in a wait of this context: it does for an interprocess
+    /// event of another context.
     pub(crate) fn check_wait(&self, function: Function, waiting: &Context) -> Result<()> {
-        if self.cannot_be_waited_for(waiting) {
-            let devices = [&self.context, waiting].map(|context| context.device().ordinal());
-            return Err(Error::context_mismatch(function, None, devices));
+        if !self.flags.contains(EventFlags::INTERPROCESS) || self.context == *waiting {
+            return Ok(());
         }
-        Ok(())
+        let devices = [&self.context, waiting].map(|context| context.device().ordinal());
+        Err(Error::context_mismatch(function, None, devices))
     }
 
     /// The error for an event whose context is not `other`.
@@ -722,12 +496,6 @@ impl EventRef {
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
-
-    /// The driver by reference, for callers that read it only on a cold path.
-    #[inline(always)]
-    pub(crate) fn driver_ref(&self) -> &Driver {
-        &self.driver
-    }
 }
 
 /// [`EventRef::query`] for callers that have only the handle.
@@ -741,8 +509,6 @@ pub(crate) unsafe fn query(driver: Driver, raw: CUevent) -> Result<Progress> {
     // SAFETY: the caller vouches for the event.
     unsafe { ask!(driver, cuEventQuery(raw)) }?.progress()
 }
-
-type ElapsedTime = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult;
 
 #[allow(unsafe_code)]
 impl Context {
@@ -783,12 +549,11 @@ impl Context {
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuCtxWaitEvent")]
     pub fn wait_event(&self, event: &EventRef) -> Result<()> {
-        let through = self.driver().with(event.driver);
-        let wait = entry!(through, cuCtxWaitEvent?)?;
-        through.check(wait.function)?;
-        event.check_wait(wait.function, self)?;
+        let driver = self.driver();
+        driver.check(event.driver, Function::cuCtxWaitEvent)?;
+        event.check_wait(Function::cuCtxWaitEvent, self)?;
         // SAFETY: context and event are alive as long as their references are.
-        wait.ask(through, |wait| unsafe { wait(self.as_raw(), event.raw) })?.check()
+        unsafe { call!(driver, event.driver; cuCtxWaitEvent?(self.as_raw(), event.raw)) }
     }
 }
 

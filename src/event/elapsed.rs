@@ -1,0 +1,140 @@
+//! The time between the records of two events.
+
+use core::mem::MaybeUninit;
+use std::time::Duration;
+
+use super::{EventFlags, EventRef};
+use crate::driver::call::{Answer, ask};
+use crate::error::{Error, Result};
+use crate::sys::{CUresult, Function};
+
+#[cfg(doc)]
+use crate::sys::calls::*;
+
+#[allow(unsafe_code)]
+impl EventRef {
+    /// Returns the milliseconds from this event's record to the record of `end`; negative if `end`
+    /// was recorded first.
+    ///
+    /// NVIDIA documents a resolution of about half a microsecond. The driver returns the time as an
+    /// `f32` of milliseconds. Such a number has 24 significant bits, so the step between
+    /// neighbouring results grows with the time:
+    ///
+    /// | at | a step is |
+    /// | --- | --- |
+    /// | 1 s | 0.061 µs |
+    /// | 8 s | 0.488 µs |
+    /// | 1 min | 3.906 µs |
+    /// | 1 h | 250 µs |
+    /// | 1 day | 8000 µs |
+    ///
+    /// A result is off by half a step at most. To measure a long time with the resolution of a
+    /// short time, record events in between, take the time from each to the next, and add these
+    /// times as `f64`. Half a second between events is a good choice: each time is then exact to 16
+    /// ns, and the sum over an hour to about a microsecond, because the errors mostly cancel. If
+    /// you know the step of the device's time stamps (in nanoseconds, from measurements), round
+    /// each part to a multiple of this step: then the sum is exact.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let mut last = stream.record_event(EventFlags::TIMING)?;
+    /// let mut milliseconds = 0.0_f64;
+    /// for _ in 0..3 {
+    ///     // ... put half a second of work into the stream ...
+    ///     let next = stream.record_event(EventFlags::TIMING)?;
+    ///     next.synchronize()?;
+    ///     milliseconds += f64::from(last.elapsed_ms(&next)?);
+    ///     last = next;
+    /// }
+    /// # assert!(milliseconds >= 0.0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// It does not wait. One driver call: [`cuEventElapsedTime_v2`] (CUDA 12.8), on older drivers
+    /// [`cuEventElapsedTime`].
+    ///
+    /// # Errors
+    ///
+    /// The first of these that applies:
+    ///
+    /// * [`Error::TimingDisabled`]: an event was created without [`TIMING`](EventFlags::TIMING).
+    /// * [`Error::ContextMismatch`]: the events belong to two contexts.
+    /// * [`Error::NotRecorded`]: an event was never recorded.
+    ///
+    /// Or one of:
+    ///
+    /// * [`Error::NotReady`]: an event is not complete.
+    /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that
+    ///   is in progress.
+    /// * `CUDA_ERROR_INVALID_VALUE`: an event was last recorded in a capture that has ended. To
+    ///   time the launches of a graph, capture
+    ///   [`record_external`](crate::StreamRef::record_external).
+    /// * [`Error::ForkedChild`].
+    #[doc(alias = "cuEventElapsedTime")]
+    #[doc(alias = "elapsed_time")]
+    #[inline]
+    pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {
+        let mut milliseconds = MaybeUninit::uninit();
+        // SAFETY: a place for the time; the events are alive as long as their references are.
+        let answer = unsafe {
+            ask!(self.driver, end.driver;
+                cuEventElapsedTime_v2(milliseconds.as_mut_ptr(), self.raw, end.raw)
+                or cuEventElapsedTime(milliseconds.as_mut_ptr(), self.raw, end.raw))
+        }?;
+        if !answer.is_success() {
+            return Err(self.elapsed_error(end, answer));
+        }
+        // SAFETY: on success the driver has written the time.
+        Ok(unsafe { milliseconds.assume_init() })
+    }
+
+    /// Returns the time from this event's record to the record of `end` as a `Duration`. It does
+    /// not wait. The time is computed from the result of [`elapsed_ms`](Self::elapsed_ms), and has
+    /// the same resolution.
+    ///
+    /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms). [`Event`](crate::Event) has an example.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EndBeforeStart`] if the time is negative (use [`elapsed_ms`](Self::elapsed_ms),
+    /// which returns negative times); otherwise as [`elapsed_ms`](Self::elapsed_ms).
+    #[doc(alias = "cuEventElapsedTime")]
+    #[doc(alias = "elapsed_time")]
+    pub fn elapsed(&self, end: &Self) -> Result<Duration> {
+        let seconds = f64::from(self.elapsed_ms(end)?) / 1000.0;
+        Duration::try_from_secs_f64(seconds).map_err(|_| Error::EndBeforeStart)
+    }
+
+    /// The call that elapsed time makes.
+    pub(crate) fn elapsed_function(&self) -> Function {
+        if self.driver.symbols().cuEventElapsedTime_v2.is_some() {
+            Function::cuEventElapsedTime_v2
+        } else {
+            Function::cuEventElapsedTime
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn elapsed_error(&self, end: &Self, answer: Answer) -> Error {
+        let Answer { function, code } = answer;
+        match code {
+            CUresult::CUDA_ERROR_INVALID_HANDLE => {
+                if !(self.flags & end.flags).contains(EventFlags::TIMING) {
+                    Error::TimingDisabled { function, code: Some(code) }
+                } else if !self.context.shares_events(&end.context) {
+                    self.mismatch(&end.context, answer)
+                } else {
+                    Error::NotRecorded { function, code: Some(code) }
+                }
+            }
+            CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
+            _ => answer.error(),
+        }
+    }
+}
