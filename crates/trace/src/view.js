@@ -210,7 +210,9 @@
     for (const element of labels.children) {
       element.style.top = element.dataset.top - down + "px";
     }
-    byId("range").textContent = `${time(Math.max(0, from))} to ${time(to)}: ${time(to - from)}`;
+    // The margin before the first thing is not a part of the trace.
+    const begin = Math.max(0, from);
+    byId("range").textContent = `${time(begin)} to ${time(to)}: ${time(to - begin)}`;
     // For tests: what can be seen now.
     Object.assign(document.body.dataset, { rows, slices, arrows, from, to });
   }
@@ -227,16 +229,19 @@
     return slice && slice[START] <= at(pixelX) + slack ? slice : null;
   };
 
+  // What was under the pointer is elsewhere after a change of the view.
+  const change = () => { tip.style.display = "none"; redraw(); };
   const zoom = (factor, around) => {
     const least = 10;
     const span = Math.min(Math.max((to - from) * factor, least), (last + 2 * margin) * 4);
     const part = (around - from) / (to - from);
     from = around - span * part;
     to = from + span;
-    redraw();
+    change();
   };
-  const move = (ns) => { from += ns; to += ns; redraw(); };
-  const all = () => { from = -margin; to = last + margin; down = 0; redraw(); };
+  const move = (ns) => { from += ns; to += ns; change(); };
+  const scroll = (pixels) => { down += pixels; change(); };
+  const all = () => { from = -margin; to = last + margin; down = 0; change(); };
   const middle = () => (from + to) / 2;
 
   const place = (event) => {
@@ -299,7 +304,7 @@
       w: () => zoom(0.7, middle()), s: () => zoom(1 / 0.7, middle()),
       a: () => move(-step), d: () => move(step),
       ArrowLeft: () => move(-step), ArrowRight: () => move(step),
-      ArrowUp: () => { down -= 60; redraw(); }, ArrowDown: () => { down += 60; redraw(); },
+      ArrowUp: () => scroll(-60), ArrowDown: () => scroll(60),
       0: all,
     };
     const action = actions[event.key];
@@ -309,5 +314,7 @@
   byId("out").addEventListener("click", () => zoom(2, middle()));
   byId("all").addEventListener("click", all);
   window.addEventListener("resize", redraw);
+  // The canvas has the colours of the theme in which it was drawn.
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   draw();
 })();
