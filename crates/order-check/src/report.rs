@@ -96,6 +96,17 @@ pub enum Problem {
     /// One thread destroys an event or a stream while another thread uses it, and nothing orders
     /// the two. Only in [`HostOrder::Told`](crate::HostOrder::Told).
     DestroyedWhileUsed,
+    /// One thread records an event, another one waits for it or has a stream wait for it, and
+    /// nothing orders the two. So it depends on the run which record the wait is for. Only in
+    /// [`HostOrder::Told`](crate::HostOrder::Told).
+    RecordedWhileAwaited,
+}
+
+impl Problem {
+    /// Whether it is about an event or a stream, which have no bytes.
+    fn is_of_an_object(self) -> bool {
+        matches!(self, Self::DestroyedWhileUsed | Self::RecordedWhileAwaited)
+    }
 }
 
 /// Two accesses without an order between them. Its `Display` is a text of several lines.
@@ -133,12 +144,16 @@ impl fmt::Display for Report {
             Problem::DestroyedWhileUsed => {
                 writeln!(f, "missing order: an object is destroyed while another thread uses it")?
             }
+            Problem::RecordedWhileAwaited => writeln!(
+                f,
+                "missing order: a thread records an event while another thread waits for it"
+            )?,
         }
         writeln!(f, "  first:   {}", self.first)?;
         trace(f, &self.first)?;
         writeln!(f, "  second:  {}", self.second)?;
         trace(f, &self.second)?;
-        if self.problem != Problem::DestroyedWhileUsed {
+        if !self.problem.is_of_an_object() {
             let mut ranges = String::new();
             for (index, range) in self.shared.iter().enumerate() {
                 if index == 3 {
@@ -362,7 +377,8 @@ fn missing(found: &Found) -> String {
         (Problem::UseAfterFree, ..) => {
             format!("free the memory after {after}, or stop using it after the free")
         }
-        (Problem::DestroyedWhileUsed, _, _) | (_, Who::Thread(_), Who::Thread(_)) => format!(
+        (Problem::DestroyedWhileUsed | Problem::RecordedWhileAwaited, _, _)
+        | (_, Who::Thread(_), Who::Thread(_)) => format!(
             "synchronize {} with {} (with a lock, a channel or a join) after {before} and before \
              {after}",
             place(&first.agent),

@@ -23,6 +23,7 @@ enum Expect {
     Race,
     UseAfterFree,
     Destroyed,
+    Recorded,
     NeverRecorded,
     LostRecord,
     IgnoredQuery,
@@ -31,7 +32,7 @@ enum Expect {
 }
 
 use Expect::{
-    CaptureLeak, Destroyed, IgnoredQuery, LostRecord, NeverRecorded, Race, UseAfterFree,
+    CaptureLeak, Destroyed, IgnoredQuery, LostRecord, NeverRecorded, Race, Recorded, UseAfterFree,
     UselessWait,
 };
 
@@ -718,6 +719,11 @@ fn table() -> Vec<Planted> {
             does(Do::EventDestroy(1)).one().late(2)],
         vec![record(1, A).two().stage(1), does(Do::HandOver(1)).mended().stage(1)],
     ]);
+    t.told("a stream waits for an event while another thread records it", Recorded, vec![
+        vec![does(Do::Event(1, false)), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2),
+            wait(B, 1).one().late(2)],
+        vec![record(1, A).two().stage(1), does(Do::HandOver(1)).mended().stage(1)],
+    ]);
     t.told("a stream is destroyed while another thread submits to it", Destroyed, vec![
         vec![create(A, NonBlocking), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2),
             does(Do::Destroy(A)).one().late(2)],
@@ -820,6 +826,7 @@ fn matches(expect: Expect, finding: &Finding) -> bool {
         (Race, Finding::Report(report)) => report.problem == Problem::Race,
         (UseAfterFree, Finding::Report(report)) => report.problem == Problem::UseAfterFree,
         (Destroyed, Finding::Report(report)) => report.problem == Problem::DestroyedWhileUsed,
+        (Recorded, Finding::Report(report)) => report.problem == Problem::RecordedWhileAwaited,
         (NeverRecorded, Finding::Warning(Warning::NeverRecorded { .. }))
         | (LostRecord, Finding::Warning(Warning::LostRecord { .. }))
         | (IgnoredQuery, Finding::Warning(Warning::IgnoredQuery { .. }))

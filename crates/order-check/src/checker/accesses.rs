@@ -58,7 +58,13 @@ impl Checker {
         let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
         self.objects.access(&range, &entry, &knows, &mut hits);
         for hit in hits {
-            self.report(Problem::DestroyedWhileUsed, hit, &entry, &clock);
+            // A record and a wait leave the object as it is.
+            let destroyed = [hit.earlier.kind, kind].contains(&AccessKind::Write);
+            let problem = match destroyed {
+                true => Problem::DestroyedWhileUsed,
+                false => Problem::RecordedWhileAwaited,
+            };
+            self.report(problem, hit, &entry, &clock);
         }
     }
 
@@ -174,7 +180,12 @@ impl Checker {
 }
 
 fn place(call: &Call, agent: &Agent) -> Place {
-    (call.name.clone(), call.location.clone().ok_or_else(|| agent.to_string()))
+    // Default streams of several contexts or threads have one name.
+    let agent = || match agent.stream() {
+        Some(stream) => format!("{agent} {:#x}", stream.id.0),
+        None => agent.to_string(),
+    };
+    (call.name.clone(), call.location.clone().ok_or_else(agent))
 }
 
 /// Whether its backtrace says more than the place does.
@@ -191,7 +202,7 @@ fn traced_place(call: &Call, agent: &Agent) -> Place {
         _ => return (name, place),
     };
     if text.trim().is_empty() || text.contains("<unknown>") {
-        return (name, Err(format!("{agent} {text}")));
+        return (name, place.map_err(|agent| format!("{agent} {text}")));
     }
     (name, Err(text))
 }

@@ -16,7 +16,8 @@ impl Checker {
         stream: StreamId,
         external: bool,
     ) {
-        self.object(call, is_event(event), AccessKind::Read);
+        // A wait reads which record is the last one.
+        self.object(call, is_event(event), AccessKind::AtomicWrite);
         self.object(call, is_stream(stream), AccessKind::Read);
         let captured = self.streams.get(&stream).and_then(|of| of.capture);
         if let Some(id) = captured

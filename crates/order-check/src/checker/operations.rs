@@ -53,7 +53,7 @@ impl Checker {
             Op::Join { stream, event } => self.join(call, stream, event),
             Op::CaptureLeft { what } => self.left_a_capture(call, what),
             Op::ContextRecord { context, event } => {
-                self.object(call, is_event(event), AccessKind::Read);
+                self.object(call, is_event(event), AccessKind::AtomicWrite);
                 let points = self.of_context(context);
                 let base = self.clock_of(call.by);
                 // It belongs to no stream, and does nothing itself.

@@ -267,7 +267,7 @@ impl Reference {
                 self.stream_work(by, *stream, Act::Wait(*cell, *value, *compare));
             }
             Do::Record(event, stream) | Do::RecordExternal(event, stream) => {
-                self.object(by, true, *event, AccessKind::Read);
+                self.object(by, true, *event, AccessKind::AtomicWrite);
                 self.object(by, false, *stream, AccessKind::Read);
                 let capture = self.streams.get(stream).and_then(|of| of.capture);
                 match (capture, matches!(does, Do::RecordExternal(..))) {
@@ -316,7 +316,7 @@ impl Reference {
                 }
             }
             Do::ContextRecord(context, event) => {
-                self.object(by, true, *event, AccessKind::Read);
+                self.object(by, true, *event, AccessKind::AtomicWrite);
                 let mut before = self.of_context(*context);
                 before.extend(self.knowledge(by));
                 let node = self.submit(before, Act::Nothing);
