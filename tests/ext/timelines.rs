@@ -146,7 +146,8 @@ fn what_a_hosts_timeline_costs_in_driver_calls() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (stream, far) = (stream(), stream());
     // The first one may need a page.
     let first = HostTimeline::new(&context).expect("a timeline");
     let ends: [fn(HostTimeline); 2] = [HostTimeline::poison, drop];
@@ -160,10 +161,12 @@ fn what_a_hosts_timeline_costs_in_driver_calls() {
         assert_eq!(calls(|| timeline.wait_ahead(&stream, point.value())), (Ok(()), vec![]));
         let ahead = point.value() + 1;
         assert_eq!(calls(|| timeline.wait_ahead(&stream, ahead)), (Ok(()), vec![WAIT]));
-        // Larger than any.
-        assert_eq!(calls(|| timeline.wait_ahead(&stream, u64::MAX)), (Ok(()), vec![WAIT]));
+        // Larger than any, which the stream would take for a negative number.
+        assert_eq!(calls(|| timeline.wait_ahead(&far, u64::MAX)), (Ok(()), vec![WAIT]));
+        assert_eq!((stream.query(), far.query()), (Ok(Progress::Pending), Ok(Progress::Pending)));
         assert_eq!(calls(|| end(timeline)), ((), vec![]));
         idle(&stream);
+        idle(&far);
     }
     drop(first);
 }

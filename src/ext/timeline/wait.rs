@@ -48,7 +48,7 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
             Rest::Sleep if waited < EAGER => let_others_run(),
             Rest::Sleep => {
                 precise.get_or_insert_with(PreciseSleep::begin);
-                sleep((waited / PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP).min(left));
+                sleep(pause(waited, left));
             }
         }
         if slot.look(value)?.is_done() {
@@ -63,6 +63,11 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
             }
         }
     }
+}
+
+/// How long to sleep between two looks, after a wait of this length.
+fn pause(waited: Duration, left: Duration) -> Duration {
+    (waited / PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP).min(left)
 }
 
 /// The clock of the timeline's driver, if it is not the machine's.
@@ -196,4 +201,23 @@ pub(super) fn refuse_fork() -> Result<()> {
         return Err(Error::ForkedChild { function: Function::cuEventQuery });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The documentation promises the figures.
+    #[test]
+    fn a_sleep_is_a_part_of_the_time_waited() {
+        let ends = [(0, 20), (1_280, 20), (2_560, 40), (32_000, 500), (64_000, 1000)];
+        for (waited, micros) in ends {
+            let waited = Duration::from_micros(waited);
+            assert_eq!(pause(waited, Duration::MAX), Duration::from_micros(micros), "{waited:?}");
+        }
+        assert_eq!(pause(Duration::from_secs(60), Duration::MAX), LONGEST_SLEEP);
+        // Never beyond the timeout.
+        let left = Duration::from_micros(7);
+        assert_eq!(pause(Duration::from_secs(60), left), left);
+    }
 }
