@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cuda_events::ext::{Point, Timeline};
 use cuda_events::sys::CUresult;
-use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions, StreamRef};
 use serde_json::{Value, json};
 
 use crate::completions::{
@@ -42,8 +42,8 @@ pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)
     for threads in [1, 16] {
         looks(context, threads, report);
     }
-    calls(context, samples.div_ceil(10), report);
-    wakes(context, samples, 0, report);
+    calls(context, samples, report);
+    wakes(context, samples, report);
     pending(context, samples, report);
 }
 
@@ -122,16 +122,18 @@ fn calls(context: &Context, rounds: usize, report: &mut impl FnMut(Value)) {
         work();
         started.elapsed().as_nanos() as f64 / BATCH as f64
     };
-    for _ in 0..rounds {
+    for round in 0..rounds {
         // SAFETY: the stream is alive, and the address that of 8 bytes that are freed when it is
         // done.
         let c = &mut || unsafe {
             assert_eq!(c_write_value(write, own.as_raw().cast(), address, value, BATCH), 0)
         };
-        samples[0].push(per_call(c));
+        let ours = &mut || (0..BATCH).for_each(|_| assert!(timeline.signal().is_ok()));
+        // Each of the two is first in every other round.
+        let (c, ours) = in_turn(round, || per_call(c), || per_call(ours));
+        samples[0].push(c);
+        samples[1].push(ours);
         value += BATCH;
-        samples[1]
-            .push(per_call(&mut || (0..BATCH).for_each(|_| assert!(timeline.signal().is_ok()))));
         samples[2]
             .push(per_call(&mut || (0..BATCH).for_each(|_| assert!(event.record(own).is_ok()))));
         own.synchronize().expect("no work fails");
@@ -145,32 +147,104 @@ fn calls(context: &Context, rounds: usize, report: &mut impl FnMut(Value)) {
         let c = &mut || unsafe {
             assert_eq!(c_wait_value(wait, other.as_raw().cast(), address, value, BATCH), 0)
         };
-        samples[3].push(per_call(c));
-        samples[4].push(per_call(&mut || {
-            (0..BATCH).for_each(|_| assert!(other.wait_point(point).is_ok()))
-        }));
+        let ours = &mut || (0..BATCH).for_each(|_| assert!(other.wait_point(point).is_ok()));
+        let (c, ours) = in_turn(round, || per_call(c), || per_call(ours));
+        samples[3].push(c);
+        samples[4].push(ours);
         samples[5].push(per_call(&mut || {
             (0..BATCH).for_each(|_| assert!(other.wait_event(&event).is_ok()))
         }));
         drop(hold);
         other.synchronize().expect("no work fails");
     }
+    // The two of a round are made one after the other, so that what else the machine does slows
+    // down both.
+    let ratios = |c: usize, ours: usize| {
+        let mut ratios: Vec<f64> =
+            samples[ours].iter().zip(&samples[c]).map(|(ours, c)| ours / c).collect();
+        ratios.sort_by(f64::total_cmp);
+        [0.5, 0.1, 0.9].map(|part| rounded(percentile(&ratios, part)))
+    };
+    let (signal_ratios, wait_ratios) = (ratios(0, 1), ratios(3, 4));
     for samples in &mut samples {
         samples.sort_by(f64::total_cmp);
     }
     let [c_signal, signal, record, c_wait, wait, wait_event] =
         samples.each_ref().map(|times| percentile(times, 0.5));
-    for (operation, c, ours, event) in
-        [("signal", c_signal, signal, record), ("wait", c_wait, wait, wait_event)]
-    {
+    for (operation, c, ours, event, [ratio, low, high]) in [
+        ("signal", c_signal, signal, record, signal_ratios),
+        ("wait", c_wait, wait, wait_event, wait_ratios),
+    ] {
         report(json!({
-            "kind": "timeline", "operation": operation, "c_ns": rounded(c),
-            "point_ns": rounded(ours),
-            "event_ns": rounded(event), "ratio": rounded(ours / c),
+            "kind": "timeline", "operation": operation, "rounds": rounds, "c_ns": rounded(c),
+            "point_ns": rounded(ours), "event_ns": rounded(event),
+            "ratio": ratio, "ratio_p10": low, "ratio_p90": high,
         }));
     }
     // SAFETY: nothing looks at it any more.
     unsafe { (symbols.cuMemFreeHost)(memory) };
+}
+
+/// Runs both, and the second one first in every other round.
+fn in_turn<T>(round: usize, first: impl FnOnce() -> T, second: impl FnOnce() -> T) -> (T, T) {
+    if round.is_multiple_of(2) {
+        let first = first();
+        (first, second())
+    } else {
+        let second = second();
+        (first(), second)
+    }
+}
+
+/// What the stream does between the host function, whose end is noted, and the signal or the
+/// record. With nothing between, the device completes an event sooner than it writes a value; with
+/// work between, as programs have it, it does not.
+#[derive(Clone, Copy)]
+enum Between<'a> {
+    Nothing,
+    Memset(&'a Bytes<'a>),
+}
+
+impl Between<'_> {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Memset(_) => "a memset of 4 KiB",
+        }
+    }
+}
+
+/// 4 KiB of the device's memory.
+struct Bytes<'a> {
+    context: &'a Context,
+    address: u64,
+}
+
+impl<'a> Bytes<'a> {
+    const COUNT: usize = 4096;
+
+    fn new(context: &'a Context) -> Self {
+        let mut address = 0;
+        let allocate = context.driver().symbols().cuMemAlloc_v2;
+        // SAFETY: a place for the address; the context is current.
+        let code = unsafe { allocate(&mut address, Self::COUNT) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemAlloc failed");
+        Self { context, address }
+    }
+
+    fn set(&self, stream: &StreamRef) {
+        let set = self.context.driver().symbols().cuMemsetD8Async;
+        // SAFETY: so many bytes, which are freed when the stream is done.
+        let code = unsafe { set(self.address, 0, Self::COUNT, stream.as_raw()) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemsetD8Async failed");
+    }
+}
+
+impl Drop for Bytes<'_> {
+    fn drop(&mut self) {
+        // SAFETY: allocated above; the streams that wrote it are done.
+        let _ = unsafe { (self.context.driver().symbols().cuMemFree_v2)(self.address) };
+    }
 }
 
 const WAYS: [&str; 5] = [
@@ -182,27 +256,38 @@ const WAYS: [&str; 5] = [
 ];
 
 /// How long after the end of the work its waiter runs.
-fn wakes(context: &Context, samples: usize, others: usize, report: &mut impl FnMut(Value)) {
+fn wakes(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
     let timeline = timeline(context);
-    let mut late: [Vec<f64>; 5] = Default::default();
-    for sample in 0..samples {
-        for (way, late) in WAYS.iter().zip(&mut late) {
-            late.extend(lateness(context, &timeline, way, short(sample)));
+    let bytes = Bytes::new(context);
+    for between in [Between::Nothing, Between::Memset(&bytes)] {
+        let mut late: [Vec<f64>; 5] = Default::default();
+        for sample in 0..samples {
+            for (way, late) in WAYS.iter().zip(&mut late) {
+                late.extend(lateness(context, &timeline, way, between, short(sample)));
+            }
         }
-    }
-    for (way, late) in WAYS.into_iter().zip(late) {
-        report(row(way, others, late));
+        for (way, late) in WAYS.into_iter().zip(late) {
+            report(row(way, between, 0, late));
+        }
     }
 }
 
-fn row(way: &str, others: usize, late: Vec<f64>) -> Value {
+fn row(way: &str, between: Between, others: usize, late: Vec<f64>) -> Value {
     let mut row = wake_row(way, "100 to 310 us", others, late);
     // The tables of the others' figures do without.
     row["kind"] = "timeline wake".into();
+    row["between"] = between.name().into();
     row
 }
 
-fn lateness(context: &Context, timeline: &Timeline, way: &str, duration: Duration) -> Option<f64> {
+/// From the end of the host function, so that what is between is in it.
+fn lateness(
+    context: &Context,
+    timeline: &Timeline,
+    way: &str,
+    between: Between,
+    duration: Duration,
+) -> Option<f64> {
     let base = Instant::now();
     let stream = timeline.stream();
     let work = Box::new(Work { base, duration, ended: AtomicU64::new(0) });
@@ -214,6 +299,9 @@ fn lateness(context: &Context, timeline: &Timeline, way: &str, duration: Duratio
     };
     let event = Event::new(context, flags).expect("an event");
     launch(stream, Some(Work::run), data.cast_mut().cast());
+    if let Between::Memset(bytes) = between {
+        bytes.set(stream);
+    }
     let woken = if way.starts_with("event") {
         event.record(stream).expect("a record");
         event.synchronize().map(|()| Some(nanoseconds(base))).expect("the event is done")
@@ -286,9 +374,11 @@ fn pending(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
         }));
         let fresh = timeline(context);
         let late = (0..samples)
-            .filter_map(|sample| lateness(context, &fresh, WAYS[2], short(sample)))
+            .filter_map(|sample| {
+                lateness(context, &fresh, WAYS[2], Between::Nothing, short(sample))
+            })
             .collect();
-        report(row(WAYS[2], waiting, late));
+        report(row(WAYS[2], Between::Nothing, waiting, late));
         drop(hold);
         while woken.0.load(Ordering::Acquire) < waiting {
             std::thread::sleep(Duration::from_millis(1));
