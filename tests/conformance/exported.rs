@@ -90,6 +90,7 @@ exported! {
     cuMemPoolExportPointer(data: *mut PoolPointer, address: CUdeviceptr);
     cuMemPoolImportPointer(address: *mut CUdeviceptr, pool: *mut c_void,
         data: *const PoolPointer);
+    cuMemcpyAsync(destination: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpy2D_v2(copy: *const Copy2D);
     cuMemcpy2DUnaligned_v2(copy: *const Copy2D);
     cuMemcpy2DAsync_v2(copy: *const Copy2D, stream: CUstream);

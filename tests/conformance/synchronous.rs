@@ -186,4 +186,63 @@ rules! {
             ("many bytes back", &|| rig.cuMemcpyDtoHAsync_v2(ordinary, from, LARGE, LEGACY)),
         ]);
     }
+
+    /// With a stream, a copy from host memory to host memory waits until it is done, whichever of
+    /// the two is pinned.
+    fn host_to_host_with_a_stream(rig, saw) = "these return: ; of the others: none" {
+        let memory = Memory::new(rig);
+        let (mapped, ordinary) = (memory.pinned_on_device(), memory.ordinary());
+        let half = LARGE / 2;
+        let other_half = ordinary.wrapping_byte_add(half);
+        let unified = |place: *mut c_void| place.addr() as u64;
+        let rows = Copy2D {
+            source: rows(HOST, memory.pinned.wrapping_byte_add(half), 0),
+            destination: rows(HOST, memory.pinned, 0),
+            width: 64,
+            height: 4,
+        };
+        compare(rig, saw, &[], &[
+            ("a few bytes of pinned to pinned", &|| {
+                rig.cuMemcpyAsync(mapped, mapped + half as u64, 64, LEGACY)
+            }),
+            ("pinned to pinned", &|| {
+                rig.cuMemcpyAsync(mapped, mapped + half as u64, half, LEGACY)
+            }),
+            ("pinned to pinned, as if it were an upload", &|| {
+                let from = memory.pinned.wrapping_byte_add(half);
+                rig.cuMemcpyHtoDAsync_v2(mapped, from, half, LEGACY)
+            }),
+            ("pinned to ordinary", &|| {
+                rig.cuMemcpyDtoHAsync_v2(ordinary, mapped, LARGE, LEGACY)
+            }),
+            ("ordinary to pinned", &|| {
+                rig.cuMemcpyHtoDAsync_v2(mapped, ordinary, LARGE, LEGACY)
+            }),
+            ("ordinary to ordinary", &|| {
+                rig.cuMemcpyAsync(unified(ordinary), unified(other_half), half, LEGACY)
+            }),
+            ("rows of pinned to pinned", &|| rig.cuMemcpy2DAsync_v2(&rows, LEGACY)),
+        ]);
+    }
+
+    /// `cuMemFree` and `cuMemFreeHost` wait for the work of the device, also for work that does not
+    /// use the memory. `cuMemFree` of memory of a pool does not wait.
+    [since(11, 2)]
+    fn frees_wait_for_the_device(rig, saw) =
+        "these return: memory of a pool; of the others: none"
+    {
+        let mut device = 0;
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, LARGE));
+        let mut pinned = null_mut();
+        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
+        let mut pooled = 0;
+        must("cuMemAllocAsync", rig.cuMemAllocAsync(&mut pooled, LARGE, LEGACY));
+        rig.synchronize(LEGACY);
+        compare(rig, saw, &[
+            ("memory of a pool", &|| rig.cuMemFree_v2(pooled)),
+        ], &[
+            ("memory of the device", &|| rig.cuMemFree_v2(device)),
+            ("pinned memory", &|| rig.cuMemFreeHost(pinned)),
+        ]);
+    }
 }

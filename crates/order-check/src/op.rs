@@ -392,6 +392,11 @@ pub enum Op<'a> {
         /// Its name in reports.
         name: Option<&'a str>,
     },
+    /// Reports that other processes may record an event from now on: its descriptor was taken.
+    EventShared {
+        /// The event.
+        event: EventId,
+    },
     /// Destroys an event. Submitted waits stay valid.
     EventDestroy {
         /// The event.

@@ -326,6 +326,22 @@ impl Shadow {
         Some(segment)
     }
 
+    /// The accesses to some bytes, each with the bytes of the range that it is about.
+    pub(crate) fn entries_in(
+        &self,
+        range: &Range<u64>,
+    ) -> impl Iterator<Item = (Range<u64>, &Entry)> {
+        let first = self.segments.range(..=range.start).next_back().map_or(range.start, |of| *of.0);
+        let within = |start: u64, end: u64| start.max(range.start)..end.min(range.end);
+        self.segments
+            .range(first..range.end.max(first))
+            .map(move |(&start, segment)| (within(start, segment.end), segment))
+            .filter(|(shared, _)| !shared.is_empty())
+            .flat_map(|(shared, segment)| {
+                segment.entries.iter().map(move |entry| (shared.clone(), entry))
+            })
+    }
+
     /// Makes a segment that crosses `at` two.
     fn split(&mut self, at: u64) {
         let Some((&start, left)) = self.segments.range_mut(..at).next_back() else { return };

@@ -1,12 +1,14 @@
 //! Values in memory: which writes a wait may have seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, Cell, Compare};
 
 /// How many writes of one value are kept.
 const KEPT: usize = 256;
+/// How many copies are kept that may contain values for which no stream has waited yet.
+const COPIES: usize = 64;
 
 #[derive(Debug)]
 struct Write {
@@ -28,16 +30,31 @@ struct Value {
     waiting: Vec<u64>,
 }
 
+/// A copy or a memset of other sizes than those of values.
+#[derive(Debug)]
+struct Copied {
+    access: Access,
+    slot: Slot,
+    time: u64,
+    clock: Clock,
+    anew: bool,
+}
+
 #[derive(Debug, Default)]
-pub(crate) struct Values(BTreeMap<u64, Value>);
+pub(crate) struct Values {
+    values: BTreeMap<u64, Value>,
+    /// The last copies, the oldest first. One of them may have written a value for which a stream
+    /// waits later.
+    copies: VecDeque<Copied>,
+}
 
 impl Values {
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.values.len()
     }
 
     fn value(&mut self, cell: Cell) -> &mut Value {
-        let of = self.0.entry(cell.address).or_default();
+        let of = self.values.entry(cell.address).or_default();
         of.bytes = of.bytes.max(cell.bytes);
         of
     }
@@ -74,12 +91,19 @@ impl Values {
             && range.start.is_multiple_of(bytes)
         {
             self.value(Cell { address: range.start, bytes: bytes as u8 });
+        } else if bytes >= 4 {
+            if self.copies.len() == COPIES {
+                self.copies.pop_front();
+            }
+            let (slot, time) = at;
+            let (access, clock) = (access.clone(), clock.clone());
+            self.copies.push_back(Copied { access, slot, time, clock, anew });
         }
-        if self.0.is_empty() || range.is_empty() {
+        if self.values.is_empty() || range.is_empty() {
             return;
         }
         // A value has at most eight bytes.
-        for (address, of) in self.0.range_mut(range.start.saturating_sub(7)..range.end) {
+        for (address, of) in self.values.range_mut(range.start.saturating_sub(7)..range.end) {
             if !access.touches(&(*address..address.saturating_add(u64::from(of.bytes)))) {
                 continue;
             }
@@ -99,7 +123,7 @@ impl Values {
         compare: Compare,
         knows: impl Fn(Slot, u64) -> bool,
     ) -> Option<Clock> {
-        let writes = &self.0.get(&cell.address)?.writes;
+        let writes = &self.values.get(&cell.address)?.writes;
         let fits =
             |write: &&Write| write.value.is_some_and(|seen| compare.holds(cell.bytes, seen, value));
         let visible =
@@ -115,7 +139,7 @@ impl Values {
     /// What is before any of the writes.
     pub(crate) fn all(&self, cell: Cell) -> Clock {
         let mut all = Clock::default();
-        for write in self.0.get(&cell.address).map_or(&[][..], |of| &of.writes) {
+        for write in self.values.get(&cell.address).map_or(&[][..], |of| &of.writes) {
             all.join(&write.clock);
         }
         all
@@ -124,10 +148,30 @@ impl Values {
     /// What is before any write of any value.
     pub(crate) fn everything(&self) -> Clock {
         let mut all = Clock::default();
-        for write in self.0.values().flat_map(|of| &of.writes) {
+        for write in self.values.values().flat_map(|of| &of.writes) {
             all.join(&write.clock);
         }
         all
+    }
+
+    /// A stream waits for a value: the copies that wrote it before count from now on.
+    pub(crate) fn expect(&mut self, cell: Cell) {
+        if self.values.contains_key(&cell.address) {
+            return;
+        }
+        let range = cell.access().range;
+        let mut of = Value { bytes: cell.bytes, ..Value::default() };
+        for copied in &self.copies {
+            if !copied.access.touches(&range) {
+                continue;
+            }
+            if copied.anew {
+                of.writes.clear();
+            }
+            let knows = |slot, time| copied.clock.get(slot) >= time;
+            of.push(None, (copied.slot, copied.time), &copied.clock, knows);
+        }
+        self.values.insert(cell.address, of);
     }
 
     pub(crate) fn wait(&mut self, cell: Cell, task: u64) {
@@ -136,14 +180,24 @@ impl Values {
 
     /// The slots of all writes, and of those that hide them.
     pub(crate) fn slots(&self, mark: &mut impl FnMut(Slot)) {
-        for write in self.0.values().flat_map(|of| &of.writes) {
+        for write in self.values.values().flat_map(|of| &of.writes) {
             mark(write.slot);
             write.hidden_by.iter().for_each(|&(slot, _)| mark(slot));
         }
     }
 
+    /// Forgets the copies of an agent that is gone.
+    pub(crate) fn forget_copies(&mut self, slot: Slot) {
+        self.copies.retain(|copied| copied.slot != slot);
+    }
+
     pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool, floor: &Clock) {
-        self.0.retain(|_, of| {
+        // One that everybody is after tells nobody anything.
+        self.copies.retain(|copied| copied.anew || !known(copied.slot, copied.time));
+        for copied in &mut self.copies {
+            copied.clock.prune(floor);
+        }
+        self.values.retain(|_, of| {
             of.writes
                 .retain(|write| !write.hidden_by.iter().any(|&(slot, time)| known(slot, time)));
             for write in &mut of.writes {

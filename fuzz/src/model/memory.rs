@@ -204,6 +204,11 @@ impl Model {
         if to.overlaps(from) || !self.is_for(to, stream) || !self.is_for(from, stream) {
             return None;
         }
+        // A copy on the host waits for its stream.
+        let host = |span: Span| self.memory[span.memory].host;
+        if host(to) && host(from) && self.would_wait(stream) {
+            return None;
+        }
         self.submit(stream, Deed::Act(Act::Copy(to, from)))
     }
 

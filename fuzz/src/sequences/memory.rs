@@ -167,8 +167,8 @@ impl Run {
             Some(memory) if exact => self.model.memory[memory].host,
             _ => host,
         };
-        // What is freed under pending work is undefined, and the rules do not say what NULL is.
-        if self.model.base(address).is_some_and(|memory| self.model.in_use(memory)) {
+        // A free waits for the work of the device.
+        if self.model.base(address).is_some() {
             self.drain();
         }
         if host && address != 0 {

@@ -23,14 +23,42 @@ impl Checker {
         call: &Arc<Call>,
     ) {
         let entry = Entry { slot, time, kind, call: call.clone(), agent: agent.clone() };
+        if !self.polled.is_empty() {
+            self.touch_polled(accesses, &entry);
+        }
+        self.touch_memory(accesses, &entry, clock);
+    }
+
+    /// The host reads what it may have polled, or something else is written there.
+    fn touch_polled(&mut self, accesses: &[Access], new: &Entry) {
+        let touched = |of: &Range<u64>| accesses.iter().any(|access| access.touches(of));
+        let reads = matches!(new.kind, AccessKind::Read | AccessKind::AtomicRead);
+        if !reads {
+            self.polled.retain(|(of, _)| !touched(of));
+        } else if matches!(new.agent.0, Who::Thread(_)) && new.kind == AccessKind::Read {
+            let polled = self.polled.iter().filter(|(of, _)| touched(of));
+            let hits: Vec<Hit> = polled
+                .map(|(of, earlier)| Hit {
+                    earlier: earlier.clone(),
+                    ordered: false,
+                    ranges: vec![of.clone()],
+                })
+                .collect();
+            for hit in hits {
+                self.report(Problem::Race, hit, new, &Clock::default());
+            }
+        }
+    }
+
+    fn touch_memory(&mut self, accesses: &[Access], entry: &Entry, clock: &Clock) {
         let floor = &self.floor;
         let mut hits = std::mem::take(&mut self.hits);
         let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
         for Access { range, stride, .. } in accesses {
             match stride {
-                None => self.memory.access(range, &entry, &knows, &mut hits),
+                None => self.memory.access(range, entry, &knows, &mut hits),
                 Some(stride) => {
-                    self.memory.access_rows(range, *stride, &entry, &knows, &mut hits);
+                    self.memory.access_rows(range, *stride, entry, &knows, &mut hits);
                 }
             }
         }
@@ -38,7 +66,7 @@ impl Checker {
             // Rows may come in any order.
             hit.ranges.sort_unstable_by_key(|range| range.start);
             let problem = if hit.ordered { Problem::UseAfterFree } else { Problem::Race };
-            self.report(problem, hit, &entry, clock);
+            self.report(problem, hit, entry, clock);
         }
         self.hits = hits;
     }

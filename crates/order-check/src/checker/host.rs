@@ -147,6 +147,14 @@ impl Checker {
 
     /// Puts the thread or host function after everything in `clock`.
     pub(super) fn learn(&mut self, by: By, clock: &Clock) {
+        if !self.polled.is_empty() {
+            self.polled.retain(|(_, entry)| clock.get(entry.slot) < entry.time);
+        }
+        self.advance(by, clock);
+    }
+
+    /// The same for operations of the thread or host function itself: it has waited for nothing.
+    pub(super) fn advance(&mut self, by: By, clock: &Clock) {
         let mine = match by {
             By::Function(function) => {
                 match self.functions.get(&function).and_then(|task| self.tasks.get_mut(task)) {

@@ -24,7 +24,7 @@ use crate::op::{
     StreamKind, ThreadId, TokenId, What,
 };
 use crate::report::{Finding, StreamName};
-use crate::shadow::{Hit, Shadow};
+use crate::shadow::{Entry, Hit, Shadow};
 use crate::task::{Point, Points, Task};
 use crate::values::Values;
 
@@ -66,6 +66,8 @@ const PLACES: usize = 1 << 16;
 const TRACES: u32 = 64;
 /// The maximum of tasks that are held back. Beyond it the oldest go on, as if ordered from outside.
 const TASKS: usize = 1 << 16;
+/// The maximum of polled writes that are kept.
+const POLLED: usize = 64;
 
 #[derive(Debug, Default)]
 struct SlotState {
@@ -177,6 +179,9 @@ pub struct Checker {
     /// Races that were told apart by their backtraces.
     traced: HashMap<[Place; 2], u32>,
     hits: Vec<Hit>,
+    /// Bytes that the host may have polled, and their last writes. No call has waited for these
+    /// writes, so the host may not read the bytes as data.
+    polled: Vec<(Range<u64>, Entry)>,
 }
 
 impl std::fmt::Debug for Mix {
@@ -233,6 +238,7 @@ impl Checker {
             warned: HashSet::new(),
             traced: HashMap::new(),
             hits: Vec::new(),
+            polled: Vec::new(),
         }
     }
 
@@ -349,6 +355,28 @@ impl Checker {
         let mark = self.mark(what);
         self.acquire(by, &mark);
         self.drain();
+    }
+
+    /// Reports that the marked work is done, and that the host may have seen this without a call, by
+    /// polling `range`: bytes that the last operation of the work wrote.
+    ///
+    /// Later calls are after the work. But a read of `range` by the host ([`Op::Host`]) is reported
+    /// unless a call has waited for that write: only a value tells that it was polled, and the
+    /// checker does not see it.
+    pub fn polled(&mut self, call: &Call, mark: &Mark, range: Range<u64>) {
+        self.ensure(call.by);
+        let kept = std::mem::take(&mut self.polled);
+        self.acquire(call.by, mark);
+        self.drain();
+        self.polled = kept;
+        let over = |entry: &Entry| {
+            let covers = |clock: &Clock| clock.get(entry.slot) >= entry.time;
+            entry.kind == AccessKind::Write && mark.0.iter().filter_map(Point::clock).any(covers)
+        };
+        let writes = self.memory.entries_in(&range).filter(|(_, entry)| over(entry));
+        self.polled.extend(writes.map(|(range, entry)| (range, entry.clone())));
+        let excess = self.polled.len().saturating_sub(POLLED);
+        self.polled.drain(..excess);
     }
 
     /// Applies the next operation, which is a part of `call`. [`Call::by`] is the thread or host

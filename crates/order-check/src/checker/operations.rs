@@ -26,6 +26,9 @@ impl Checker {
                 let name = name.map(str::to_owned);
                 self.events.insert(event, Event { name, interprocess, ..Event::default() });
             }
+            Op::EventShared { event } => {
+                self.events.entry(event).or_default().interprocess = true;
+            }
             Op::EventDestroy { event } => {
                 self.object(call, is_event(event), AccessKind::Write);
                 self.events.remove(&event);
@@ -128,13 +131,13 @@ impl Checker {
                 let (slot, mut clock) = self.actor(call.by);
                 let agent = self.agent(call.by);
                 self.work(accesses, slot, &mut clock, &agent, call);
-                self.learn(call.by, &clock);
+                self.advance(call.by, &clock);
             }
             Op::HostWriteValue { cell, value } => {
                 let (slot, mut clock) = self.actor(call.by);
                 let agent = self.agent(call.by);
                 self.write_value(cell, value, slot, &mut clock, &agent, call);
-                self.learn(call.by, &clock);
+                self.advance(call.by, &clock);
             }
             Op::HostSawValue { cell, value } => {
                 let (slot, mut clock) = self.actor(call.by);

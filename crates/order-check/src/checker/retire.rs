@@ -60,8 +60,10 @@ impl Checker {
             self.memory.slots(&mut mark);
             self.objects.slots(&mut mark);
             self.values.slots(&mut mark);
+            self.polled.iter().for_each(|(_, entry)| mark(entry.slot));
         }
         let (floor, slots, spare) = (&self.floor, &mut self.slots, &mut self.spare);
+        let values = &mut self.values;
         // The next owner goes on with the time of the former one. So what clocks know of the former
         // one is nothing about the next one.
         self.leaving.retain_mut(|(slot, end)| {
@@ -72,6 +74,7 @@ impl Checker {
             }
             state.recent = VecDeque::new();
             state.former = state.time;
+            values.forget_copies(*slot);
             spare.push(*slot);
             false
         });

@@ -69,6 +69,7 @@ impl Checker {
                 true
             }
             Action::WaitValue(cell, value, compare) => {
+                self.values.expect(*cell);
                 let floor = &self.floor;
                 let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
                 match self.values.seen(*cell, *value, *compare, knows) {

@@ -99,6 +99,8 @@ pub struct Reference {
     bytes: HashMap<(bool, u64), Vec<(usize, AccessKind)>>,
     /// Address to width.
     cells: BTreeMap<u64, u8>,
+    /// Copies of other sizes than those of values, and whether they are allocations.
+    copies: Vec<(Access, usize, bool)>,
     /// Writes of all values, in the order in which they ran: address, node, value.
     writes: Vec<(u64, usize, Option<u64>)>,
     at: usize,
@@ -128,6 +130,7 @@ impl Reference {
             functions: HashMap::new(),
             bytes: HashMap::new(),
             cells: BTreeMap::new(),
+            copies: Vec::new(),
             writes: Vec::new(),
             at: 0,
             expected: Expected::new(),
@@ -609,6 +612,7 @@ impl Reference {
             }
             Act::Write(cell, value) => self.write(node, cell, value),
             Act::Wait(cell, value, compare) => {
+                self.expect(cell);
                 let before = self.before[node].clone();
                 match self.seen(&before, cell, value, compare) {
                     Some(seen) => self.before[node].extend(seen),
@@ -744,6 +748,8 @@ impl Reference {
             && range.start.is_multiple_of(bytes)
         {
             self.width(Cell { address: range.start, bytes: bytes as u8 });
+        } else if bytes >= 4 {
+            self.copies.push((access.clone(), node, anew));
         }
         let over = |cell: &(&u64, &u8)| {
             let end = cell.0 + u64::from(*cell.1);
@@ -756,6 +762,23 @@ impl Reference {
             }
             self.writes.push((cell, node, None));
         }
+    }
+
+    /// A wait for a value that nothing has written as one: any copy may have.
+    fn expect(&mut self, cell: Cell) {
+        if self.cells.contains_key(&cell.address) {
+            return;
+        }
+        let of = range(cell);
+        for (copied, node, anew) in self.copies.clone() {
+            if rows(&copied).iter().any(|row| row.start < of.end && of.start < row.end) {
+                if anew {
+                    self.writes.retain(|write| write.0 != cell.address);
+                }
+                self.writes.push((cell.address, node, None));
+            }
+        }
+        self.width(cell);
     }
 
     fn width(&mut self, cell: Cell) {

@@ -97,15 +97,15 @@ fn copy(
         return Ok(HostAfter::Nothing);
     }
     let after = state.host_after_copy(&rows.to.place, &rows.from.place);
+    let waits = rows.to.place.pageable() || state.waits_for_copy(&rows.to.place, &rows.from.place);
     // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
     if rows.from.place.pageable() {
         state.order_pageable_rows(&rows.from, rows.extent, true);
         rows.from = rows.from.staged(rows.extent);
     }
-    let pageable = rows.to.place.pageable();
     state.order_pageable_rows(&rows.to, rows.extent, false);
     submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
-    if pageable {
+    if waits {
         wait_idle(call, call.ready()?, stream, true)?;
     }
     Ok(after)

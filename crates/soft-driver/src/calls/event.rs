@@ -74,7 +74,7 @@ impl State {
             entry.state = EventState::Done(stamp);
             if let Some(shared) = &entry.shared {
                 shared.record_done();
-                if self.order.is_some() {
+                if self.order.is_some() && entry.exported {
                     self.order_shared_record(event, None);
                 }
             }
@@ -82,7 +82,7 @@ impl State {
             let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
             let point = self.new_point(timing, shared);
             self.events[event].state = EventState::Pending(point.clone());
-            if self.order.is_some() && point.shared.is_some() {
+            if self.order.is_some() && self.events[event].exported {
                 self.order_shared_record(event, Some(point.id));
             }
             self.push_record(stream, point);
@@ -144,7 +144,8 @@ pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint)
     }
     let context = state.current(call)?;
     let shared = if interprocess { Some(new_event(&mut state, context)?) } else { None };
-    let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
+    let new =
+        Event { context, flags, orphan: false, state: EventState::Never, shared, exported: false };
     let born = state.call_number;
     let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
     state.order_event(index);

@@ -35,7 +35,7 @@ pub(crate) fn ipc_get_event_handle(
     handle: Ptr<CUipcEventHandle>,
     event: EventArg,
 ) -> Answer {
-    let state = call.ready()?;
+    let mut state = call.ready()?;
     handle.required()?;
     if event.is_null() {
         return Err(INVALID_VALUE);
@@ -50,6 +50,7 @@ pub(crate) fn ipc_get_event_handle(
         Some(shared) if !shared.imported() => shared.descriptor(strict),
         _ => return Err(INVALID_HANDLE),
     };
+    state.order_event_exported(event);
     handle.put(CUipcEventHandle { reserved })
 }
 
@@ -75,6 +76,7 @@ pub(crate) fn ipc_open_event_handle(
         orphan: false,
         state: EventState::Never,
         shared: Some(shared),
+        exported: true,
     };
     let born = state.call_number;
     let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;

@@ -7,6 +7,7 @@ use crate::abi::*;
 use crate::arg::{ContextArg, Memory, Ptr, StreamArg};
 use crate::calls::stream::wait_idle;
 use crate::model::call_frame::CallFrame;
+use crate::model::context::Context;
 use crate::model::machine::{Locked, State};
 use crate::model::memory::{
     ALIGNMENT, Allocation, Keeper, Kind, Place, READ_ONLY, Region, can_pin, map,
@@ -185,6 +186,17 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     }
     state.current(call)?;
     state.refuse_unsafe(call)?;
+    let device = match state.memory.0.get(&address) {
+        // Memory of a pool is freed without a wait, as documented.
+        Some(Allocation {
+            kind: Kind::Device | Kind::Managed, context, freeing: false, ..
+        }) => Some(state.contexts[*context].device),
+        _ => None,
+    };
+    if device.is_some() && !call.in_host_function() {
+        let contexts = state.contexts_of(device);
+        state = after_the_work(call, state, &contexts)?;
+    }
     state.free(address, false)
 }
 
@@ -211,15 +223,53 @@ pub(crate) fn mem_alloc_host(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: 
 pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
     state.current(call)?;
-    let region = match state.memory.0.get(&memory.addr()) {
+    let pinned = match state.memory.0.get(&memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), .. }) => return Err(INVALID_VALUE),
-        Some(Allocation { region, .. }) => Some(region.clone()),
-        None => None,
+        of => of.is_some_and(|allocation| allocation.kind.is_host()),
     };
-    if let Some(region) = region {
-        state = after_the_uses(call, state, &region)?;
+    if pinned && !call.in_host_function() {
+        // All devices may use it.
+        let contexts = state.contexts_of(None);
+        state = after_the_work(call, state, &contexts)?;
     }
     state.free(memory.addr(), true)
+}
+
+impl State {
+    /// The live contexts of a device, or of all devices, with their green contexts.
+    fn contexts_of(&self, device: Option<CUdevice>) -> Vec<u32> {
+        let of = |context: &Context| device.is_none_or(|device| context.device == device);
+        let live = self.contexts.iter().filter(|(_, context)| context.alive && of(context));
+        live.map(|(index, _)| index).collect()
+    }
+}
+
+/// Documented in NVIDIA's programming guide: freeing memory waits for the work that was submitted
+/// before.
+fn after_the_work(
+    call: &CallFrame,
+    mut state: Locked,
+    contexts: &[u32],
+) -> Result<Locked, CUresult> {
+    let awaited = state.order_await_contexts(contexts);
+    let busy = contexts.iter().flat_map(|context| state.contexts[*context].busy.iter().copied());
+    let busy: Vec<u32> = busy.collect();
+    let points: Vec<_> = busy
+        .into_iter()
+        .map(|stream| {
+            let point = state.new_point(false, None);
+            point.want();
+            state.push_mark(stream, point.clone());
+            point
+        })
+        .collect();
+    if !points.is_empty() {
+        state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+    }
+    if let Some(awaited) = awaited {
+        state.order_reached(awaited);
+    }
+    Ok(state)
 }
 
 /// Measured: what gives pinned memory back waits for the streams that wait on it.
@@ -415,16 +465,16 @@ fn copy(
         return Ok(HostAfter::Nothing);
     }
     let after = state.host_after_copy(&to, &from);
+    let waits = to.pageable() || state.waits_for_copy(&to, &from);
     // As documented of ordinary memory: it has been read when the call returns, and has been
     // written.
     if from.pageable() {
         state.order_pageable(&from, bytes, true);
         from = from.staged(bytes);
     }
-    let pageable = to.pageable();
     state.order_pageable(&to, bytes, false);
     submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
-    if pageable {
+    if waits {
         wait_idle(call, call.ready()?, stream, true)?;
     }
     Ok(after)
@@ -539,12 +589,29 @@ pub(crate) enum HostAfter {
     Nothing,
 }
 
+/// NVIDIA's page "API synchronization behavior", of asynchronous copies: from any host memory to any
+/// host memory they are synchronous with respect to the host.
+const COPIES_ON_THE_HOST_WAIT: bool = true;
+
 impl State {
     fn is_of_device(&self, place: &Place) -> bool {
         let around = self.memory.around(place.address as u64);
         around.is_some_and(|(_, allocation)| {
             allocation.kind.is_counted() || matches!(allocation.kind, Kind::Imported(..))
         })
+    }
+
+    /// Whether the host owns this memory: ordinary, pinned or registered memory.
+    fn is_of_host(&self, place: &Place) -> bool {
+        match self.memory.around(place.address as u64) {
+            Some((_, allocation)) => allocation.kind.is_host(),
+            None => place.pageable(),
+        }
+    }
+
+    /// Whether an asynchronous copy between these returns after the copy.
+    pub(crate) fn waits_for_copy(&self, to: &Place, from: &Place) -> bool {
+        COPIES_ON_THE_HOST_WAIT && self.is_of_host(to) && self.is_of_host(from)
     }
 
     pub(crate) fn host_after_set(&self, to: &Place) -> HostAfter {

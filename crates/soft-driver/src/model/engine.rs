@@ -272,9 +272,10 @@ impl State {
             }
             Task::WriteValue(write, _) => {
                 if failed.is_none() {
+                    let changes = write.changes();
                     write.execute();
                     if self.order.is_some() {
-                        self.order_written(at);
+                        self.order_written(at, changes);
                     }
                 }
                 self.engine.values.written(at, &write);
@@ -300,7 +301,7 @@ impl State {
                         self.late_misuse(origin, &what);
                     }
                     if self.order.is_some() {
-                        self.order_written(at);
+                        self.order_written(at, true);
                     }
                     self.look_at_values();
                 }
@@ -323,6 +324,10 @@ impl State {
             }
             Task::Memory(work) => {
                 if failed.is_none() {
+                    // The host may see the bytes before the thread that writes them comes back.
+                    if self.order.is_some() {
+                        self.order_written(at, work.changes());
+                    }
                     self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     let work = Work::Memory(work);
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
@@ -512,6 +517,7 @@ impl State {
         if entry.references == 0
             && let Some(entry) = self.objects.remove(object)
         {
+            self.order_destructor(object);
             self.destroy_later(&MACHINES[self.objects.slot()], entry.destroy);
         }
     }

@@ -84,6 +84,12 @@ pub(crate) struct ValueWrite {
 }
 
 impl ValueWrite {
+    /// Whether it makes a difference.
+    pub(crate) fn changes(&self) -> bool {
+        let value = if self.word.wide { self.value } else { self.value & u64::from(u32::MAX) };
+        self.word.load() != value
+    }
+
     pub(crate) fn execute(&self) {
         self.word.store(self.value);
     }

@@ -1,6 +1,6 @@
 //! What is done with memory in streams: it is set, or copied.
 
-use core::sync::atomic::{AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
 use crate::model::blocks::{Block, Extent};
@@ -48,6 +48,25 @@ pub(crate) struct CopyRows {
 const _: () = assert!(size_of::<MemoryWork>() <= 72);
 
 impl MemoryWork {
+    /// Whether it changes the few bytes that it writes.
+    pub(crate) fn changes(&self) -> bool {
+        // SAFETY: within memory that the place keeps. The host may write it meanwhile, hence the
+        // atomics.
+        let load = |place: &Place, at: usize| unsafe {
+            AtomicU8::from_ptr(place.pointer().cast::<u8>().add(at)).load(Ordering::Relaxed)
+        };
+        match self {
+            Self::Set { to, value, width, count } if width * count <= size_of::<u64>() => {
+                let bytes = value.to_le_bytes();
+                (0..width * count).any(|at| Some(&load(to, at)) != bytes.get(at % width))
+            }
+            Self::Copy { to, from, bytes } if *bytes <= size_of::<u64>() => {
+                (0..*bytes).any(|at| load(to, at) != load(from, at))
+            }
+            _ => true,
+        }
+    }
+
     /// Whether it reads or writes a piece of memory.
     pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
         match self {

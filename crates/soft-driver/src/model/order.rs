@@ -1,6 +1,7 @@
 //! The order checker, and what is remembered for it.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use cuda_order_check::{
@@ -17,6 +18,14 @@ const KEPT: usize = 1000;
 
 /// What the host's threads and host functions may tell each other, of which a driver sees nothing.
 const TALK: TokenId = TokenId(u64::MAX);
+
+/// A write that can be seen without a call.
+pub(crate) struct Visible {
+    /// The stream's work up to the write.
+    pub(crate) work: Mark,
+    /// The bytes, if a copy or a memset wrote them.
+    pub(crate) polled: Option<Range<u64>>,
+}
 
 /// The checker, and what is remembered for it.
 pub(crate) struct Order {
@@ -46,9 +55,13 @@ pub(crate) struct Order {
     /// The one that runs, and its thread.
     pub(crate) running: Option<(FunctionId, u32)>,
     /// Writes of values that can be seen without a call, by the places of their tasks.
-    pub(crate) visible: BTreeMap<u64, Mark>,
+    pub(crate) visible: BTreeMap<u64, Visible>,
     /// Records that other processes see, by their points.
     pub(crate) shared: BTreeMap<u64, Mark>,
+    /// The launches of destroyed graphs, by the user objects that they held.
+    pub(crate) objects: BTreeMap<u32, Vec<Mark>>,
+    /// The launches that come before each destructor that has not begun.
+    pub(crate) destructors: VecDeque<Vec<Mark>>,
     /// The launch whose nodes are submitted: its end, and its host functions.
     pub(crate) launch: Option<(Mark, VecDeque<FunctionId>)>,
 }
@@ -92,6 +105,8 @@ impl Order {
             running: None,
             visible: BTreeMap::new(),
             shared: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            destructors: VecDeque::new(),
             launch: None,
         }))
     }
@@ -102,6 +117,7 @@ impl Order {
     pub(crate) fn size(&self) -> [usize; 4] {
         let size = self.checker.size();
         let here = self.functions.len() + self.visible.len() + self.shared.len();
+        let here = here + self.objects.len() + self.destructors.len();
         [size.ranges, size.agents, size.tasks, here]
     }
 
@@ -249,6 +265,15 @@ impl Order {
     pub(crate) fn may_have_seen(&mut self, mark: &Mark) {
         if !self.told {
             self.reached(mark);
+        }
+    }
+
+    /// The host may have polled these bytes, which the marked work wrote.
+    pub(crate) fn may_have_polled(&mut self, mark: &Mark, range: Range<u64>) {
+        if !self.told {
+            let call = Call::new(self.name, self.number, ThreadId(u64::from(self.thread)));
+            self.checker.polled(&call, mark, range);
+            self.look();
         }
     }
 

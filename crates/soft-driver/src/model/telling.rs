@@ -4,6 +4,8 @@
 //! which they took effect. While a capture is under way nothing is told of its streams: the nodes
 //! of a graph are told when it is instantiated, and a launch names them.
 
+use core::ops::Range;
+
 use cuda_order_check::{
     Access, By, Call, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location, Mark, Node,
     NodeWork, Op, StreamId, StreamKind, Stride, ThreadId, TokenId, What,
@@ -12,13 +14,14 @@ use cuda_order_check::{
 use crate::abi::*;
 use crate::model::blocks::{Block, Extent};
 use crate::model::call_frame::CallFrame;
+use crate::model::event::EventState;
 use crate::model::external::{Semaphore, SemaphorePoint};
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
 use crate::model::memory::{Keeper, Kind, Place};
 use crate::model::memory_work::MemoryWork;
-use crate::model::order::Caller;
+use crate::model::order::{Caller, Visible};
 use crate::model::shared_memory::Backing;
 use crate::model::thread;
 use crate::model::work::{Origin, Task};
@@ -80,6 +83,9 @@ fn rows(block: &Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Ac
 fn anew(base: u64, bytes: u64) -> Access {
     Access::allocate(base, bytes)
 }
+
+/// The most bytes of a flag that the host polls.
+const FLAG: usize = 8;
 
 /// What a call waits for, from its begin to its end.
 pub(crate) struct Awaited(Vec<Mark>);
@@ -158,9 +164,24 @@ impl State {
     }
 
     pub(crate) fn order_event(&mut self, event: u32) {
-        let interprocess = self.events[event].shared.is_some();
+        let interprocess = self.events[event].exported;
         let event = self.event_id(event);
         self.tell(Op::EventCreate { event, interprocess, name: None });
+    }
+
+    /// The program takes an event's handle: from now on other processes may record it, and wait for
+    /// its records.
+    pub(crate) fn order_event_exported(&mut self, event: u32) {
+        if std::mem::replace(&mut self.events[event].exported, true) || self.order.is_none() {
+            return;
+        }
+        let point = match &self.events[event].state {
+            EventState::Pending(point) if !point.is_done() => Some(point.id),
+            _ => None,
+        };
+        let id = self.event_id(event);
+        self.tell(Op::EventShared { event: id });
+        self.order_shared_record(event, point);
     }
 
     pub(crate) fn order_event_ends(&mut self, event: u32) {
@@ -180,7 +201,7 @@ impl State {
         if self.order.is_none() {
             return;
         }
-        let shared = self.events[event].shared.is_some();
+        let shared = self.events[event].exported;
         let (event, stream) = (self.event_id(event), self.stream_id(stream));
         if shared {
             // It does not replace an unfinished one.
@@ -192,7 +213,7 @@ impl State {
     /// The events through which other processes can have been told: who waits for one of them may
     /// be after all that was recorded here in any.
     fn shared_events(&self) -> Vec<EventId> {
-        let shared = self.events.iter().filter(|(_, event)| event.shared.is_some());
+        let shared = self.events.iter().filter(|(_, event)| event.exported);
         shared.map(|(event, _)| self.event_id(event)).collect()
     }
 
@@ -202,7 +223,7 @@ impl State {
         if self.order.is_none() {
             return;
         }
-        let shared = self.events[event].shared.is_some();
+        let shared = self.events[event].exported;
         let (event, stream) = (self.event_id(event), self.stream_id(stream));
         if shared {
             for event in self.shared_events().into_iter().filter(|other| *other != event) {
@@ -216,7 +237,7 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(crate) fn order_event_asked(&mut self, event: u32, done: bool) {
-        let shared = done && self.events[event].shared.is_some();
+        let shared = done && self.events[event].exported;
         let events = if shared { self.shared_events() } else { Vec::new() };
         let event = self.event_id(event);
         let Some(order) = &mut self.order else { return };
@@ -274,7 +295,7 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(crate) fn order_await_event(&mut self, event: u32) -> Option<Awaited> {
-        let shared = self.events[event].shared.is_some();
+        let shared = self.events[event].exported;
         let others = if shared { self.shared_events() } else { Vec::new() };
         let event = self.event_id(event);
         let order = self.order.as_mut()?;
@@ -428,17 +449,21 @@ impl State {
     #[inline(never)]
     pub(crate) fn order_task(&mut self, stream: u32, at: u64, task: &Task) {
         let id = self.stream_id(stream);
+        let polled = match task {
+            Task::Memory(work) => self.polled(work),
+            _ => None,
+        };
         let visible = match task {
             Task::WriteValue(write, _) => self.others_see(&write.word.place),
             // The host and other processes have it too.
             Task::SignalSemaphore(..) => true,
-            _ => false,
+            _ => polled.is_some(),
         };
         let Some(order) = &mut self.order else { return };
         if let Some((end, functions)) = &mut order.launch {
             // It was told with the launch.
             if visible {
-                order.visible.insert(at, end.clone());
+                order.visible.insert(at, Visible { work: end.clone(), polled: None });
             }
             if let Task::Host(_) = task
                 && let Some(function) = functions.pop_front()
@@ -450,6 +475,10 @@ impl State {
         match task {
             Task::Memory(work) => {
                 with_accesses(work, |accesses| order.tell(Op::Work { stream: id, accesses }));
+                if visible {
+                    let work = order.checker.mark(What::Stream(id));
+                    order.visible.insert(at, Visible { work, polled });
+                }
             }
             Task::Busy(_) => order.tell(Op::Work { stream: id, accesses: &[] }),
             Task::Host(_) => {
@@ -465,7 +494,8 @@ impl State {
                 let (cell, value) = (cell(&write.word), write.value);
                 order.tell(Op::WriteValue { stream: id, cell, value });
                 if visible {
-                    order.visible.insert(at, order.checker.mark(What::Stream(id)));
+                    let work = order.checker.mark(What::Stream(id));
+                    order.visible.insert(at, Visible { work, polled: None });
                 }
             }
             Task::WaitSemaphore(SemaphorePoint { semaphore, value, .. }, _) => {
@@ -476,7 +506,8 @@ impl State {
             Task::SignalSemaphore(SemaphorePoint { semaphore, value, .. }, _) => {
                 let (cell, value) = (semaphore_cell(semaphore), semaphore.told_signal(*value));
                 order.tell(Op::WriteValue { stream: id, cell, value });
-                order.visible.insert(at, order.checker.mark(What::Stream(id)));
+                let work = order.checker.mark(What::Stream(id));
+                order.visible.insert(at, Visible { work, polled: None });
             }
             Task::Free(region) => {
                 let bytes = self.memory.0.get(&(region.base as u64)).map_or(0, |of| of.bytes);
@@ -485,6 +516,18 @@ impl State {
             }
             Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
         }
+    }
+
+    /// The bytes that a copy or a memset writes, if the host may poll them as a flag: as many as one
+    /// load of the host reads, in memory that the host can read.
+    fn polled(&self, work: &MemoryWork) -> Option<Range<u64>> {
+        let (place, bytes) = match work {
+            MemoryWork::Set { to, width, count, .. } => (to, width * count),
+            MemoryWork::Copy { to, bytes, .. } => (to, *bytes),
+            MemoryWork::SetRows(_) | MemoryWork::CopyRows(_) => return None,
+        };
+        let start = place.address as u64;
+        (bytes <= FLAG && self.others_see(place)).then(|| start..start + bytes as u64)
     }
 
     /// Whether the host can read what is there without a call, or another process can, which may
@@ -526,14 +569,18 @@ impl State {
     }
 
     /// A value was written. If that can be seen without a call, then the host may know from now on
-    /// that the stream has come so far.
+    /// that the stream has come so far; but not if it was there before.
     #[cold]
     #[inline(never)]
-    pub(crate) fn order_written(&mut self, at: u64) {
+    pub(crate) fn order_written(&mut self, at: u64, changes: bool) {
         if let Some(order) = &mut self.order
-            && let Some(mark) = order.visible.remove(&at)
+            && let Some(Visible { work, polled }) = order.visible.remove(&at)
+            && changes
         {
-            order.may_have_seen(&mark);
+            match polled {
+                Some(range) => order.may_have_polled(&work, range),
+                None => order.may_have_seen(&work),
+            }
         }
     }
 
@@ -580,6 +627,32 @@ impl State {
         order.tell_to(function);
         order.tell(Op::FunctionEnd { function });
         order.running = None;
+    }
+
+    /// The last reference to a user object is gone: its destructor will run.
+    pub(crate) fn order_destructor(&mut self, object: u32) {
+        if let Some(order) = &mut self.order {
+            let launches = order.objects.remove(&object).unwrap_or_default();
+            order.destructors.push_back(launches);
+        }
+    }
+
+    /// The thread of the host functions begins a destructor. They run in the order of
+    /// [`order_destructor`](Self::order_destructor).
+    pub(crate) fn order_destructor_begins(&mut self) {
+        let Some(order) = &mut self.order else { return };
+        let launches = order.destructors.pop_front().unwrap_or_default();
+        order.begin("a destructor", order.number, None);
+        for launches in &launches {
+            order.reached(launches);
+        }
+    }
+
+    pub(crate) fn order_destructor_ends(&mut self) {
+        let Some(order) = &mut self.order else { return };
+        order.begin("a destructor", order.number, None);
+        // It is no thread of the program, and the next function has an order of its own.
+        order.tell(Op::ThreadEnd);
     }
 
     /// The nodes of an executable graph, as they are now.
@@ -652,8 +725,16 @@ impl State {
         self.tell(Op::GraphDefine { graph, nodes: &nodes });
     }
 
+    /// An executable graph is destroyed. The last destructor of its user objects runs after its
+    /// launches.
     pub(crate) fn order_graph_ends(&mut self, exec: u32) {
         let handle = self.execs.handle(exec);
+        if let Some(order) = &mut self.order {
+            let launches = order.checker.mark(What::Event(EventId(handle)));
+            for (object, _) in &self.execs[exec].objects {
+                order.objects.entry(*object).or_default().push(launches.clone());
+            }
+        }
         self.tell(Op::GraphDestroy { graph: GraphId(handle) });
         self.tell(Op::EventDestroy { event: EventId(handle) });
     }

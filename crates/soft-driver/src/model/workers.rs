@@ -108,7 +108,12 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         state.engine.running += 1;
         state.engine.in_host += 1;
         let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
-        state.order_function_begins(at);
+        let destroys = matches!(work, Work::Destroy(_)) && state.order.is_some();
+        if destroys {
+            state.order_destructor_begins();
+        } else {
+            state.order_function_begins(at);
+        }
         drop(state);
         machine.switches.host_function(true);
         thread::with(machine.slot, epoch, |on| on.in_host_function = true);
@@ -134,7 +139,11 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         state.engine.in_host -= 1;
-        state.order_function_ends(at);
+        if destroys {
+            state.order_destructor_ends();
+        } else {
+            state.order_function_ends(at);
+        }
         state.finish(machine, stream, id);
     }
 }

@@ -252,9 +252,13 @@ fn memory_is_set_and_copied_in_stream_order() {
         assert_eq!((raw.cuMemGetInfo_v2)(&mut free, &mut total).0, OK);
         assert_eq!((free, total), ((1 << 20) - 8192, 1 << 20));
 
-        let latch = raw.latch(stream);
-        let mut pinned = null_mut();
+        let (mut pinned, mut nobodys) = (null_mut(), 0);
         assert_eq!((raw.cuMemHostAlloc)(&mut pinned, 4096, 0).0, OK);
+        // Nothing is allocated from here on, so that this is nobody's: what is behind `a` may be
+        // `b`.
+        assert_eq!((raw.cuMemAlloc_v2)(&mut nobodys, 4096).0, OK);
+        assert_eq!((raw.cuMemFree_v2)(nobodys).0, OK);
+        let latch = raw.latch(stream);
         let out = std::slice::from_raw_parts(pinned.cast::<u8>(), 4096);
         assert_eq!((raw.cuMemsetD32Async)(a, 0x0403_0201, 1024, stream).0, OK);
         assert_eq!((raw.cuMemsetD8Async)(a, 9, 4, stream).0, OK);
@@ -262,13 +266,10 @@ fn memory_is_set_and_copied_in_stream_order() {
         assert_eq!((raw.cuMemcpyDtoHAsync_v2)(pinned, b, 4096, stream).0, OK);
         assert_eq!((raw.cuMemcpyDtoDAsync_v2)(b, a, 4097, stream).0, INVALID_VALUE, "past the end");
         assert_eq!((raw.cuMemsetD8Async)(a + 4095, 0, 2, stream).0, INVALID_VALUE, "over the end");
-        // Nothing is allocated meanwhile, so that this is nobody's: what is behind `a` may be `b`.
-        let mut nobodys = 0;
-        assert_eq!((raw.cuMemAlloc_v2)(&mut nobodys, 4096).0, OK);
-        assert_eq!((raw.cuMemFree_v2)(nobodys).0, OK);
         assert_eq!((raw.cuMemsetD8Async)(nobodys, 0, 1, stream).0, INVALID_VALUE);
         // Freed while work still uses it: that work is done on memory that is there.
-        assert_eq!((raw.cuMemFree_v2)(a).0, OK);
+        let free = call!(raw, cuMemFreeAsync(a => u64, raw.stream(1) => CUstream));
+        assert_eq!(free, OK);
         assert_eq!((raw.cuMemFree_v2)(a).0, INVALID_VALUE);
         assert_eq!(out[4], 0, "nothing has happened yet");
         latch.release();

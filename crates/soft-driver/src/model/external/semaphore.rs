@@ -46,11 +46,18 @@ pub(crate) struct Semaphore {
     /// How many signals and waits the order checker was told of a binary one. It has no value that
     /// would say which wait is for which signal.
     told: [AtomicU64; 2],
+    /// Its address for the order checker. Its page may be where memory was that the program freed.
+    number: u64,
 }
+
+/// Addresses from here on are no memory of a program.
+const NUMBERS: u64 = 1 << 63;
 
 impl Semaphore {
     fn new(page: Page, kind: SemaphoreKind) -> Self {
-        Self { page, kind, told: [const { AtomicU64::new(0) }; 2] }
+        static LAST: AtomicU64 = AtomicU64::new(NUMBERS);
+        let number = LAST.fetch_add(8, Ordering::Relaxed);
+        Self { page, kind, told: [const { AtomicU64::new(0) }; 2], number }
     }
 
     /// A new one, and its descriptor.
@@ -98,9 +105,9 @@ impl Semaphore {
         }
     }
 
-    /// Where its word is in this process, which is the same for whoever has it here.
+    /// Its address for the order checker, which is the same for all imports in this process.
     pub(crate) fn address(&self) -> u64 {
-        core::ptr::from_ref(self.page.word()).addr() as u64
+        self.number
     }
 
     fn next(&self, which: usize, value: u64) -> u64 {

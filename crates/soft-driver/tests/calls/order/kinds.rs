@@ -199,6 +199,25 @@ pub(super) const ROWS: &[Row] = &[
         (one, p.signal(p.a, 2))
     }),
 
+    ("a flag in a larger copy, before the work", RACE, |p| {
+        p.set(p.a, p.other, 64);
+        let copies = || p.copy(p.a, p.flag - 32, p.other, 64);
+        if !p.mended { copies(); }
+        let one = p.writes(p.c);
+        p.joined(p.c, p.a);
+        if p.mended { copies(); }
+        p.await_value(p.b, 1, GEQ);
+        (one, p.reads(p.b))
+    }),
+    ("a flag in a larger memset, before the work", RACE, |p| {
+        let sets = || p.set(p.a, p.flag, 4096);
+        if !p.mended { sets(); }
+        let one = p.writes(p.a);
+        if p.mended { sets(); }
+        p.await_value(p.b, 1, GEQ);
+        (one, p.reads(p.b))
+    }),
+
     // Graphs.
     ("a captured graph forks, and its branches race", RACE, |p| {
         let exec = p.captured(|| {

@@ -4,6 +4,7 @@
 
 mod desk;
 mod forms;
+mod host;
 mod kinds;
 mod streams;
 mod told;
@@ -39,7 +40,7 @@ const EQ: u32 = CU_STREAM_WAIT_VALUE_EQ;
 
 /// All of them.
 fn table() -> impl Iterator<Item = &'static Row> {
-    [streams::ROWS, kinds::ROWS, forms::ROWS].into_iter().flatten()
+    [streams::ROWS, kinds::ROWS, forms::ROWS, host::ROWS].into_iter().flatten()
 }
 
 fn builder(seed: u64) -> Builder {

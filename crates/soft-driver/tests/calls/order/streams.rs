@@ -1,8 +1,7 @@
 //! Errors between streams, with the host, and of frees.
 
-use std::ptr::null_mut;
-
 use super::desk::{synchronous_copy, synchronous_memset};
+use super::host::frees_in_order;
 use super::{FREED, NON_BLOCKING, RACE, Row};
 use crate::common::*;
 
@@ -281,28 +280,21 @@ pub(super) const ROWS: &[Row] = &[
     // Frees.
     ("freed while it is read", RACE, |p| {
         let one = p.reads(p.a);
-        if p.mended { p.raw.sync(p.a); }
+        if p.mended { p.joined(p.a, p.b); }
         p.freed.set(true);
-        (one, p.number(unsafe { (p.raw.cuMemFree_v2)(p.memory) }))
+        (one, frees_in_order(p, p.memory, p.b))
     }),
     ("freed while it is written", RACE, |p| {
         let one = p.writes(p.a);
-        if p.mended { p.raw.sync(p.a); }
+        if p.mended { p.joined(p.a, p.b); }
         p.freed.set(true);
-        (one, p.number(unsafe { (p.raw.cuMemFree_v2)(p.memory) }))
-    }),
-    ("pinned memory is freed while it is copied", RACE, |p| {
-        let mut memory = null_mut();
-        p.number(unsafe { (p.raw.cuMemHostAlloc)(&mut memory, 64, 0) });
-        let one =
-            p.number(unsafe { (p.raw.cuMemcpyHtoDAsync_v2)(p.buffer, memory, 64, p.a) });
-        if p.mended { p.raw.sync(p.a); }
-        (one, p.number(unsafe { (p.raw.cuMemFreeHost)(memory) }))
+        (one, frees_in_order(p, p.memory, p.b))
     }),
     ("a graph uses what was freed", FREED, |p| {
         let mut memory = 0;
         p.number(unsafe { (p.raw.cuMemAlloc_v2)(&mut memory, 64) });
-        let exec = p.captured(|| { p.set(p.c, memory, 64); });
+        // A kernel: of copies and memsets the driver itself sees it.
+        let exec = p.captured(|| { super::tell_at(p, p.c, memory); });
         let launch = if p.mended { p.launch(exec, p.a) } else { 0 };
         p.raw.sync(p.a);
         let one = p.number(unsafe { (p.raw.cuMemFree_v2)(memory) });

@@ -1,0 +1,421 @@
+//! What the host is after without a call that waits: frees, copies on the host, flags that it
+//! polls, and destructors.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cuda_events::sys::*;
+use cuda_soft_driver::abi::{Copy2D, Side2D};
+
+use super::desk::Desk;
+use super::{FREED, RACE, Row, aside, checked, word, word_address};
+use crate::common::*;
+
+/// Memory that is allocated at once, and freed in the course of the program.
+fn allocated(p: &Desk<'_>, bytes: usize) -> CUdeviceptr {
+    let mut address = 0;
+    p.number(unsafe { (p.raw.cuMemAlloc_v2)(&mut address, bytes) });
+    address
+}
+
+fn pooled(p: &Desk<'_>) -> CUdeviceptr {
+    let mut address = 0;
+    let code =
+        call!(p.raw, cuMemAllocAsync(&mut address => *mut u64, 64 => usize, p.a => CUstream));
+    assert_eq!(code, OK);
+    p.raw.sync(p.a);
+    address
+}
+
+fn frees(p: &Desk<'_>, address: CUdeviceptr) -> u64 {
+    p.number(unsafe { (p.raw.cuMemFree_v2)(address) })
+}
+
+pub(super) fn frees_in_order(p: &Desk<'_>, address: CUdeviceptr, stream: CUstream) -> u64 {
+    let code = call!(p.raw, cuMemFreeAsync(address => u64, stream => CUstream));
+    p.number(CUresult(code))
+}
+
+/// A copy between addresses of any kind.
+fn any_copy(p: &Desk<'_>, to: u64, from: u64, bytes: usize, stream: CUstream) -> u64 {
+    let code = call!(p.raw,
+        cuMemcpyAsync(to => u64, from => u64, bytes => usize, stream => CUstream));
+    p.number(CUresult(code))
+}
+
+fn pinned(p: &Desk<'_>) -> u64 {
+    p.pinned.addr() as u64
+}
+
+/// The stream copies `bytes` bytes that are not zero to the word that the host polls.
+fn flag(p: &Desk<'_>, stream: CUstream, bytes: usize) -> u64 {
+    any_copy(p, word_address(p), p.flag, bytes, stream)
+}
+
+/// The device's copy of the flag is set, and the host's is not.
+fn prepare(p: &Desk<'_>) {
+    p.set(p.c, p.flag, 64);
+    p.raw.sync(p.c);
+    word(p).store(0, Ordering::Release);
+}
+
+/// Between two looks of a host that polls, so that others can run.
+const PAUSE: Duration = Duration::from_micros(50);
+
+fn poll(p: &Desk<'_>) {
+    while word(p).load(Ordering::Acquire) == 0 {
+        std::thread::sleep(PAUSE);
+    }
+}
+
+#[rustfmt::skip] // A row in few lines.
+pub(super) const ROWS: &[Row] = &[
+    // Frees.
+    ("memory of a pool is freed at once, and a stream uses it", RACE, |p| {
+        let address = pooled(p);
+        let one = p.set(p.b, address, 64);
+        if p.mended { p.raw.sync(p.b); }
+        (one, frees(p, address))
+    }),
+    ("memory is freed in the order of another stream", RACE, |p| {
+        let address = allocated(p, 64);
+        let one = p.set(p.b, address, 64);
+        let two = if p.mended { frees(p, address) } else { frees_in_order(p, address, p.a) };
+        p.raw.sync(p.a);
+        (one, two)
+    }),
+    ("a kernel uses memory that is freed", FREED, |p| {
+        let address = allocated(p, 64);
+        let uses = || {
+            let driver = p.raw.soft.driver();
+            let context = unsafe { cuda_events::Context::from_raw(driver, p.context()) }.unwrap();
+            let stream = unsafe { cuda_events::StreamRef::from_raw(&context, p.a) };
+            p.raw.soft.writes(&stream, address, 64);
+            p.raw.soft.calls()
+        };
+        // A free waits for the work before it, and for no later work.
+        if p.mended {
+            let one = uses();
+            return (one, frees(p, address));
+        }
+        let one = frees(p, address);
+        (one, uses())
+    }),
+    ("a free of pool memory is waited for by nobody", RACE, |p| {
+        let address = pooled(p);
+        let one = p.download(p.b);
+        frees(p, address);
+        if p.mended { p.raw.sync(p.b); }
+        (one, p.host_reads())
+    }),
+
+    // Copies on the host.
+    ("the host reads what a copy writes, and a copy on the host is over", RACE, |p| {
+        let from = if p.mended { pinned(p) + 1024 } else { p.buffer };
+        let one = any_copy(p, pinned(p), from, 64, p.a);
+        (one, p.host_reads())
+    }),
+    ("the host writes what a copy reads, and a copy on the host is over", RACE, |p| {
+        let to = if p.mended { pinned(p) + 1024 } else { p.buffer };
+        let one = any_copy(p, to, pinned(p), 64, p.a);
+        (one, p.host_writes())
+    }),
+    ("rows that are copied on the host", RACE, |p| {
+        let side = |memory_type, host, device| Side2D {
+            x: 0, y: 0, memory_type, host, device, array: null_mut(), pitch: 16,
+        };
+        let source = if p.mended {
+            side(1, p.pinned.wrapping_byte_add(1024), 0)
+        } else {
+            side(2, null_mut(), p.buffer)
+        };
+        let copy = Copy2D { source, destination: side(1, p.pinned, 0), width: 16, height: 4 };
+        let one = p.number(CUresult(call!(p.raw,
+            cuMemcpy2DAsync_v2(&copy => *const Copy2D, p.a => CUstream))));
+        (one, p.host_reads())
+    }),
+    ("a copy on the host in a graph", RACE, |p| {
+        let exec = p.captured(|| { any_copy(p, pinned(p), pinned(p) + 1024, 64, p.c); });
+        let one = p.launch(exec, p.a);
+        if p.mended { p.raw.sync(p.a); }
+        (one, p.host_reads())
+    }),
+
+    // Flags that the host polls.
+    ("a flag is copied to the host before the data", RACE, |p| {
+        prepare(p);
+        if !p.mended { flag(p, p.a, 4); }
+        let one = p.download(p.a);
+        if p.mended { flag(p, p.a, 4); }
+        poll(p);
+        (one, p.host_reads())
+    }),
+    ("a flag is copied to the host in another stream", RACE, |p| {
+        prepare(p);
+        let one = p.download(p.a);
+        if p.mended { p.joined(p.a, p.b); }
+        flag(p, p.b, 8);
+        poll(p);
+        (one, p.host_reads())
+    }),
+    ("a flag in pinned memory is set before the data", RACE, |p| {
+        prepare(p);
+        let sets = || p.set(p.a, word_address(p), 4);
+        if !p.mended { sets(); }
+        let one = p.download(p.a);
+        if p.mended { sets(); }
+        poll(p);
+        (one, p.host_reads())
+    }),
+    ("a flag is polled, and the next stream uses the data", RACE, |p| {
+        prepare(p);
+        if !p.mended { flag(p, p.a, 4); }
+        let one = p.writes(p.a);
+        if p.mended { flag(p, p.a, 4); }
+        poll(p);
+        (one, p.reads(p.b))
+    }),
+    ("a flag that the host polls is not reset", RACE, |p| {
+        prepare(p);
+        p.writes(p.a);
+        flag(p, p.a, 4);
+        poll(p);
+        p.raw.sync(p.a);
+        if p.mended { word(p).store(0, Ordering::Release); }
+        let one = p.writes(p.a);
+        flag(p, p.a, 4);
+        poll(p);
+        (one, p.reads(p.b))
+    }),
+    ("a value in pinned memory is not reset", RACE, |p| {
+        prepare(p);
+        let write = p.raw.cuStreamWriteValue32_v2.unwrap();
+        let signal = || p.number(unsafe { write(p.a, word_address(p), 1, 0) });
+        signal();
+        poll(p);
+        p.raw.sync(p.a);
+        if p.mended { word(p).store(0, Ordering::Release); }
+        let one = p.writes(p.a);
+        signal();
+        poll(p);
+        (one, p.reads(p.b))
+    }),
+    ("four bytes are read that no call has waited for", RACE, |p| {
+        prepare(p);
+        let one = flag(p, p.a, 4);
+        poll(p);
+        if p.mended { p.raw.sync(p.a); }
+        p.raw.soft.host_reads(std::ptr::from_ref(word(p)), 4);
+        (one, p.raw.soft.calls())
+    }),
+
+    // Destructors.
+    ("a graph's user object is destroyed after its launches", RACE, |p| {
+        let gone: &'static AtomicBool = Box::leak(Box::default());
+        let (mut graph, mut exec, mut object) = (null_mut(), null_mut(), null_mut());
+        let mut one;
+        unsafe {
+            p.capture(p.c);
+            if p.mended { p.download(p.c); } else { p.set(p.c, p.other, 64); }
+            p.number((p.raw.cuStreamEndCapture)(p.c, &mut graph));
+            let data = std::ptr::from_ref(gone).cast_mut().cast();
+            p.number(CUresult(call!(p.raw, cuUserObjectCreate(
+                &mut object => *mut *mut c_void, data => *mut c_void,
+                store as Destroy => Destroy,
+                1 => u32, 1 => u32))));
+            p.number(CUresult(call!(p.raw, cuGraphRetainUserObject(
+                graph => CUgraph, object => *mut c_void, 1 => u32, 1 => u32))));
+            p.number(p.raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0));
+            p.number((p.raw.cuGraphDestroy)(graph));
+            one = p.launch(exec, p.a);
+            p.number((p.raw.cuGraphExecDestroy)(exec));
+        }
+        // Work that comes later is nothing that a destructor waits for.
+        if !p.mended { one = p.download(p.a); }
+        while !gone.load(Ordering::Acquire) { std::thread::sleep(PAUSE); }
+        (one, p.host_reads())
+    }),
+];
+
+type Destroy = unsafe extern "C" fn(*mut c_void);
+
+unsafe extern "C" fn store(gone: *mut c_void) {
+    unsafe { &*gone.cast::<AtomicBool>() }.store(true, Ordering::Release);
+}
+
+/// A free waits for the work before it: none of these programs is wrong.
+#[test]
+fn work_before_a_free_is_no_report() {
+    aside("work_before_a_free_is_no_report", || {
+        let raw = checked(0);
+        let programs: [fn(&Desk<'_>); 7] = [
+            |p| {
+                // An upload of ordinary memory, and a memset, both without a stream.
+                let (from, address) = ([0_u8; 64], allocated(p, 64));
+                p.number(CUresult(call!(p.raw, cuMemcpyHtoD_v2(address => u64,
+                    from.as_ptr().cast() => *const c_void, 64 => usize))));
+                frees(p, address);
+                let address = allocated(p, 64);
+                p.number(CUresult(call!(p.raw,
+                    cuMemsetD8_v2(address => u64, 1 => u8, 64 => usize))));
+                frees(p, address);
+            },
+            |p| {
+                // Work of several streams, and of a graph.
+                let address = allocated(p, 64);
+                p.set(p.a, address, 64);
+                p.joined(p.a, p.b);
+                p.get(p.b, address, 64);
+                let exec = p.captured(|| {
+                    p.get(p.c, address, 64);
+                });
+                p.joined(p.a, p.c);
+                p.launch(exec, p.c);
+                frees(p, address);
+            },
+            |p| {
+                // Pinned memory.
+                let mut memory = null_mut();
+                p.number(unsafe { (p.raw.cuMemHostAlloc)(&mut memory, 64, 0) });
+                p.number(unsafe { (p.raw.cuMemcpyDtoHAsync_v2)(memory, p.buffer, 64, p.a) });
+                p.number(unsafe { (p.raw.cuMemFreeHost)(memory) });
+            },
+            |p| {
+                // Managed memory.
+                let mut managed = 0;
+                p.number(CUresult(call!(p.raw,
+                    cuMemAllocManaged(&mut managed => *mut u64, 64 => usize, 1 => u32))));
+                p.set(p.a, managed, 64);
+                frees(p, managed);
+            },
+            |p| {
+                // The host is after all work of the device from then on.
+                let address = allocated(p, 64);
+                p.download(p.a);
+                p.set(p.b, p.other, 64);
+                frees(p, address);
+                p.host_reads();
+                p.get(p.c, p.other, 64);
+            },
+            |p| {
+                // The memory of another context of the device.
+                let address = allocated(p, 64);
+                p.elsewhere(|_| {
+                    let stream = p.raw.stream(super::NON_BLOCKING);
+                    p.set(stream, address, 64);
+                    frees(p, address);
+                });
+            },
+            |p| {
+                // A new allocation may have the same address.
+                for _ in 0..8 {
+                    let address = allocated(p, 4096);
+                    p.set(p.a, address, 4096);
+                    frees(p, address);
+                }
+            },
+        ];
+        for (index, program) in programs.into_iter().enumerate() {
+            let desk = Desk::new(&raw, true);
+            program(&desk);
+            desk.end();
+            assert_eq!(raw.soft.order_findings(), [""; 0], "program {index}");
+        }
+    });
+}
+
+/// An event with the interprocess flag orders as others do until its handle is taken. From then on
+/// another process may have recorded it after any of the events that it may wait for.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_events_flag_alone_orders_nothing() {
+    const SHARED: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+    aside("an_events_flag_alone_orders_nothing", || {
+        let raw = checked(0);
+        let mut programs: Vec<(usize, fn(&Desk<'_>, [CUevent; 2]))> = Vec::new();
+        // Another event, the same one recorded anew, a wait of the host for another one.
+        programs.push((1, |p, [one, other]| {
+            p.writes(p.a);
+            p.raw.record(one, p.a);
+            p.raw.record(other, p.c);
+            p.raw.wait(p.b, other);
+            p.reads(p.b);
+        }));
+        programs.push((1, |p, [one, _]| {
+            p.writes(p.a);
+            p.raw.record(one, p.a);
+            p.raw.record(one, p.c);
+            p.raw.wait(p.b, one);
+            p.reads(p.b);
+        }));
+        programs.push((1, |p, [one, other]| {
+            p.download(p.a);
+            p.raw.record(one, p.a);
+            p.raw.record(other, p.c);
+            p.number(unsafe { (p.raw.cuEventSynchronize)(other) });
+            p.host_reads();
+        }));
+        programs.push((0, |p, [one, _]| {
+            p.writes(p.a);
+            p.raw.record(one, p.a);
+            p.raw.wait(p.b, one);
+            p.reads(p.b);
+        }));
+        for (index, (reports, program)) in programs.into_iter().enumerate() {
+            for taken in [false, true] {
+                let desk = Desk::new(&raw, true);
+                let events = [raw.event(SHARED), raw.event(SHARED)];
+                for event in events.iter().filter(|_| taken) {
+                    let mut handle = CUipcEventHandle::default();
+                    desk.number(unsafe { (raw.cuIpcGetEventHandle)(&mut handle, *event) });
+                }
+                let before = raw.soft.order_findings().len();
+                program(&desk, events);
+                desk.end();
+                let found = raw.soft.order_findings().split_off(before);
+                let expected = if taken { 0 } else { reports };
+                assert_eq!(found.len(), expected, "program {index}, taken {taken}: {found:?}");
+                for event in events {
+                    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+                }
+            }
+        }
+    });
+}
+
+/// One flag of one host for several streams: each is after what the host has polled.
+#[test]
+fn a_polled_flag_is_no_report() {
+    aside("a_polled_flag_is_no_report", || {
+        for seed in 0..5 {
+            let raw = checked(seed);
+            let desk = Desk::new(&raw, true);
+            let p = &desk;
+            for round in 0..6 {
+                let stream = [p.a, p.b][round % 2];
+                prepare(p);
+                p.writes(stream);
+                p.download(stream);
+                flag(p, stream, 4);
+                poll(p);
+                p.host_reads();
+                p.host_writes();
+                p.upload(stream);
+                p.raw.sync(stream);
+            }
+            // The same in a graph.
+            prepare(p);
+            let exec = p.captured(|| {
+                p.writes(p.c);
+                flag(p, p.c, 4);
+            });
+            p.launch(exec, p.a);
+            poll(p);
+            p.reads(p.b);
+            desk.end();
+            assert_eq!(raw.soft.order_findings(), [""; 0], "seed {seed}");
+        }
+    });
+}
