@@ -27,7 +27,21 @@ pub(super) fn is_sticky(code: CUresult) -> bool {
 /// The advice for a code, if the code alone or together with the call shows the cause.
 pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str> {
     Some(match (function, code) {
-        (_, CUresult::CUDA_ERROR_DEINITIALIZED) => "the driver is shutting down with the process",
+        (_, CUresult::CUDA_ERROR_DEINITIALIZED) => {
+            "the driver has ended: the process is ending, or, with a driver in software, the \
+             SoftDriver was dropped before the objects that use it"
+        }
+        (_, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
+            "a host function may make no driver call; have another thread make it, after the \
+             function has told it so"
+        }
+        (
+            Function::cuEventDestroy_v2 | Function::cuStreamDestroy_v2,
+            CUresult::CUDA_ERROR_INVALID_HANDLE,
+        ) => {
+            "the driver has no such object; other code, or a raw handle, may have destroyed it \
+             before"
+        }
         (_, CUresult::CUDA_ERROR_STUB_LIBRARY) => {
             "this is the CUDA toolkit's stub library, which is for linking only; install the \
                 NVIDIA display driver"

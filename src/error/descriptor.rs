@@ -35,7 +35,8 @@ pub enum DescriptorError {
     /// The text begins like a descriptor, but has characters that are not hexadecimal digits, or an
     /// odd number of them.
     Text,
-    /// The descriptor is damaged: its checksum does not match.
+    /// The descriptor is damaged: its checksum does not match, or it names an exporter and has no
+    /// flag for one.
     Checksum,
     /// The descriptor is intact, but has flags that this crate does not support.
     Flags {

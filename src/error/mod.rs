@@ -202,7 +202,8 @@ pub enum Error {
     /// [`OpenedTimeline`](crate::ext::OpenedTimeline).
     ContextDropped,
     /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has
-    /// ended before the timeline reached the value.
+    /// ended before the timeline reached the value, or the [exporter](crate::ipc::ExporterProcess)
+    /// of an event has ended before the event's record completed.
     ExporterGone,
     /// A [semaphore](crate::external) cannot be imported in a context of another device. No call
     /// was made.

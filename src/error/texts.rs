@@ -257,8 +257,8 @@ impl fmt::Display for Error {
                  context until its points are reached",
             ),
             Self::ExporterGone => f.write_str(
-                "the process that had to signal the timeline has ended before it reached the \
-                 value; import a timeline of its successor",
+                "the process that had to complete the event's record, or to signal the timeline, \
+                 has ended before it did; import from its successor",
             ),
             Self::TooManyObservers => f.write_str(
                 "this process has no place left for an observer of this driver; remove one with \

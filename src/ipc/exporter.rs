@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::clock::HostClock;
 use crate::context::Origin;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::EventRef;
 use crate::ipc::IpcEventDescriptor;
 use crate::progress::Progress;
@@ -60,7 +60,7 @@ pub enum ExporterState {
 /// use std::time::Duration;
 ///
 /// use cuda_events::ipc::ExporterProcess;
-/// use cuda_events::{Context, Event, IpcEventDescriptor, Stream};
+/// use cuda_events::{Context, Error, Event, IpcEventDescriptor, Progress, Stream};
 ///
 /// /// Makes later work in `stream` run after the exporter's work; false if that is impossible.
 /// fn follow(
@@ -73,9 +73,11 @@ pub enum ExporterState {
 ///     // SAFETY: the descriptor comes from our own exporter, which keeps the event until this
 ///     // process reports that it is done.
 ///     let event = unsafe { Event::from_ipc_descriptor(context, descriptor) }?;
-///     if exporter.wait_for(&event, Duration::from_secs(60))?.is_pending() {
-///         // The exporter has ended, or a minute is over: see `exporter.state()`.
-///         return Ok(false);
+///     match exporter.wait_for(&event, Duration::from_secs(60)) {
+///         Ok(Progress::Done) => {}
+///         // A minute is over, or the exporter has ended.
+///         Ok(Progress::Pending) | Err(Error::ExporterGone) => return Ok(false),
+///         Err(error) => return Err(error),
 ///     }
 ///     // The work is done, so this cannot block. It makes the exporter's writes visible to the
 ///     // stream.
@@ -148,7 +150,7 @@ impl ExporterProcess {
     /// Call it as soon as you have the descriptor, before you open it. It makes no driver call. The
     /// state is [`Unknown`](ExporterState::Unknown) forever if
     ///
-    /// * this process sees no process with the exporter's id now,
+    /// * this process may not see the exporter's process,
     /// * the descriptor does not contain the exporter ([`IpcEventDescriptor::from_raw`]) or comes
     ///   from another namespace,
     /// * `/proc` cannot be read, or this process can open no more files.
@@ -181,17 +183,17 @@ impl ExporterProcess {
     /// Waits on the host until the event's last record is done, the exporter has ended, or the time
     /// is up.
     ///
-    /// [`Progress::Pending`] means that the exporter has ended without completing the record, or
-    /// that the time is up; call [`state`](Self::state) to see which. The exporter is checked ten
-    /// times a second. If the exporter completed the record before it ended, the result is
-    /// [`Progress::Done`]. The [type](Self) has an example.
+    /// [`Progress::Pending`] means that the time is up. The exporter is checked ten times a second.
+    /// If the exporter completed the record before it ended, the result is [`Progress::Done`]. The
+    /// [type](Self) has an example.
     ///
     /// Driver calls: [`cuEventQuery`], as often as in
     /// [`synchronize_timeout`](EventRef::synchronize_timeout).
     ///
     /// # Errors
     ///
-    /// As [`EventRef::query`].
+    /// * [`Error::ExporterGone`] if the exporter has ended without completing the record.
+    /// * Those of [`EventRef::query`].
     pub fn wait_for(&self, event: &EventRef, timeout: Duration) -> Result<Progress> {
         wait(event.driver().clock(), timeout, || self.state(), || event.query())
     }
@@ -203,7 +205,7 @@ fn wait(
     mut state: impl FnMut() -> ExporterState,
     query: impl FnMut() -> Result<Progress>,
 ) -> Result<Progress> {
-    let mut looked = None;
+    let (mut looked, mut ended) = (None, false);
     // The state is read before the event is queried: an exporter may complete the record and end
     // between the two, and then the query must be the later one.
     let has_ended = || {
@@ -212,9 +214,13 @@ fn wait(
             return false;
         }
         looked = Some(now);
-        state() == ExporterState::Ended
+        ended = state() == ExporterState::Ended;
+        ended
     };
-    timeout::poll_until(clock, timeout, has_ended, query)
+    match timeout::poll_until(clock, timeout, has_ended, query)? {
+        Progress::Pending if ended => Err(Error::ExporterGone),
+        progress => Ok(progress),
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -242,8 +248,14 @@ mod watch {
     impl Watch {
         /// None if this process sees no process with this id.
         pub(super) fn of(pid: u32, started: u64) -> Option<Self> {
-            let status = File::open(format!("/proc/{pid}/stat")).ok()?;
-            if started_at(&status)? != started {
+            let Some((status, at)) = File::open(format!("/proc/{pid}/stat"))
+                .ok()
+                .and_then(|status| started_at(&status).map(|at| (status, at)))
+            else {
+                // Either it has ended and its parent has waited for it, or it cannot be seen.
+                return is_unused(pid).then_some(Self::Gone);
+            };
+            if at != started {
                 return Some(Self::Gone);
             }
             let memory = File::open(format!("/proc/{pid}/pagemap")).ok().map(Self::Memory);
@@ -265,6 +277,21 @@ mod watch {
                 Self::Gone => ExporterState::Ended,
             }
         }
+    }
+
+    /// Whether no process has this id, which the system tells also about processes that this one
+    /// may not see.
+    #[allow(unsafe_code)]
+    fn is_unused(pid: u32) -> bool {
+        const ESRCH: i32 = 3;
+        unsafe extern "C" {
+            fn kill(pid: i32, signal: i32) -> i32;
+        }
+        // Zero and below would name groups of processes.
+        let Some(pid) = i32::try_from(pid).ok().filter(|pid| *pid > 0) else { return false };
+        // SAFETY: the declaration is that of the C library, and signal 0 is sent to nobody.
+        let refused = unsafe { kill(pid, 0) } != 0;
+        refused && io::Error::last_os_error().raw_os_error() == Some(ESRCH)
     }
 
     /// More than the longest possible line.
@@ -334,6 +361,18 @@ mod watch {
                 assert_eq!(state(ended, 0), ExporterState::Ended);
                 assert_eq!(state(ended, 2), ExporterState::Running, "its first thread has ended");
             }
+        }
+
+        /// Its parent has waited for it, so that nothing in `/proc` shows it any more.
+        #[test]
+        fn a_process_that_is_gone_has_ended() {
+            let mut child =
+                std::process::Command::new("/bin/sh").arg("-c").arg(":").spawn().unwrap();
+            child.wait().unwrap();
+            let watch = Watch::of(child.id(), 1).expect("it is certain");
+            assert_eq!(watch.state(), ExporterState::Ended);
+            assert!(!is_unused(std::process::id()) && !is_unused(1) && !is_unused(0));
+            assert!(!is_unused(u32::MAX));
         }
 
         #[test]
@@ -421,7 +460,11 @@ mod tests {
 
     /// The checks of a wait with this limit that finds these states and progresses, one after the
     /// other. The last of each stays.
-    fn looks(timeout: u64, states: &[ExporterState], progress: &[Progress]) -> (Progress, Looks) {
+    fn looks(
+        timeout: u64,
+        states: &[ExporterState],
+        progress: &[Progress],
+    ) -> (Result<Progress>, Looks) {
         fn next<T: Copy>(found: &mut &[T]) -> T {
             let first = found[0];
             if found.len() > 1 {
@@ -443,7 +486,7 @@ mod tests {
                 Ok(next(&mut progress))
             },
         );
-        (result.unwrap(), looks.into_inner())
+        (result, looks.into_inner())
     }
 
     /// The times at which a wait checked the exporter, in milliseconds.
@@ -455,7 +498,7 @@ mod tests {
     fn a_wait_looks_ten_times_a_second() {
         for (timeout, expected) in [(250, &[0, 100, 200][..]), (99, &[0]), (0, &[0])] {
             let (progress, looks) = looks(timeout, &[Running], &[Pending]);
-            assert_eq!(progress, Pending);
+            assert_eq!(progress, Ok(Pending));
             let found = at_the_exporter(&looks);
             // A look is up to a pause late, and so are those after it.
             let close =
@@ -485,13 +528,14 @@ mod tests {
 
     #[test]
     fn a_wait_ends_when_the_exporter_has() {
+        let gone = Err(Error::ExporterGone);
         let (progress, found) = looks(999, &[Ended], &[Pending]);
         assert_eq!(
             (progress, found),
-            (Pending, vec![("state", Duration::ZERO), ("event", Duration::ZERO)])
+            (gone.clone(), vec![("state", Duration::ZERO), ("event", Duration::ZERO)])
         );
         let (progress, found) = looks(999, &[Running, Ended], &[Pending]);
-        assert_eq!((progress, at_the_exporter(&found).len()), (Pending, 2));
+        assert_eq!((progress, at_the_exporter(&found).len()), (gone, 2));
         // The event is looked at once more.
         let [.., exporter, event] = &found[..] else { panic!("{found:?}") };
         assert_eq!((exporter.0, event.0, exporter.1), ("state", "event", event.1));
@@ -499,10 +543,10 @@ mod tests {
 
     #[test]
     fn what_came_before_its_end_is_done() {
-        assert_eq!(looks(999, &[Ended], &[Done]).0, Done);
+        assert_eq!(looks(999, &[Ended], &[Done]).0, Ok(Done));
         let questions = looks(999, &[Running, Ended], &[Pending]).1.len() - 2;
         let found: Vec<_> = (1..questions).map(|_| Pending).chain([Done]).collect();
-        assert_eq!(looks(999, &[Running, Ended], &found).0, Done, "in the last look");
+        assert_eq!(looks(999, &[Running, Ended], &found).0, Ok(Done), "in the last look");
     }
 
     #[test]
@@ -510,9 +554,9 @@ mod tests {
         let (progress, found) = looks(150, &[Unknown], &[Pending]);
         assert_eq!(
             (progress, found.last()),
-            (Pending, Some(&("event", Duration::from_millis(150))))
+            (Ok(Pending), Some(&("event", Duration::from_millis(150))))
         );
-        assert_eq!(looks(150, &[Running, Unknown], &[Pending, Done]).0, Done);
+        assert_eq!(looks(150, &[Running, Unknown], &[Pending, Done]).0, Ok(Done));
     }
 
     #[test]

@@ -198,6 +198,10 @@ impl IpcEventDescriptor {
             return Err(DescriptorError::Flags { unknown }.into());
         }
         let origin = fields.take_origin()?;
+        if flags & FLAG_ORIGIN == 0 && envelope::origin_bytes(Some(origin)) != [0; _] {
+            // Its maker had an exporter, and the flag was lost on the way.
+            return Err(DescriptorError::Checksum.into());
+        }
         Ok(Self {
             handle: fields.take()?,
             blocking_sync: flags & FLAG_BLOCKING_SYNC != 0,
@@ -472,5 +476,25 @@ fn open_error(descriptor: &IpcEventDescriptor, answer: Answer) -> Error {
             DescriptorError::SameProcess { pid }.into()
         }
         _ => answer.error(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exporter_without_its_flag_is_damage() {
+        let sealed = |flags: u16, origin: [u8; 52]| -> [u8; IpcEventDescriptor::LEN] {
+            ENVELOPE.seal(&[&flags.to_le_bytes(), &origin, &[7; 64]])
+        };
+        let read = |flags, origin| IpcEventDescriptor::from_bytes(&sealed(flags, origin));
+        assert_eq!(read(0, [0; 52]).map(|read| read.exporter_pid()), Ok(None));
+        assert!(read(FLAG_ORIGIN, [1; 52]).is_ok());
+        for at in [0, 20, 51] {
+            let mut origin = [0; 52];
+            origin[at] = 1;
+            assert_eq!(read(0, origin), Err(DescriptorError::Checksum.into()));
+        }
     }
 }

@@ -286,8 +286,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::ExporterGone,
-            "the process that had to signal the timeline has ended before it reached the value; \
-             import a timeline of its successor",
+            "the process that had to complete the event's record, or to signal the timeline, has \
+             ended before it did; import from its successor",
         ),
         (
             Error::ContextMismatch {
@@ -547,7 +547,24 @@ fn advice() -> Vec<(Function, u32, &'static str)> {
              memory; nvidia-smi lists the processes that use it; check this process's limits \
              (ulimit -v) too",
         ),
-        (Function::cuInit, 4, "the driver is shutting down with the process"),
+        (
+            Function::cuInit,
+            4,
+            "the driver has ended: the process is ending, or, with a driver in software, the \
+             SoftDriver was dropped before the objects that use it",
+        ),
+        (
+            Function::cuStreamQuery,
+            800,
+            "a host function may make no driver call; have another thread make it, after the \
+             function has told it so",
+        ),
+        (
+            Function::cuEventDestroy_v2,
+            400,
+            "the driver has no such object; other code, or a raw handle, may have destroyed it \
+             before",
+        ),
         (
             Function::cuInit,
             34,

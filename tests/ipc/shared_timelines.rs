@@ -659,8 +659,8 @@ fn other_importers_see_the_poison() {
     assert_eq!(imported.point(value).query(), Err(Error::ExporterGone));
     assert_eq!(
         second.step(&format!("query {value}")),
-        "Err(the process that had to signal the \
-        timeline has ended before it reached the value; import a timeline of its successor)"
+        "Err(the process that had to complete the event's record, or to signal the timeline, has \
+         ended before it did; import from its successor)"
     );
     second.end();
 }

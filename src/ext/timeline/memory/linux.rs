@@ -110,9 +110,37 @@ impl File {
         const MEMFD_CREATE: c_long = 319;
         #[cfg(target_arch = "x86")]
         const MEMFD_CREATE: c_long = 356;
-        // The number of all newer platforms.
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
+        #[cfg(target_arch = "arm")]
+        const MEMFD_CREATE: c_long = 385;
+        #[cfg(any(target_arch = "powerpc", target_arch = "powerpc64"))]
+        const MEMFD_CREATE: c_long = 360;
+        #[cfg(target_arch = "s390x")]
+        const MEMFD_CREATE: c_long = 350;
+        #[cfg(any(target_arch = "sparc", target_arch = "sparc64"))]
+        const MEMFD_CREATE: c_long = 348;
+        #[cfg(any(
+            target_arch = "aarch64",
+            target_arch = "riscv32",
+            target_arch = "riscv64",
+            target_arch = "loongarch64"
+        ))]
         const MEMFD_CREATE: c_long = 279;
+        // No call has this number: the system says that it has none.
+        #[cfg(not(any(
+            target_arch = "x86_64",
+            target_arch = "x86",
+            target_arch = "arm",
+            target_arch = "powerpc",
+            target_arch = "powerpc64",
+            target_arch = "s390x",
+            target_arch = "sparc",
+            target_arch = "sparc64",
+            target_arch = "aarch64",
+            target_arch = "riscv32",
+            target_arch = "riscv64",
+            target_arch = "loongarch64"
+        )))]
+        const MEMFD_CREATE: c_long = -1;
         let (name, flags) = (c"cuda-events".as_ptr(), CLOSE_ON_EXEC | ALLOW_SEALING);
         // Not by its name in the C library, which older ones do not have.
         // SAFETY: the number is the call's, whose arguments are a C string and flags.
