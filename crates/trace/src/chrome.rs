@@ -60,7 +60,7 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
                 "{{\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{},\"dur\":{},\
                  \"cat\":\"{category}\",\"name\":{},\"args\":{{",
                 Micros(slice.start),
-                Micros(slice.end - slice.start),
+                Micros(slice.end.saturating_sub(slice.start)),
                 Quoted(&slice.name)
             )?;
             for (index, (what, detail)) in slice.details.iter().enumerate() {

@@ -139,7 +139,6 @@ impl SoftDriver {
         machine.restart_calls();
         state.clock.start(config.time);
         if let Scheduler::Seeded(seed) = config.scheduler {
-            crate::say!("work is scheduled at random, with the seed {seed}");
             state.engine.random = seed;
             // Without the thread it works all the same, as long as the program makes calls.
             let _ = state.ensure_ticker_thread(machine);
@@ -244,7 +243,7 @@ impl SoftDriver {
         self.state().order.as_ref().map(|order| order.findings().to_vec()).unwrap_or_default()
     }
 
-    /// The number of calls so far, successful or not.
+    /// The number of calls so far, successful or not. Look-ups of functions do not count.
     ///
     /// The [type](Self) has an example.
     pub fn calls(&self) -> u64 {

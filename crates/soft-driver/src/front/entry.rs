@@ -2,9 +2,15 @@
 
 use crate::abi::*;
 use crate::front::arguments::Arguments;
+use crate::front::exports::Id;
 use crate::front::hooks::hooked;
 use crate::model::call_frame::{CallFrame, EntryPoint};
 use crate::model::machine::Machine;
+
+const fn is_lookup(id: Id) -> bool {
+    let lookups = [Id::cuGetProcAddress, Id::cuGetProcAddress_v2, Id::cuGetProcAddress_v2_ptsz];
+    id.0 == lookups[0].0 || id.0 == lookups[1].0 || id.0 == lookups[2].0
+}
 
 /// Where every call comes through. With all switches off it does no more than count the call.
 #[inline]
@@ -13,7 +19,9 @@ pub(crate) fn enter(
     of: &'static EntryPoint,
     arguments: impl Arguments + Copy,
 ) -> CUresult {
-    let call = CallFrame { machine, of, number: machine.count_call(), epoch: machine.epoch() };
+    // Look-ups are not the program's: a number in a report is the same whoever loads the driver.
+    let number = if is_lookup(of.id) { machine.calls() } else { machine.count_call() };
+    let call = CallFrame { machine, of, number, epoch: machine.epoch() };
     if machine.switches.plain() {
         return arguments.run(&call);
     }

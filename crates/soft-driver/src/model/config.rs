@@ -147,12 +147,13 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// At random, with a seed from the time. The driver prints the seed when it starts, so the run
-    /// can be repeated.
+    /// At random, with a seed from the time. It prints the seed, so the run can be repeated.
     pub fn random() -> Self {
         let since =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        Self::Seeded(since.as_nanos() as u64)
+        let seed = since.as_nanos() as u64;
+        crate::say!("work is scheduled at random, with the seed {seed}");
+        Self::Seeded(seed)
     }
 }
 

@@ -781,3 +781,15 @@ fn refusals_name_the_callers_line() {
     let build = || drop(SoftDriver::builder().devices(9).build());
     assert_eq!(blamed(&build), here(line!() - 1));
 }
+
+/// The numbers of calls in logs and reports do not depend on how a program finds the functions.
+#[test]
+fn look_ups_of_functions_do_not_count() {
+    let soft = SoftDriver::builder().log(10).build();
+    let driver = soft.driver();
+    // The version is what loading asks the driver for.
+    assert_eq!(soft.calls(), 1);
+    cuda_events::Device::count(driver).expect("a driver");
+    let numbers: Vec<u64> = soft.log().iter().map(|call| call.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+}
