@@ -289,8 +289,8 @@ pub fn attempt(
     {
         surroundings.end_capture();
     }
-    // A context that cannot be made current, or whose work cannot be waited for, keeps the memory
-    // that was to be freed in it.
+    // A context that cannot be made current, or work that cannot be waited for, keeps the memory
+    // that was to be freed.
     let not_current = |record: &CallRecord| {
         function(record).is_some_and(|function| {
             record.injected
@@ -300,7 +300,9 @@ pub fn attempt(
                     Function::cuCtxGetCurrent
                         | Function::cuCtxPushCurrent_v2
                         | Function::cuCtxPopCurrent_v2
-                        | Function::cuCtxSynchronize
+                        | Function::cuThreadExchangeStreamCaptureMode
+                        | Function::cuEventRecord
+                        | Function::cuEventSynchronize
                 )
         })
     };

@@ -140,7 +140,9 @@ const MEMORY: &[Function] = &[
     Function::cuCtxPopCurrent_v2,
     Function::cuStreamQuery,
     Function::cuStreamSynchronize,
-    Function::cuCtxSynchronize,
+    Function::cuStreamIsCapturing,
+    Function::cuEventRecord,
+    Function::cuEventSynchronize,
     Function::cuMemsetD8Async,
 ];
 
