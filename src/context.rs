@@ -94,23 +94,43 @@ struct Inner {
     join: OnceLock<CUevent>,
 }
 
-/// A context without a share of it.
+/// A reference to a context that does not keep it alive, from [`Context::downgrade`].
+///
+/// ```
+/// use cuda_events::foundation::WeakContext;
+/// use cuda_events::{Context, Device};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let weak: WeakContext = context.downgrade();
+/// assert_eq!(weak.upgrade().as_ref(), Some(&context));
+/// assert!(weak.is_same(&context.clone().downgrade()));
+/// drop(context);
+/// assert!(!weak.is_alive() && weak.upgrade().is_none());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone)]
-pub(crate) struct WeakContext(Weak<Inner>);
+pub struct WeakContext(Weak<Inner>);
 
 impl WeakContext {
-    /// A share, unless the last one was dropped.
-    pub(crate) fn upgrade(&self) -> Option<Context> {
+    /// Returns a share of the context, unless the last one was dropped.
+    ///
+    /// Meanwhile all others may be dropped: then the result is [the last
+    /// share](Context#dropping-the-last-share), whose drop can block.
+    pub fn upgrade(&self) -> Option<Context> {
         self.0.upgrade().map(Context)
     }
 
-    /// Whether a share exists now. Unlike `upgrade`, it cannot leave the caller with the last
-    /// share, whose drop may block.
-    pub(crate) fn is_held(&self) -> bool {
+    /// Returns whether a share exists now. Unlike [`upgrade`](Self::upgrade), it cannot leave the
+    /// caller with the last share.
+    pub fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
 
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    /// Returns whether both refer to one retained or wrapped context and its clones. Contexts that
+    /// were retained or wrapped separately differ, even if they compare equal.
+    pub fn is_same(&self, other: &Self) -> bool {
         self.0.ptr_eq(&other.0)
     }
 }
@@ -485,7 +505,10 @@ impl Context {
         self.0.raw
     }
 
-    pub(crate) fn downgrade(&self) -> WeakContext {
+    /// Returns a reference that does not keep the context alive.
+    ///
+    /// It makes no driver call. [`WeakContext`](crate::foundation::WeakContext) has an example.
+    pub fn downgrade(&self) -> WeakContext {
         WeakContext(Arc::downgrade(&self.0))
     }
 
@@ -641,6 +664,12 @@ impl fmt::Debug for Context {
             .field("raw", &self.0.raw)
             .field("device", &self.0.device.ordinal())
             .finish()
+    }
+}
+
+impl fmt::Debug for WeakContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakContext").field("alive", &self.is_alive()).finish_non_exhaustive()
     }
 }
 

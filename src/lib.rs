@@ -70,6 +70,7 @@
 //! | a part of the GPU | [`green`] |
 //! | many short-lived events | [`ext::EventPool`] |
 //! | working as in PyTorch | [`ext::LazyEvent`], [`ext::StreamScope`], [`ext::current_stream`] |
+//! | a crate of your own on top of this one | [`foundation`] |
 //! | observing every driver call | [`Driver::observe`], [`observer`] |
 //! | a picture of GPU work on a time axis | the crate `cuda-events-trace` |
 //! | the reason why there is no GPU | the command `cuda-events-doctor` |
@@ -150,6 +151,7 @@ pub mod ext;
 pub mod external;
 mod flags;
 mod forms;
+pub mod foundation;
 pub mod graph;
 pub mod green;
 #[cfg(doc)]

@@ -260,7 +260,7 @@ impl Page {
             pages.iter().position(is_it).map(|at| pages.swap_remove(at))
         };
         if let Some(mut page) = known {
-            if !page.held.is_held() {
+            if !page.held.is_alive() {
                 page.held = downgrade(context);
                 page.registered = false;
             }

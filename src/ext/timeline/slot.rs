@@ -267,7 +267,7 @@ impl Slot {
     /// its context is left out, so that each wait of a stream comes to [`Foreign`].
     pub(super) fn import(&self, context: &Context, address: Option<CUdeviceptr>) {
         let mut home = lock(&self.home);
-        if !home.as_ref().is_some_and(|home| home.context.is_held()) {
+        if !home.as_ref().is_some_and(|home| home.context.is_alive()) {
             let (driver, weak) = (context.driver(), downgrade(context));
             *home = Some(Home { driver, context: weak, health: Weak::new() });
         }
@@ -436,7 +436,7 @@ static FRESH: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 /// be registered.
 pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
     let known = |pages: &mut Vec<Page>| {
-        pages.retain(|page| page.held.is_held() && !page.free.is_empty());
+        pages.retain(|page| page.held.is_alive() && !page.free.is_empty());
         let weak = downgrade(context);
         let same = |page: &&mut Page| {
             page.held.is_same(&weak) && is_same_library(page.driver, context.driver())
@@ -466,7 +466,7 @@ fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
         page.live == 0
             && is_same_library(page.driver, context.driver())
             && (page.context == context.as_raw().addr()) == same
-            && !(page.address != 0 && page.held.is_held())
+            && !(page.address != 0 && page.held.is_alive())
             && page.has_room()
     };
     let at = pages.iter_mut().position(serves).filter(|_| same || tried < TRIES)?;
@@ -518,7 +518,7 @@ impl Page {
         self.context == context.as_raw().addr()
             && is_same_library(self.driver, context.driver())
             && self.address != 0
-            && (self.live > 0 || self.held.is_held())
+            && (self.live > 0 || self.held.is_alive())
     }
 
     /// Whether there is a line to give.
