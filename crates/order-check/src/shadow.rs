@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use crate::clock::Slot;
+use crate::clock::{Clock, Slot};
 use crate::op::{AccessKind, Call, Stride};
 use crate::report::Agent;
 
@@ -98,7 +98,7 @@ impl Segment {
         let rows = self.rows.as_ref().map(|rows| {
             let columns = rows.columns.segments.iter();
             let columns = columns.map(|(&start, segment)| (start, segment.copy(segment.end)));
-            let columns = Shadow { segments: columns.collect() };
+            let columns = Shadow { segments: columns.collect(), spans: Vec::new(), touched: 0 };
             Box::new(Rows { pitch: rows.pitch, columns })
         });
         Self { end, entries: self.entries.clone(), freed: self.freed.clone(), rows }
@@ -189,12 +189,35 @@ fn touch(
 pub(crate) struct Shadow {
     /// By the first byte. Segments are never empty ranges and never overlap.
     segments: BTreeMap<u64, Segment>,
+    /// Ranges of many segments that are read as a whole, again and again. They never overlap.
+    spans: Vec<Span>,
+    /// How many segments accesses have come to.
+    touched: u64,
 }
+
+/// Segments without a gap between them that were read as a whole.
+#[derive(Debug)]
+struct Span {
+    range: Range<u64>,
+    /// What an access must be after so that it is after all accesses of the segments.
+    below: Clock,
+    /// The reads of the whole range since then, which the segments do not contain yet. Each is
+    /// after all accesses of the segments.
+    reads: Vec<Entry>,
+}
+
+/// How many spans there are at most, and how many segments one has at least.
+const SPANS: usize = 16;
+const SPAN: usize = 3;
 
 /// How many freed ranges are remembered.
 const FREED: usize = 4096;
 
 impl Shadow {
+    pub(crate) fn touched(&self) -> u64 {
+        self.touched
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
     }
@@ -209,26 +232,38 @@ impl Shadow {
         if range.is_empty() {
             return;
         }
+        if !self.spans.is_empty() && self.read_span(range, new, knows) {
+            return;
+        }
         // Most programs touch the same ranges again and again.
         if let Some(segment) = self.segments.get_mut(&range.start)
             && segment.end == range.end
         {
+            self.touched += 1;
             touch(range.start, segment, new, knows, hits);
             return;
         }
         self.split(range.start);
         self.split(range.end);
         let mut gaps = Vec::new();
-        let mut at = range.start;
+        let (mut at, mut count, before) = (range.start, 0, hits.len());
         for (&start, segment) in self.segments.range_mut(range.clone()) {
             if at < start {
                 gaps.push(at..start);
             }
             touch(start, segment, new, knows, hits);
             at = segment.end;
+            count += 1;
         }
         if at < range.end {
             gaps.push(at..range.end);
+        }
+        self.touched += (count + gaps.len()) as u64;
+        let span = new.kind == AccessKind::Read && count >= SPAN && hits.len() == before;
+        if span && gaps.is_empty() {
+            self.merge(range);
+            self.add_span(range);
+            return;
         }
         for gap in gaps {
             let mut segment = Segment { end: gap.end, ..Segment::default() };
@@ -236,6 +271,59 @@ impl Shadow {
             self.segments.insert(gap.start, segment);
         }
         self.merge(range);
+    }
+
+    /// If the range is a span, and the new access a read that is after all accesses of it, the
+    /// segments need not be touched. Spans that it overlaps otherwise are ended.
+    fn read_span(
+        &mut self,
+        range: &Range<u64>,
+        new: &Entry,
+        knows: &impl Fn(Slot, u64) -> bool,
+    ) -> bool {
+        let same = self.spans.iter_mut().find(|span| span.range == *range);
+        if let Some(span) = same.filter(|_| new.kind == AccessKind::Read)
+            && span.below.all(knows)
+        {
+            span.reads.retain(|read| !knows(read.slot, read.time));
+            span.reads.push(new.clone());
+            self.touched += 1;
+            return true;
+        }
+        self.end_spans(range);
+        false
+    }
+
+    fn add_span(&mut self, range: &Range<u64>) {
+        if self.spans.len() == SPANS {
+            let oldest = self.spans.first().map_or(0..0, |span| span.range.clone());
+            self.end_spans(&oldest);
+        }
+        let mut below = Clock::default();
+        for segment in self.segments.range(range.clone()).map(|(_, segment)| segment) {
+            if segment.rows.is_some() || segment.freed.is_some() {
+                return;
+            }
+            for entry in &segment.entries {
+                below.raise(entry.slot, entry.time);
+            }
+        }
+        self.spans.push(Span { range: range.clone(), below, reads: Vec::new() });
+    }
+
+    /// The segments get the reads of the spans that overlap a range.
+    fn end_spans(&mut self, range: &Range<u64>) {
+        let overlaps =
+            |span: &mut Span| span.range.start < range.end && range.start < span.range.end;
+        for Span { range, reads, .. } in self.spans.extract_if(.., overlaps) {
+            if reads.is_empty() {
+                continue;
+            }
+            for (_, segment) in self.segments.range_mut(range) {
+                segment.entries.retain(|entry| !AccessKind::Read.replaces(entry.kind));
+                segment.entries.extend(reads.iter().cloned());
+            }
+        }
     }
 
     /// The same for rows: the first one has `width` bytes from the start of `range` on, and the
@@ -252,9 +340,11 @@ impl Shadow {
     ) {
         // The bytes between the rows are the others', and those after the last row may be anything.
         let last = range.end - width;
+        self.end_spans(range);
         self.access(&(last..range.end), new, knows, hits);
         let mut row = range.start;
         for (piece, rows) in self.pieces(range.start..last) {
+            self.touched += 1;
             while row < piece.start {
                 self.access(&(row..row + width), new, knows, hits);
                 row += pitch;
@@ -320,7 +410,7 @@ impl Shadow {
         if segment.rows.is_none() {
             let entries = std::mem::take(&mut segment.entries);
             let all = Segment { end: pitch, entries, freed: segment.freed.take(), rows: None };
-            let columns = Self { segments: BTreeMap::from([(0, all)]) };
+            let columns = Self { segments: BTreeMap::from([(0, all)]), ..Self::default() };
             segment.rows = Some(Box::new(Rows { pitch, columns }));
         }
         Some(segment)
@@ -414,6 +504,7 @@ impl Shadow {
 
     /// Forgets accesses that are before all that may still come.
     pub(crate) fn retire(&mut self, known: &impl Fn(Slot, u64) -> bool) {
+        self.end_spans(&(0..u64::MAX));
         let (mut changed, mut freed) = (false, 0);
         self.segments.retain(|_, segment| {
             if let Some(rows) = &mut segment.rows {

@@ -41,6 +41,10 @@ impl Writer {
             14 => AccessKind::Free,
             _ => AccessKind::Allocate,
         };
+        // The same bytes as a whole, again and again.
+        if self.random.chance(5) {
+            return Access::read(0, MEMORY);
+        }
         if self.random.chance(4) {
             let width = 1 + self.random.below(2);
             let stride = Stride { width, pitch: width + 1 + self.random.below(3) };

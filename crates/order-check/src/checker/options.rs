@@ -84,4 +84,6 @@ pub struct Size {
     pub tasks: usize,
     /// Values that streams wait for or may wait for.
     pub values: usize,
+    /// How many byte ranges all accesses together have come to: a measure of time, not of memory.
+    pub touched: u64,
 }
