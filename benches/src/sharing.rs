@@ -47,9 +47,10 @@ const PAGE: usize = 4096;
 const BLOCK: usize = 2 << 20;
 
 /// What is measured, and what it is compared with.
-pub const WAYS: [(&str, &str); 5] = [
+pub const WAYS: [(&str, &str); 6] = [
     ("C, host memory", ""),
     ("C, device memory", ""),
+    ("C, device memory, mirrored", "C, device memory"),
     ("file", "C, host memory"),
     ("file, relayed", "C, host memory"),
     ("handle", "C, device memory"),
@@ -63,7 +64,7 @@ pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)
         let mut times = Vec::new();
         let mut peer = match way {
             "C, host memory" => raw_host(context),
-            "C, device memory" => raw_device(context),
+            "C, device memory" | "C, device memory, mirrored" => raw_device(context, way),
             "file" => by_file(context, way),
             "file, relayed" => by_file(context, way),
             _ => by_handle(context),
@@ -251,6 +252,13 @@ fn write(stream: &Stream, at: CUdeviceptr, value: u64) {
     unsafe { stream.write_value64(at, value, WriteValueFlags::empty()) }.expect("a write");
 }
 
+fn copy(stream: &Stream, from: CUdeviceptr, to: &AtomicU64) {
+    let copy = stream.context().driver().symbols().cuMemcpyDtoHAsync_v2;
+    // SAFETY: 8 bytes on both sides, which stay.
+    let code = unsafe { copy(to.as_ptr().cast(), from, 8, stream.as_raw()) };
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemcpyDtoHAsync failed");
+}
+
 fn raw_host<'a>(context: &Context) -> Peer<'a> {
     let (file, stream) = (memfd(), stream(context));
     let words = page(context, file.as_raw_fd());
@@ -287,9 +295,9 @@ fn open_memory(driver: Driver, handle: &str) -> CUdeviceptr {
     at
 }
 
-fn raw_device<'a>(context: &Context) -> Peer<'a> {
+fn raw_device<'a>(context: &Context, way: &str) -> Peer<'a> {
     let (own, handle) = device_memory(context);
-    let (process, input, output, theirs) = start(&["C, device memory", "", &handle]);
+    let (process, input, output, theirs) = start(&[way, "", &handle]);
     let theirs = open_memory(context.driver(), &theirs);
     let (file, sends, follows) = (memfd(), stream(context), stream(context));
     // What the host sees.
@@ -297,10 +305,7 @@ fn raw_device<'a>(context: &Context) -> Peer<'a> {
     let prepare = move |first| {
         for value in first..first + BATCH {
             wait(&follows, theirs, value);
-            let copy = follows.context().driver().symbols().cuMemcpyDtoHAsync_v2;
-            // SAFETY: 8 bytes on both sides, which stay.
-            let code = unsafe { copy(words[0].as_ptr().cast(), theirs, 8, follows.as_raw()) };
-            assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemcpyDtoHAsync failed");
+            copy(&follows, theirs, &words[0]);
         }
     };
     let signal = move |first| round_trips(&sends, own, &words[0], first);
@@ -331,6 +336,21 @@ pub fn echo(arguments: &[String]) -> ExitCode {
             Box::new(move |value| {
                 wait(&answers, theirs, value);
                 write(&answers, own, value);
+            })
+        }
+        // As a timeline in memory does it, so that a killed maker's waits can be ended by the host.
+        "C, device memory, mirrored" => {
+            let theirs = open_memory(context.driver(), second);
+            let (own, handle) = device_memory(&context);
+            let (file, follows) = (memfd(), stream(&context));
+            let words = page(&context, file.as_raw_fd());
+            println!("{handle}");
+            Box::new(move |value| {
+                wait(&follows, theirs, value);
+                copy(&follows, theirs, &words[0]);
+                wait(&answers, address(&words[0]), value);
+                write(&answers, own, value);
+                write(&answers, address(&words[8]), value);
             })
         }
         "handle" => {
