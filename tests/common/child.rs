@@ -1,5 +1,6 @@
 //! Child processes: a test starts itself again, and the two speak in lines.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::panic::Location;
@@ -40,9 +41,17 @@ pub fn command(program: &Path, test: &str, role: &str) -> Command {
     command
 }
 
+/// The emulator's program, where tests run on one.
+const RUNNER_VARIABLE: &str = "CUDA_EVENTS_TEST_RUNNER";
+
+/// The emulator that the variable names. An empty variable names none.
+fn runner(value: Option<OsString>) -> Option<OsString> {
+    value.filter(|program| !program.is_empty())
+}
+
 /// What starts a program of the tests' own platform: an emulator, where one is named.
 pub fn starting(program: &Path) -> Command {
-    match std::env::var_os("CUDA_EVENTS_TEST_RUNNER") {
+    match runner(std::env::var_os(RUNNER_VARIABLE)) {
         Some(runner) => {
             let mut command = Command::new(runner);
             command.arg(program);
@@ -77,7 +86,7 @@ pub fn starts_are_made_up() -> bool {
 
 /// Whether the tests run on an emulator.
 pub fn is_emulated() -> bool {
-    std::env::var_os("CUDA_EVENTS_TEST_RUNNER").is_some()
+    runner(std::env::var_os(RUNNER_VARIABLE)).is_some()
 }
 
 pub fn own_binary() -> std::path::PathBuf {
@@ -381,4 +390,15 @@ pub fn from_hex(text: &str) -> Vec<u8> {
         .step_by(2)
         .map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("a hexadecimal digit"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_variable_names_no_emulator() {
+        assert_eq!(runner(Some(OsString::new())), None);
+        assert_eq!(runner(Some("qemu".into())), Some("qemu".into()));
+    }
 }
