@@ -10,8 +10,7 @@ use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Driver, Result};
 
 use crate::stream_id::StreamId;
-use crate::thread::{Quiet, Thread};
-use crate::tracer::lock;
+use crate::thread::{Quiet, Thread, lock};
 
 const SHARDS: usize = 16;
 

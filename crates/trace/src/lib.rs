@@ -88,6 +88,7 @@ mod stream_id;
 mod thread;
 mod trace;
 mod tracer;
+mod write;
 
 pub use host::{DriverCall, HostRecorder, HostRecords, HostSpan, HostSpanGuard};
 #[cfg(feature = "tracing")]

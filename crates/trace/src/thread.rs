@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A thread of the host: a number that is unique in this process, and its name.
 ///
@@ -98,4 +98,9 @@ impl Drop for Quiet {
     fn drop(&mut self) {
         QUIET.set(QUIET.get() - 1);
     }
+}
+
+/// Locks. A panic of another thread is no error: what is locked is never left half changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
@@ -21,7 +21,7 @@ use cuda_events::sys::Function::{
 
 use crate::clock::{Clock, Elapsed, Place, Stamp, between};
 use crate::stream_id::StreamId;
-use crate::thread::{Quiet, Thread};
+use crate::thread::{Quiet, Thread, lock};
 use crate::trace::{GpuSpan, Trace};
 
 /// The maximum age of the newest anchor while spans are recorded. The time between two anchors can
@@ -1037,11 +1037,6 @@ fn nanoseconds(ns: f64) -> Duration {
 fn not_below(ns: f64) -> Duration {
     let whole = ns as u64;
     Duration::from_nanos(whole.saturating_add(u64::from((whole as f64) < ns)))
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is locked here is never left half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

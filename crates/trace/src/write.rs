@@ -1,0 +1,56 @@
+//! The two forms in which a trace is written.
+
+use std::io::{self, Write};
+
+use crate::picture::Picture;
+use crate::trace::Trace;
+use crate::{chrome, html};
+
+impl Trace {
+    /// Writes the trace as Chrome trace JSON, which Perfetto opens.
+    ///
+    /// Each stream and each thread of the host has a row. Spans of one stream that overlap without
+    /// nesting take another row. A wait of a stream for an event is shown as an arrow. It goes from
+    /// the last span that ended in the event's stream before the record, to the first span that
+    /// begins in the waiting stream after the wait. Without such spans it connects the two driver
+    /// calls.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_events_trace::Tracer;
+    /// use std::time::Duration;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let tracer = Tracer::new(&context)?;
+    /// tracer.span(&stream, "work")?.end(&stream)?;
+    ///
+    /// let trace = tracer.finish(Duration::from_secs(10));
+    /// // Any writer works, such as a file.
+    /// let mut json = Vec::new();
+    /// trace.write_chrome(&mut json)?;
+    /// assert!(String::from_utf8(json)?.contains("\"name\":\"work\""));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn write_chrome(&self, out: &mut impl Write) -> io::Result<()> {
+        chrome::write(&Picture::of(self), out)
+    }
+
+    /// Writes the trace as one HTML file, which a browser shows without a network.
+    ///
+    /// It has rows, zoom, the times of the item under the pointer, and the arrows of
+    /// [`write_chrome`](Self::write_chrome). The [type](Self) has an example.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn write_html(&self, out: &mut impl Write) -> io::Result<()> {
+        html::write(&Picture::of(self), out)
+    }
+}
