@@ -195,6 +195,25 @@ fn an_invalidated_capture_refuses_signals_too() {
     reached(timeline.signal().expect("a signal"));
 }
 
+/// A capture whose end fails is over, and signals of other streams ask about captures no more.
+#[test]
+fn a_failed_end_is_the_end_of_a_capture() {
+    // The crate counts the captures of the process.
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let (captured, timeline) = (stream(), Timeline::new(stream()).expect("a timeline"));
+    let capture = common::begin_capture(&captured, CaptureMode::Relaxed).expect("a capture");
+    let (signalled, made) = calls(|| timeline.signal().is_ok());
+    assert_eq!((signalled, made), (true, vec![Function::cuStreamIsCapturing, WRITE]));
+    captured.synchronize().expect_err("a capturing stream cannot be waited for");
+    capture.end().expect_err("it was invalidated");
+    let (signalled, made) = calls(|| timeline.signal().is_ok());
+    assert_eq!((signalled, made), (true, vec![WRITE]));
+}
+
 /// A graph may wait for a point: its launches find it reached.
 #[test]
 fn a_wait_in_a_capture_is_over_once() {

@@ -19,6 +19,7 @@ use common::handover::Handover;
 use common::memory::{self, AsShared, Mapping, PAGE, Shared, reading};
 use common::timelines::{PATIENCE, WAIT, each_damage_is_refused, forged, gpu, idle, poll, reached};
 use common::{Gpu, Latch, Other, check};
+use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{
     HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
 };
@@ -396,6 +397,47 @@ fn a_relayed_value_is_never_lost() {
         }
         signaller.join().expect("it signals");
     });
+}
+
+/// A graph that is never launched has captured a wait for an import, so that the crate looks after
+/// it for as long as the maker lives. Its context ends meanwhile, and the next one has the same
+/// handle: nothing of the old import is used there, and a new import of the file is.
+#[test]
+fn an_import_is_not_taken_for_one_of_the_next_context() {
+    // With one library alone contexts are compared by their handles first.
+    common::own_process!("devices=2");
+    let Some(gpu) = gpu() else { return };
+    let Ok(second) = Device::new(gpu.driver, 1) else {
+        return common::not_run("this machine has one device");
+    };
+    let stream = |context: &Context| Stream::new(context, StreamOptions::new()).expect("a stream");
+    for file in [TimelineFile::writable(&gpu.context), TimelineFile::new(&gpu.context)] {
+        let file = file.expect("a file");
+        let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        let value = timeline.completed() + 1;
+        let import = |context: &Context| {
+            let descriptor = timeline.descriptor().expect("it is shared");
+            open_in(context, (memory::copy(&file), descriptor))
+        };
+        let ended = Context::primary(second).expect("a context");
+        let handle = ended.as_raw();
+        let captures = stream(&ended);
+        let imported = import(&ended);
+        let capture = common::begin_capture(&captures, CaptureMode::Relaxed).expect("a capture");
+        captures.wait_point(imported.point(value)).expect("a wait");
+        drop(capture);
+        let point = imported.point(value);
+        drop((imported, captures, ended));
+        let next = Context::primary(second).expect("a context");
+        assert_eq!(next.as_raw(), handle, "the same device has the same one");
+        let waits = stream(&next);
+        assert_eq!(waits.wait_point(point), Err(Error::ContextDropped));
+        let imported = import(&next);
+        waits.wait_point(imported.point(value)).expect("a wait");
+        assert_eq!(waits.query(), Ok(Progress::Pending));
+        timeline.signal().expect("a signal");
+        idle(&waits);
+    }
 }
 
 /// Any number of processes wait for one timeline, each in its own way.

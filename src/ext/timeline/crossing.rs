@@ -72,19 +72,18 @@ struct Crossings {
     coming: usize,
     /// Whether [`Watch`] was given to the thread.
     watched: bool,
-    /// Whether there was a thread when it was called last.
-    called: bool,
 }
 
 impl Crossings {
     const fn new() -> Self {
-        Self { waits: VecDeque::new(), coming: 0, watched: false, called: false }
+        Self { waits: VecDeque::new(), coming: 0, watched: false }
     }
 }
 
 static CROSSINGS: Mutex<Crossings> = Mutex::new(Crossings::new());
 
 /// Whether the stream is of another context than the line, or that must be looked at more closely.
+/// While a timeline has the line, its context lives, and no other one has the same handle.
 #[inline(always)]
 pub(super) fn is_needed(stream: &StreamRef, slot: &Slot) -> bool {
     unusual() || stream.context().as_raw().addr() != slot.context()
@@ -103,16 +102,33 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
     if !is_same_library(stream.driver(), driver) {
         return Err(Error::DriverMismatch { function: FUNCTION });
     }
-    if stream.context().as_raw().addr() == slot.context() {
-        // SAFETY: the page is registered in the stream's context, which the stream keeps alive.
-        return unsafe { wait_value(stream, slot, value) };
-    }
-    submit_across(stream, slot, value, home)
+    submit_at(stream, slot, value, home)
 }
 
-/// Has a stream of another context wait. `home` is the context in which the page is registered.
+/// Has a stream wait. `home` is the context in which the page is registered, if a share of it
+/// exists. A context without a share may have ended, and another one may have its handle.
 #[allow(unsafe_code)]
-pub(super) fn submit_across(
+pub(super) fn submit_at(
+    stream: &StreamRef,
+    slot: &'static Slot,
+    value: u64,
+    home: Option<Context>,
+) -> Result<()> {
+    match home {
+        Some(home) if home == *stream.context() => {
+            // SAFETY: the page is registered in the stream's context: a share has kept it alive
+            // since then, and now the stream does.
+            let submitted = unsafe { wait_value(stream, slot, value) };
+            give_back(home);
+            submitted
+        }
+        home => submit_across(stream, slot, value, home),
+    }
+}
+
+/// Has a stream of another context wait.
+#[allow(unsafe_code)]
+fn submit_across(
     stream: &StreamRef,
     slot: &'static Slot,
     value: u64,
@@ -170,22 +186,19 @@ struct Coming;
 impl Coming {
     /// Calls the thread, unless it watches already, or never would for this wait.
     fn new(slot: &Slot, context: &Context) -> Result<Self> {
-        let (first, called) = {
+        let first = {
             let mut crossings = lock(&CROSSINGS);
             crossings.coming += 1;
             if slot.foreign().is_some() || !keeps(context) {
                 return Ok(Self);
             }
-            (!core::mem::replace(&mut crossings.watched, true), crossings.called)
+            !core::mem::replace(&mut crossings.watched, true)
         };
         let coming = Self;
-        if first || !called {
-            // With nothing locked: the thread takes this lock, too.
-            let called = poller::follow(Arc::new(Watch), first);
-            lock(&CROSSINGS).called = called;
-            if !called {
-                return Err(slot::no_thread());
-            }
+        // With nothing locked: the thread takes this lock, too. An earlier wait may have found no
+        // thread.
+        if (first || !poller::is_started()) && !poller::follow(Arc::new(Watch), first) {
+            return Err(slot::no_thread());
         }
         Ok(coming)
     }

@@ -20,6 +20,9 @@ pub(super) trait Link: Follow {
     /// An error if the maker has ended.
     fn ask(&self) -> Result<()>;
 
+    /// Whether a share exists of the context that it was imported in.
+    fn is_held(&self) -> bool;
+
     /// Has the stream wait. The thread follows the maker until the wait is over.
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()>;
 }
@@ -67,9 +70,13 @@ impl Foreign {
         }
     }
 
-    /// How the maker is asked for, unless all imports were dropped.
+    /// How the maker is asked for, unless all imports were dropped. One that the thread still
+    /// follows may be there after its context; streams can wait by the others alone.
     pub(super) fn link(&self) -> Result<Arc<dyn Link>> {
-        lock(&self.links).iter().find_map(Weak::upgrade).ok_or(Error::ContextDropped)
+        let links: Vec<_> = lock(&self.links).iter().filter_map(Weak::upgrade).collect();
+        // With nothing locked: this may be the end of those that are not chosen.
+        let held = links.iter().find(|link| link.is_held());
+        held.or(links.first()).cloned().ok_or(Error::ContextDropped)
     }
 
     /// Notes one more way to ask.

@@ -107,8 +107,7 @@ struct Import {
     index: usize,
     file: File,
     driver: Driver,
-    /// The handle of the context that it was imported in.
-    context: usize,
+    /// The context that it was imported in.
     held: WeakContext,
     relay: Option<Relay>,
     /// Until when the thread has it.
@@ -162,7 +161,10 @@ impl Link for Import {
         Ok(())
     }
 
-    #[allow(unsafe_code)]
+    fn is_held(&self) -> bool {
+        self.held.is_alive()
+    }
+
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()> {
         if !is_same_library(stream.driver(), self.driver) {
             let function = Function::cuStreamWaitValue64_v2;
@@ -179,11 +181,7 @@ impl Link for Import {
         if let Some(relay) = &self.relay {
             return submit_wait(stream, relay.slot, relay.value(value));
         }
-        if stream.context().as_raw().addr() == self.context {
-            // SAFETY: the page is registered in the stream's context, which the stream keeps alive.
-            return unsafe { crossing::wait_value(stream, self.slot, value) };
-        }
-        crossing::submit_across(stream, self.slot, value, self.held.upgrade())
+        crossing::submit_at(stream, self.slot, value, self.held.upgrade())
     }
 }
 
@@ -379,7 +377,6 @@ impl ImportedTimeline {
             index,
             file,
             driver: context.driver(),
-            context: context.as_raw().addr(),
             held: downgrade(context),
             relay,
             followed: Followed::new(),

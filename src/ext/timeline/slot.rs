@@ -475,6 +475,8 @@ fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
 
 /// Gives a line back. It never waits.
 pub(super) fn release(slot: &'static Slot) {
+    // The context may end from now on, and another one may get its handle.
+    slot.context.store(0, Ordering::Relaxed);
     let mut pages = lock(&PAGES);
     let owner = pages.iter_mut().find(|page| page.slots.as_ptr_range().contains(&&raw const *slot));
     if let Some(page) = owner {
