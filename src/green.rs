@@ -245,7 +245,8 @@ impl Context {
     /// event of one can be recorded and waited for in streams of all of them, and [elapsed
     /// times](crate::EventRef::elapsed_ms) between their events work. Only an
     /// [interprocess](crate::EventFlags::INTERPROCESS) event must be waited for in its own context.
-    /// The streams must be non-blocking, which is the default. The context has its own default
+    /// The streams must be non-blocking, which is the default; others are
+    /// [refused](Error::BlockingInGreenContext). The context has its own default
     /// stream, which can be captured. It has no [per-thread](StreamRef::per_thread_default) default
     /// stream: the driver returns `CUDA_ERROR_INVALID_HANDLE` for it.
     ///

@@ -194,6 +194,9 @@ pub enum Error {
     /// A [timeline](crate::ext::Timeline) cannot belong to the per-thread default stream. It is a
     /// different stream in each thread, so the counter could go back. No call was made.
     PerThreadTimeline,
+    /// A blocking stream was to be created in a [green](crate::Context::green) context, in which all
+    /// streams must be [non-blocking](crate::StreamOptions::blocking). No stream was created.
+    BlockingInGreenContext,
     /// The timeline was [poisoned](crate::ext::Timeline::poison) before it reached the value.
     Poisoned,
     /// The point is not reached, and the last share of its timeline's context was dropped, so this

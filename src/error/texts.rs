@@ -243,6 +243,11 @@ impl fmt::Display for Error {
                  would write or wait for the same value again; signal in the stream of the launch, \
                  after the launch"
             ),
+            Self::BlockingInGreenContext => f.write_str(
+                "a green context has no blocking streams: they would synchronize with a legacy \
+                 default stream that works on other multiprocessors; create the stream without \
+                 StreamOptions::blocking, and order it by events",
+            ),
             Self::PerThreadTimeline => f.write_str(
                 "a timeline cannot belong to the per-thread default stream, which is another \
                  stream in each thread; create a stream for it",

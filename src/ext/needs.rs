@@ -106,6 +106,15 @@ pub(super) fn keeps(context: &crate::Context) -> bool {
     !matches!(context.owned(), crate::context::Owned::Nothing)
 }
 
+/// The device, if the context is its primary context or a green one. The driver registers memory for
+/// these in the primary context. For a context that other code owns this is not known.
+pub(super) fn registers_for(context: &crate::Context) -> Option<crate::Device> {
+    keeps(context)
+        .then(|| context.owned())
+        .filter(|owned| !matches!(owned, crate::context::Owned::KeptBy(_)))
+        .map(|_| context.device())
+}
+
 /// A page is registered in a driver library, whichever of its tables a context was made by.
 pub(super) fn is_same_library(one: crate::Driver, other: crate::Driver) -> bool {
     one.is_same_library(other)

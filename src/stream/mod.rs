@@ -124,14 +124,23 @@ impl Stream {
     /// takes one more call with the context current, [`cuCtxGetStreamPriorityRange`], to check the
     /// priority; [`StreamOptions::priority_clamped`] does not.
     ///
+    /// For a [blocking](StreamOptions::blocking) stream it also makes the call of
+    /// [`Context::is_green`].
+    ///
     /// # Errors
     ///
+    /// * [`Error::BlockingInGreenContext`]: the stream would be blocking, and the context is
+    ///   [green](Context::green).
     /// * [`Error::PriorityOutOfRange`]: the priority is outside the context's range.
     /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory for the stream is used up.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
+        // The driver creates it, and NVIDIA's page of green contexts demands non-blocking streams.
+        if options.blocking && context.is_green()? {
+            return Err(Error::BlockingInGreenContext);
+        }
         let flags = if options.blocking { CU_STREAM_DEFAULT } else { CU_STREAM_NON_BLOCKING };
         context.with_current(|| {
             let mut raw = null_mut();

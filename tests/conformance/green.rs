@@ -101,7 +101,7 @@ pub fn one(rig: &Rig) -> Green {
     create(rig, &mut parts(rig, 1))
 }
 
-fn destroy(rig: &Rig, green: Green) {
+pub fn destroy(rig: &Rig, green: Green) {
     must("cuGreenCtxDestroy", rig.cuGreenCtxDestroy(green.green));
 }
 

@@ -16,6 +16,7 @@ use cuda_events::sys::*;
 use crate::common::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
 use crate::common::memory::{self, Mapping, PAGE, Shared};
 use crate::common::{Door, soft_settings};
+use crate::green;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said};
 use crate::rules;
 use crate::rules::do_not_hang;
@@ -644,6 +645,21 @@ rules! {
             ("unregister the one for reading", reading.unregister(rig)),
         ]);
         [first, second, reading, other].into_iter().for_each(Page::unmap);
+    }
+
+    /// Memory that is registered in a green context is registered in the primary context, and stays
+    /// so after the end of the green one.
+    [since(12, 4)]
+    fn registered_in_a_green_context(rig, saw) =
+        "registered success; after the end CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712); \
+         unregistered success"
+    {
+        let page = Page::of(&memory::plain(PAGE));
+        let green = green::one(rig);
+        saw.code("registered", rig.within(green.context, || page.register(rig, PORTABLE | MAPPED)));
+        green::destroy(rig, green);
+        saw.code("after the end", page.register(rig, PORTABLE | MAPPED));
+        saw.code("unregistered", page.unregister(rig));
     }
 
     /// If a stream waits for a value in registered memory, unregistering the memory waits for that

@@ -7,6 +7,7 @@ use std::ffi::{c_uint, c_void};
 
 use common::counting::Watched;
 use common::{Gpu, Latch, current};
+use cuda_events::ext::Timeline;
 use cuda_events::green::SmResource;
 use cuda_events::sys::{
     CU_STREAM_NON_BLOCKING, CUdevResource, CUdevResourceType, CUresult, Function,
@@ -28,6 +29,50 @@ fn halves(gpu: &Gpu) -> [SmResource; 2] {
 fn green(device: Device, parts: &[&SmResource]) -> Result<Context> {
     // SAFETY: as this function says of its callers.
     unsafe { Context::green(device, parts) }
+}
+
+/// The driver would create it. This crate refuses it, with the reason, also where other code owns
+/// the context.
+#[test]
+fn a_blocking_stream_is_refused() {
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let (_, context) = green_half(&gpu);
+    // SAFETY: it lives until the end of the test.
+    let named = unsafe { Context::from_raw(gpu.driver, context.as_raw()) }.expect("a context");
+    for context in [&context, &named] {
+        for options in [StreamOptions::new(), StreamOptions::new().priority_clamped(-1)] {
+            let refused = Stream::new(context, options.blocking(true)).map(drop);
+            assert_eq!(refused, Err(Error::BlockingInGreenContext));
+            Stream::new(context, options).expect("a stream");
+        }
+    }
+    let blocking = StreamOptions::new().blocking(true);
+    assert_eq!(Stream::new(&gpu.context, blocking).and_then(|it| it.is_blocking()), Ok(true));
+}
+
+/// A page of timelines that a green context registered is the primary context's, and serves the
+/// next green context. None is left behind.
+#[test]
+fn timelines_of_green_contexts_share_pages() {
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let [part, _] = halves(&gpu);
+    let watched = Watched::new(gpu.driver);
+    let device = watched.context().device();
+    let part = device.sm_resource().and_then(|all| all.split_by_count(1, part.count()));
+    let part = part.expect("a part").groups.into_iter().next().expect("one");
+    let mut registered = Vec::new();
+    for _ in 0..12 {
+        let context = green(device, &[&part]).expect("a green context");
+        watched.made();
+        let timeline = Timeline::new(stream(&context)).expect("a timeline");
+        let made = watched.made();
+        let is_it = |made: &&Function| **made == Function::cuMemHostRegister_v2;
+        registered.push(made.iter().filter(is_it).count());
+        let point = timeline.signal().expect("a signal");
+        point.wait().expect("it comes");
+    }
+    // A later context finds that the page is registered already, and is not refused another one.
+    assert!(registered.iter().skip(1).all(|count| *count <= 1), "{registered:?}");
 }
 
 /// Two green contexts, each with a half.

@@ -275,6 +275,12 @@ fn texts() -> Vec<(Error, &'static str)> {
              each thread; create a stream for it",
         ),
         (
+            Error::BlockingInGreenContext,
+            "a green context has no blocking streams: they would synchronize with a legacy default \
+             stream that works on other multiprocessors; create the stream without \
+             StreamOptions::blocking, and order it by events",
+        ),
+        (
             Error::Poisoned,
             "the timeline was poisoned before it reached the value: its owner gave up or is gone",
         ),

@@ -37,12 +37,14 @@ use super::memory;
 use super::queue::Queue;
 pub(super) use super::queue::lock;
 use crate::capture::{CaptureMode, ThreadCaptureMode};
-use crate::ext::needs::{WeakContext, ask, call, downgrade, is_same_library, with_current};
+use crate::ext::needs::{
+    WeakContext, ask, call, downgrade, is_same_library, registers_for, with_current,
+};
 use crate::ipc::SharedTimelineError;
 use crate::sys::{
     CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
 };
-use crate::{Context, Driver, Error, Event, EventFlags, Progress, Result};
+use crate::{Context, Device, Driver, Error, Event, EventFlags, Progress, Result};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -379,6 +381,9 @@ struct Page {
     /// Where it was registered last.
     driver: Driver,
     context: usize,
+    /// The device, if that was its primary context or a green one: then the registration is the
+    /// primary context's, and serves all of these. A green context retains the primary one.
+    device: Option<Device>,
     held: WeakContext,
     address: CUdeviceptr,
     /// How many lines belong to timelines that were not dropped. Each of them has a share of the
@@ -465,7 +470,7 @@ fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
     let serves = |page: &mut Page| {
         page.live == 0
             && is_same_library(page.driver, context.driver())
-            && (page.context == context.as_raw().addr()) == same
+            && page.is_of(context) == same
             && !(page.address != 0 && page.held.is_alive())
             && page.has_room()
     };
@@ -506,6 +511,7 @@ impl Page {
             slots,
             driver: context.driver(),
             context: context.as_raw().addr(),
+            device: registers_for(context),
             held: downgrade(context),
             address: 0,
             live: 0,
@@ -517,10 +523,17 @@ impl Page {
     /// Whether the page is certainly registered in this context: it was, and a share has kept the
     /// context alive since then.
     fn is_registered_in(&self, context: &Context) -> bool {
-        self.context == context.as_raw().addr()
+        self.is_of(context)
             && is_same_library(self.driver, context.driver())
             && self.address != 0
             && (self.live > 0 || self.held.is_alive())
+    }
+
+    /// Whether the page was registered last where the driver would register it for this context,
+    /// if no other context has got the same handle since.
+    fn is_of(&self, context: &Context) -> bool {
+        self.context == context.as_raw().addr()
+            || self.device.is_some() && self.device == registers_for(context)
     }
 
     /// Whether there is a line to give.
@@ -557,12 +570,13 @@ impl Page {
     /// Has the page registered in the context, in which it may have been registered before; whether
     /// it is. It is not where another context has it.
     fn register(&mut self, context: &Context) -> Result<bool> {
-        let same = self.context == context.as_raw().addr();
+        let same = self.is_of(context);
         // SAFETY: so many bytes that are never freed, and in which there are atomics only.
         let found = unsafe { register(context, self.memory(), 0, same) }?;
         let Some(address) = found else { return Ok(false) };
         self.driver = context.driver();
         self.context = context.as_raw().addr();
+        self.device = registers_for(context);
         self.held = downgrade(context);
         self.address = address;
         Ok(true)

@@ -327,7 +327,10 @@ pub(crate) fn mem_host_register(
     if bytes == 0 || flags & !15 != 0 {
         return Err(INVALID_VALUE);
     }
+    // Measured: the registration is of the primary context, also where a green one is current, and
+    // outlives that.
     let context = state.current(call)?;
+    let context = state.greens.primary_behind(context);
     let base = memory.raw().expose_provenance();
     if state.memory.overlaps(base as u64, bytes) {
         return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
