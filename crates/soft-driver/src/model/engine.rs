@@ -317,6 +317,9 @@ impl State {
             }
             // At once: with another thread the time would depend on which is faster.
             Task::Memory(work) if failed.is_none() && self.virtual_time() => {
+                if self.order.is_some() {
+                    self.order_written(at, work.changes());
+                }
                 work.execute();
                 self.clock.advance(work.virtual_ns());
                 self.engine.time_moved = true;
