@@ -326,7 +326,9 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
         return crossing::submit_wait(stream, slot, value);
     }
     // SAFETY: as for `wait_value`; the page is registered in the stream's context, which the stream
-    // keeps alive.
+    // keeps alive. A graph that captures the wait may run after the stream: an executable graph
+    // keeps its context, and the end of the context waits for launches, also in streams of other
+    // contexts (measured on an H200).
     unsafe { wait_value(stream, slot, value) }
 }
 
