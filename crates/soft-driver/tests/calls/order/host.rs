@@ -4,7 +4,6 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{Copy2D, Side2D};
@@ -61,12 +60,15 @@ fn prepare(p: &Desk<'_>) {
     word(p).store(0, Ordering::Release);
 }
 
-/// Between two looks of a host that polls, so that others can run.
-const PAUSE: Duration = Duration::from_micros(50);
-
+/// A host that polls. Without its calls the seeded scheduler waits long for it before each step.
 fn poll(p: &Desk<'_>) {
-    while word(p).load(Ordering::Acquire) == 0 {
-        std::thread::sleep(PAUSE);
+    poll_until(p, || word(p).load(Ordering::Acquire) != 0);
+}
+
+fn poll_until(p: &Desk<'_>, seen: impl Fn() -> bool) {
+    while !seen() {
+        p.context();
+        std::thread::yield_now();
     }
 }
 
@@ -234,7 +236,7 @@ pub(super) const ROWS: &[Row] = &[
         }
         // Work that comes later is nothing that a destructor waits for.
         if !p.mended { one = p.download(p.a); }
-        while !gone.load(Ordering::Acquire) { std::thread::sleep(PAUSE); }
+        poll_until(p, || gone.load(Ordering::Acquire));
         (one, p.host_reads())
     }),
 ];
