@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     pass_on(&soft, false)?;
     let findings = soft.order_findings();
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].contains("missing order"), "{findings:?}");
+    assert!(findings[0].to_string().contains("missing order"), "{findings:?}");
 
     let soft = SoftDriver::builder().check_order(OrderCheck::Report).build();
     pass_on(&soft, true)?;

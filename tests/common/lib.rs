@@ -232,6 +232,13 @@ pub fn soft_settings(settings: &str) -> String {
     ambient.chain([settings]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(",")
 }
 
+/// The order checker's errors and then its warnings, as it writes them.
+pub fn order_texts(soft: &SoftDriver) -> Vec<String> {
+    let errors = soft.order_findings().into_iter().map(|error| format!("error: {error}"));
+    let warnings = soft.order_warnings().into_iter().map(|warning| format!("warning: {warning}"));
+    errors.chain(warnings).collect()
+}
+
 /// With the order checker, where the environment asks for it: that is for every test, except those
 /// which plant an error. The gate's step `order` asks.
 pub fn ordered(builder: Builder) -> Builder {

@@ -16,6 +16,7 @@ use cuda_events::sys::*;
 use cuda_events::{Context, StreamRef};
 use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
 
+pub use crate::order_texts;
 use crate::{ordered, watch};
 
 pub const OK: u32 = 0;

@@ -116,6 +116,7 @@
 mod checker;
 mod clock;
 mod graph;
+mod json;
 mod op;
 mod report;
 mod shadow;

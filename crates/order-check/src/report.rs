@@ -34,6 +34,12 @@ pub(crate) enum Who {
 }
 
 impl Agent {
+    /// The stream of the access; `None` for an access of a thread.
+    #[must_use]
+    pub fn stream_id(&self) -> Option<StreamId> {
+        self.stream().map(|stream| stream.id)
+    }
+
     pub(crate) fn stream(&self) -> Option<&Arc<StreamName>> {
         match &self.0 {
             Who::Stream(stream, _) => Some(stream),
@@ -104,7 +110,7 @@ pub enum Problem {
 
 impl Problem {
     /// Whether it is about an event or a stream, which have no bytes.
-    fn is_of_an_object(self) -> bool {
+    pub(crate) fn is_of_an_object(self) -> bool {
         matches!(self, Self::DestroyedWhileUsed | Self::RecordedWhileAwaited)
     }
 }
@@ -230,6 +236,32 @@ pub enum Warning {
     },
 }
 
+impl Warning {
+    /// The warning's name, such as `lost_record`: that of its field of
+    /// [`Warnings`](crate::Warnings).
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NeverRecorded { .. } => "never_recorded",
+            Self::LostRecord { .. } => "lost_record",
+            Self::IgnoredQuery { .. } => "ignored_query",
+            Self::UselessWait { .. } => "useless_wait",
+            Self::CaptureLeak { .. } => "capture_leak",
+        }
+    }
+
+    /// The calls that it is about.
+    #[must_use]
+    pub fn calls(&self) -> Vec<&Arc<Call>> {
+        match self {
+            Self::NeverRecorded { wait, .. } | Self::UselessWait { wait, .. } => vec![wait],
+            Self::LostRecord { lost, by, wait, .. } => vec![lost, by, wait],
+            Self::IgnoredQuery { query, access } => vec![query, access],
+            Self::CaptureLeak { call, .. } => vec![call],
+        }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -273,6 +305,15 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// The calls that it is about.
+    #[must_use]
+    pub fn calls(&self) -> Vec<&Arc<Call>> {
+        match self {
+            Self::Report(report) => vec![&report.first.call, &report.second.call],
+            Self::Warning(warning) => warning.calls(),
+        }
+    }
+
     /// The report, if it is one.
     #[must_use]
     pub fn report(&self) -> Option<&Report> {

@@ -133,6 +133,7 @@ mod calls;
 mod errors;
 mod front;
 mod model;
+mod pattern;
 mod random;
 
 /// The driver's exports: the list, and the C functions.
@@ -174,7 +175,10 @@ pub use api::report::Live;
 #[doc(hidden)]
 pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};
 pub use calls::device::DEVICE_NAME;
-pub use cuda_order_check::{HostOrder, Warnings as OrderWarnings};
+pub use cuda_order_check::{
+    HostOrder, Problem as OrderProblem, Report as OrderReport, Side as OrderSide,
+    Warning as OrderWarning, Warnings as OrderWarnings,
+};
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;

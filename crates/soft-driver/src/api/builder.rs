@@ -12,6 +12,7 @@ use crate::front::exports::EXPORTS;
 use crate::front::faults::Fault;
 use crate::model::channel::MOST_CHANNELS;
 use crate::model::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
+use crate::model::findings::Suppression;
 
 /// The settings of a [`SoftDriver`].
 ///
@@ -56,7 +57,11 @@ use crate::model::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Sche
 ///     .check_order(OrderCheck::Report)
 ///     .order_warnings(OrderWarnings::all())
 ///     .order_host(HostOrder::Told)
-///     .order_backtraces(true);
+///     .order_backtraces(true)
+///     .order_suppress("call:cuMemsetD8*");
+/// // For CI: JSON lines in a file, and an exit status.
+/// let for_ci = strict.clone().order_log("findings-%p.jsonl").order_json(true).order_exitcode(66);
+/// # drop(for_ci);
 /// assert_eq!(Device::count(strict.build().driver())?, 1);
 ///
 /// // Drivers that do not work.
@@ -121,6 +126,10 @@ const SETTINGS: &[(&str, &str)] = &[
     ("order_warnings", ORDER_WARNINGS),
     ("order_backtraces", "`on` or `off`"),
     ("order_host", "`submission` or `told`"),
+    ("order_log", "a file's path"),
+    ("order_format", "`text` or `json`"),
+    ("order_suppress", "`call:NAME`, `function:NAME` or `file:PATH`"),
+    ("order_exitcode", "0 to 255"),
     ("ipc", "`on` or `off`"),
     ("ipc_slots", "0 to 4096"),
     ("log", "how many calls"),
@@ -312,13 +321,70 @@ impl Builder {
         self
     }
 
+    /// Sets a file for the findings of the [order checker](OrderCheck), in place of standard error.
+    ///
+    /// `%p` in the path is replaced by the number of the process. The findings are appended, and at
+    /// the end the summary. If the file cannot be opened, the findings go to standard error.
+    ///
+    /// The [type](Self) has an example.
+    pub fn order_log(mut self, path: &str) -> Self {
+        self.config.order_log = Some(path.to_owned());
+        self
+    }
+
+    /// Sets whether each finding of the [order checker](OrderCheck), and the summary, is written as
+    /// a JSON object in one line.
+    ///
+    /// [`Finding::to_json`](cuda_order_check::Finding::to_json) describes the objects. That of the
+    /// summary has the `severity` `summary`, and the counts `errors`, `warnings` and `suppressed`.
+    ///
+    /// The [type](Self) has an example.
+    pub fn order_json(mut self, on: bool) -> Self {
+        self.config.order_json = on;
+        self
+    }
+
+    /// Suppresses findings of the [order checker](OrderCheck): the summary only counts them.
+    ///
+    /// `call:NAME` covers the findings that name this call, such as `call:cuMemcpyDtoHAsync*`.
+    /// `function:NAME` covers those with this text in a line of a backtrace, or in the source line
+    /// of a call. Backtraces require [`order_backtraces`](Self::order_backtraces). `*` stands for
+    /// any text. As text, `order_suppress=file:PATH` reads a file with one of these in each line;
+    /// empty lines and lines that begin with `#` are ignored.
+    ///
+    /// The [type](Self) has an example.
+    pub fn order_suppress(mut self, pattern: &str) -> Self {
+        match Suppression::from_text(pattern) {
+            Ok(suppression) => self.config.order_suppress.push(suppression),
+            Err(what) => return self.refuse_unless(false, || what),
+        }
+        self
+    }
+
+    /// Sets the exit status of the process for the case that the [order checker](OrderCheck) has
+    /// found an error. 0, the default, does not change the status.
+    ///
+    /// The status replaces the program's own one, also that of a failure. It has no effect if the
+    /// process ends by a signal or by `_exit`. Windows ignores it.
+    ///
+    /// The [type](Self) has an example.
+    pub fn order_exitcode(mut self, status: u8) -> Self {
+        self.config.order_exitcode = status;
+        self
+    }
+
     /// Notes a setting that has no effect because the order checker is off.
     fn complete(self) -> Self {
         let Config { check_order, order_warnings, order_backtraces, order_host, .. } = self.config;
+        let of = &self.config;
         let idle = [
             ("order_warnings", order_warnings != Warnings::NONE),
             ("order_backtraces", order_backtraces),
             ("order_host", order_host != HostOrder::Submission),
+            ("order_log", of.order_log.is_some()),
+            ("order_format", of.order_json),
+            ("order_suppress", !of.order_suppress.is_empty()),
+            ("order_exitcode", of.order_exitcode != 0),
         ];
         let idle = idle.into_iter().find(|(_, set)| *set && check_order == OrderCheck::Off);
         self.refuse_unless(idle.is_none(), || {
@@ -488,6 +554,10 @@ impl Builder {
     /// | `order_warnings` | `all`, or names such as `lost_record`, separated by `+` | [`order_warnings`](Self::order_warnings) |
     /// | `order_backtraces` | `on` or `off` | [`order_backtraces`](Self::order_backtraces) |
     /// | `order_host` | `submission` or `told` | [`order_host`](Self::order_host) |
+    /// | `order_log` | a file's path | [`order_log`](Self::order_log) |
+    /// | `order_format` | `text` or `json` | [`order_json`](Self::order_json) |
+    /// | `order_suppress` | `call:NAME`, `function:NAME` or `file:PATH` | [`order_suppress`](Self::order_suppress) |
+    /// | `order_exitcode` | 0 to 255 | [`order_exitcode`](Self::order_exitcode) |
     /// | `ipc` | `on` or `off` | [`ipc`](Self::ipc) |
     /// | `ipc_slots` | 0 to 4096 | [`ipc_slots`](Self::ipc_slots) |
     /// | `log` | how many calls | [`log`](Self::log) |
@@ -498,7 +568,7 @@ impl Builder {
     /// | `init` | a result code by number or name | [`init_result`](Self::init_result) |
     /// | `fault` | a fault, as for `Fault::from_text` | [`fault`](Self::fault) |
     ///
-    /// `without`, `null` and `fault` may appear more than once. [`Fault::from_text`] describes the
+    /// `without`, `null`, `fault` and `order_suppress` may appear more than once. [`Fault::from_text`] describes the
     /// words of a fault.
     ///
     /// The [type](Self) has an example.
@@ -515,7 +585,9 @@ impl Builder {
             let (name, value) =
                 pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
             builder = builder.set(name, value)?;
-            if !matches!(name, "without" | "null" | "fault") && !seen.insert(name) {
+            if !matches!(name, "without" | "null" | "fault" | "order_suppress")
+                && !seen.insert(name)
+            {
                 return Err(format!("`{name}` is set twice"));
             }
         }
@@ -606,6 +678,21 @@ impl Builder {
             } else {
                 HostOrder::Submission
             }),
+            "order_log" if value.is_empty() => return Err(bad()),
+            "order_log" => self.order_log(value),
+            "order_format" => self.order_json(choice("text", "json")?),
+            "order_suppress" => match value.strip_prefix("file:") {
+                Some(path) => {
+                    let text = std::fs::read_to_string(path)
+                        .map_err(|error| format!("order_suppress: cannot read {path}: {error}"))?;
+                    let lines = text.lines().map(str::trim);
+                    lines
+                        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+                        .fold(self, Self::order_suppress)
+                }
+                None => self.order_suppress(value),
+            },
+            "order_exitcode" => self.order_exitcode(number()?.try_into().map_err(|_| bad())?),
             "ipc" => self.ipc(choice("off", "on")?),
             "ipc_slots" => self.ipc_slots(number()?.try_into().map_err(|_| bad())?),
             "log" => self.log(number()?.try_into().map_err(|_| bad())?),
@@ -697,6 +784,13 @@ mod tests {
             ("order=off order_warnings=lost_record", "add `order=report`"),
             ("order_backtraces=on", "`order_backtraces` has no effect without"),
             ("order_host=told", "`order_host` has no effect without"),
+            ("order_log=a", "`order_log` has no effect without"),
+            ("order_format=json", "`order_format` has no effect without"),
+            ("order_suppress=call:cu*", "`order_suppress` has no effect without"),
+            ("order_exitcode=1", "`order_exitcode` has no effect without"),
+            ("order=report order_exitcode=256", "use 0 to 255"),
+            ("order=report order_suppress=race:x", "is not a suppression: use call:NAME"),
+            ("order=report order_suppress=file:/nowhere/x", "cannot read /nowhere/x"),
             ("order=report order_host=all", "use `submission` or `told`"),
             ("latency=1.5", "use whole microseconds"),
             (

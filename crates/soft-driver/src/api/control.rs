@@ -5,6 +5,8 @@ use core::ffi::{c_char, c_int};
 use core::fmt::Display;
 use core::time::Duration;
 
+use cuda_order_check::Finding;
+
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::errors;
@@ -56,7 +58,7 @@ impl SoftDriver {
     /// | `live`, `leaks` | [`live`](Self::live) as text, the [`leak_report`](Self::leak_report) |
     /// | `log`, `misuses` | [`log`](Self::log) and [`misuses`](Self::misuses), one per line |
     /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
-    /// | `order` | [`order_findings`](Self::order_findings) |
+    /// | `order` | [`order_findings`](Self::order_findings), and then [`order_warnings`](Self::order_warnings) |
     ///
     /// The [type](Self) has an example.
     ///
@@ -108,7 +110,11 @@ impl SoftDriver {
             "log" => return Ok(lines(&self.log())),
             "misuses" => return Ok(lines(&self.misuses())),
             "deadlocks" => return Ok(lines(&self.deadlocks())),
-            "order" => return Ok(lines(&self.order_findings())),
+            "order" => {
+                let errors = self.order_findings().into_iter().map(Finding::Report);
+                let warnings = self.order_warnings().into_iter().map(Finding::Warning);
+                return Ok(lines(&errors.chain(warnings).collect::<Vec<_>>()));
+            }
             _ => {
                 return Err(format!("there is no command `{name}`: use {}", COMMANDS.join(", ")));
             }

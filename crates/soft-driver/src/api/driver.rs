@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use cuda_events::{Driver, LoadOptions};
+use cuda_order_check::{Report as OrderReport, Warning as OrderWarning};
 
 use crate::abi::*;
 use crate::api::report::{self, Live};
@@ -149,9 +150,13 @@ impl SoftDriver {
         state.taken = true;
     }
 
-    pub(crate) fn say_what_is_alive(&self) {
+    /// What is printed at the end: leaks, and the summary of the order checker.
+    pub(crate) fn print_the_end(&self) {
         if self.machine().switches.forked() {
             return;
+        }
+        if let Some(order) = &mut self.state().order {
+            order.findings.summary();
         }
         if self.state().config.report_leaks && !self.live().is_empty() {
             crate::say!("still alive: {}", self.leak_report());
@@ -233,14 +238,25 @@ impl SoftDriver {
         self.state().deadlocks.clone()
     }
 
-    /// The findings of the [order checker](crate::OrderCheck) so far, as text: two accesses to the
-    /// same bytes, their calls, the existing order, and the missing order.
+    /// The errors that the [order checker](crate::OrderCheck) has found so far: two accesses to the
+    /// same bytes, their calls, the existing order, and the missing order. `Display` gives the text.
     ///
-    /// The first thousand findings are kept.
+    /// The list has the first thousand errors, without those that
+    /// [`order_suppress`](crate::Builder::order_suppress) covers.
     ///
     /// [`hand_over`](Self::hand_over) has an example.
-    pub fn order_findings(&self) -> Vec<String> {
-        self.state().order.as_ref().map(|order| order.findings().to_vec()).unwrap_or_default()
+    pub fn order_findings(&self) -> Vec<OrderReport> {
+        let state = self.state();
+        state.order.as_ref().map(|order| order.findings.errors().to_vec()).unwrap_or_default()
+    }
+
+    /// The warnings of the order checker so far, if [some are
+    /// enabled](crate::Builder::order_warnings). `Display` gives the text.
+    ///
+    /// The list has the first thousand warnings.
+    pub fn order_warnings(&self) -> Vec<OrderWarning> {
+        let state = self.state();
+        state.order.as_ref().map(|order| order.findings.warnings().to_vec()).unwrap_or_default()
     }
 
     /// The number of calls so far, successful or not. Look-ups of functions do not count.
@@ -439,7 +455,7 @@ impl Drop for SoftDriver {
             return;
         }
         let machine = self.machine();
-        self.say_what_is_alive();
+        self.print_the_end();
         let mut state = machine.lock();
         if let Some(clock) = self.clock {
             clock.end(state.clock.now());

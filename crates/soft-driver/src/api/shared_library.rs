@@ -6,6 +6,7 @@ use crate::api::builder::Builder;
 use crate::api::driver::SoftDriver;
 use crate::front::exports::EXPORTS;
 use crate::front::functions::exported_as;
+use crate::model::findings::exit;
 use crate::model::ipc;
 
 /// The one machine of a shared library, set up by the environment when it is first called.
@@ -47,9 +48,10 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
 #[doc(hidden)]
 pub fn end_shared_library() {
     if let Some(driver) = SHARED.get() {
-        driver.say_what_is_alive();
+        driver.print_the_end();
         driver.shut_down();
         ipc::tidy_up();
+        exit::leave();
     }
 }
 

@@ -7,6 +7,7 @@ use crate::errors;
 use crate::front::exports::EXPORTS;
 use crate::model::call_frame::CallFrame;
 use crate::model::thread;
+use crate::pattern::matches;
 use crate::random;
 
 /// What a fault in text takes behind its pattern.
@@ -414,20 +415,6 @@ impl Fault {
 /// nothing; with "not ready" waits would never end.
 pub(crate) fn can_fail_contexts(code: CUresult) -> bool {
     code != SUCCESS && code != NOT_READY
-}
-
-/// Whether a name matches a pattern with `*`. Each part between the first and the last is matched
-/// at its first occurrence, so no pattern takes long.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
-    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let inner = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail));
-    let Some(mut left) = inner else { return false };
-    middle.split('*').all(|part| {
-        let found = left.find(part);
-        left = found.map_or(left, |at| &left[at + part.len()..]);
-        found.is_some()
-    })
 }
 
 /// What is to happen to a call.

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use cuda_order_check::{HostOrder, Warnings};
 
+use crate::model::findings::Suppression;
+
 /// The reaction to a call that is undefined on a real driver: a destroyed or made-up handle, a NULL
 /// pointer that the real driver dereferences, or a forbidden use of an [external
 /// semaphore](crate::ExternalSemaphore#misuse).
@@ -178,6 +180,12 @@ pub(crate) struct Config {
     pub(crate) order_warnings: Warnings,
     pub(crate) order_backtraces: bool,
     pub(crate) order_host: HostOrder,
+    /// Where the findings are written, in place of standard error.
+    pub(crate) order_log: Option<String>,
+    pub(crate) order_json: bool,
+    pub(crate) order_suppress: Vec<Suppression>,
+    /// The exit status of the process if there was an error; 0 for no change.
+    pub(crate) order_exitcode: u8,
     pub(crate) ipc: bool,
     pub(crate) ipc_slots: u32,
     pub(crate) log: usize,
@@ -215,6 +223,10 @@ impl Config {
         order_warnings: Warnings::NONE,
         order_backtraces: false,
         order_host: HostOrder::Submission,
+        order_log: None,
+        order_json: false,
+        order_suppress: Vec::new(),
+        order_exitcode: 0,
         ipc: true,
         ipc_slots: 4096,
         log: 0,

@@ -16,6 +16,7 @@ pub(crate) mod ends;
 pub(crate) mod engine;
 pub(crate) mod event;
 pub(crate) mod external;
+pub(crate) mod findings;
 pub(crate) mod flatten;
 pub(crate) mod graph;
 pub(crate) mod green_context;

@@ -5,16 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cuda_order_check::{
-    By, Call, Checker, EventId, Finding, FunctionId, HostOrder, Location, Mark, Op, Options,
-    ThreadId, TokenId, Warnings, What,
+    By, Call, Checker, EventId, FunctionId, HostOrder, Location, Mark, Op, Options, ThreadId,
+    TokenId, Warnings, What,
 };
 
 use crate::model::config::{Config, OrderCheck};
+use crate::model::findings::Findings;
 use crate::model::thread;
 use crate::model::trace::Trace;
-
-/// How many findings are kept: a program that is wrong everywhere is told so often enough.
-const KEPT: usize = 1000;
 
 /// What the host's threads and host functions may tell each other, of which a driver sees nothing.
 const TALK: TokenId = TokenId(u64::MAX);
@@ -47,7 +45,7 @@ pub(crate) struct Order {
     ended: usize,
     /// Threads that have told their names.
     named: HashSet<u32>,
-    findings: Vec<String>,
+    pub(crate) findings: Findings,
     /// Host functions by the places of their tasks.
     pub(crate) functions: BTreeMap<u64, FunctionId>,
     last_function: u64,
@@ -98,7 +96,7 @@ impl Order {
             told: config.order_host == HostOrder::Told,
             ended: 0,
             named: HashSet::new(),
-            findings: Vec::new(),
+            findings: Findings::new(config),
             functions: BTreeMap::new(),
             last_function: 0,
             last_part: 0,
@@ -119,10 +117,6 @@ impl Order {
         let here = self.functions.len() + self.visible.len() + self.shared.len();
         let here = here + self.objects.len() + self.destructors.len();
         [size.ranges, size.agents, size.tasks, here]
-    }
-
-    pub(crate) fn findings(&self) -> &[String] {
-        &self.findings
     }
 
     fn call(&self) -> Call {
@@ -212,17 +206,13 @@ impl Order {
 
     fn look(&mut self) {
         for finding in self.checker.take_findings() {
-            let text = finding.to_string();
-            crate::say!("{text}");
-            if self.on == OrderCheck::Abort && matches!(finding, Finding::Report(_)) {
+            let error = self.findings.add(finding);
+            if error && self.on == OrderCheck::Abort {
                 crate::say!(
                     "such accesses may happen in any order on a real device, so the process ends; \
                      with order=report it goes on"
                 );
                 std::process::abort();
-            }
-            if self.findings.len() < KEPT {
-                self.findings.push(text);
             }
         }
     }

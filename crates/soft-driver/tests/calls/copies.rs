@@ -274,7 +274,7 @@ fn the_order_checker_sees_rows() {
         }
         raw.sync(a);
         raw.sync(b);
-        let findings = raw.soft.order_findings();
+        let findings = order_texts(&raw.soft);
         assert_eq!(findings.len(), reports, "{shift} bytes apart: {findings:?}");
         if let Some(finding) = findings.first() {
             assert!(finding.contains("cuMemcpy2DAsync_v2"), "{finding}");
@@ -306,7 +306,7 @@ fn the_order_checker_sees_rows_that_are_read_and_set() {
             let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, a => CUstream));
             assert_eq!(code, OK);
             sets(b);
-            let findings = raw.soft.order_findings();
+            let findings = order_texts(&raw.soft);
             assert_eq!(findings.len(), reports, "({row}, {column}) is read: {findings:?}");
             raw.sync(a);
             raw.sync(b);
@@ -314,7 +314,7 @@ fn the_order_checker_sees_rows_that_are_read_and_set() {
                 32 => usize, ROWS => usize, a => CUstream));
             assert_eq!(code, OK);
             sets(b);
-            let findings = raw.soft.order_findings();
+            let findings = order_texts(&raw.soft);
             assert_eq!(findings.len(), 2 * reports, "({row}, {column}) is set: {findings:?}");
             raw.sync(a);
             raw.sync(b);
@@ -335,7 +335,7 @@ fn a_report_has_the_bytes_of_all_rows() {
         let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, stream => CUstream));
         assert_eq!(code, OK);
     }
-    let found = raw.soft.order_findings().concat();
+    let found = order_texts(&raw.soft).concat();
     assert!(found.contains("two calls touch the same 8 bytes, and"), "{found}");
     assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
 }
@@ -415,7 +415,7 @@ fn the_order_checker_sees_copies_between_devices() {
         assert_eq!(unsafe { (raw.cuMemsetD32Async)(to, 0, 16, b) }.0, OK);
         raw.sync(a);
         raw.sync(b);
-        let findings = raw.soft.order_findings();
+        let findings = order_texts(&raw.soft);
         assert_eq!(findings.len(), usize::from(!mended), "{findings:?}");
         assert!(mended || findings[0].contains("cuMemcpyPeerAsync"));
     }

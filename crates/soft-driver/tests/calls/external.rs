@@ -94,7 +94,7 @@ fn findings(kind: SemaphoreKind, waits: bool) -> usize {
     for semaphore in there.into_iter().chain(back) {
         assert_eq!(destroy(&raw, semaphore), OK);
     }
-    raw.soft.order_findings().len()
+    order_texts(&raw.soft).len()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_signal_of_others_is_no_finding() {
     assert!(raw.busy(stream));
     theirs.signal(6);
     raw.sync(stream);
-    assert_eq!(raw.soft.order_findings(), Vec::<String>::new());
+    assert_eq!(order_texts(&raw.soft), Vec::<String>::new());
     assert_eq!(destroy(&raw, ours), OK);
 }
 
@@ -262,7 +262,7 @@ fn findings_of_a_graph(waits: bool) -> usize {
     }
     raw.sync(one);
     raw.sync(two);
-    raw.soft.order_findings().len()
+    order_texts(&raw.soft).len()
 }
 
 /// Each launch waits for the next signal, and signals for the next wait.
@@ -531,7 +531,7 @@ fn findings_after_a_seen_signal(kind: SemaphoreKind, graph: bool, seen: bool) ->
     drop(latch);
     raw.sync(one);
     raw.sync(two);
-    raw.soft.order_findings().len()
+    order_texts(&raw.soft).len()
 }
 
 /// The host reads a semaphore's value without a call, and so does the other API, which may tell the
@@ -574,7 +574,7 @@ fn a_wait_that_others_end_has_the_hosts_order() {
             theirs.signal(1);
             raw.sync(one);
             raw.sync(two);
-            let found = raw.soft.order_findings();
+            let found = order_texts(&raw.soft);
             let expected = usize::from(!synchronizes);
             assert_eq!(found.len(), expected, "{kind:?}, {order:?}: {found:?}");
         }

@@ -374,7 +374,7 @@ fn the_order_checker_sees_stream_ordered_memory() {
         }
         raw.sync(a);
         raw.sync(b);
-        let findings = raw.soft.order_findings();
+        let findings = order_texts(&raw.soft);
         assert_eq!(findings.is_empty(), planted == Nothing, "{planted:?}: {findings:?}");
         let named = match planted {
             Nothing => continue,

@@ -215,5 +215,5 @@ fn the_legacy_default_stream_waits_for_it() {
         assert_eq!(hours(&raw, start, end), 2);
         assert_eq!((raw.cuMemFree_v2)(memory).0, OK);
     }
-    assert_eq!(raw.soft.order_findings(), [""; 0]);
+    assert_eq!(order_texts(&raw.soft), [""; 0]);
 }

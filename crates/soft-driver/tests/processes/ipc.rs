@@ -553,7 +553,7 @@ fn the_order_of_another_process_is_taken_for_order() {
         assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory + at, 1, 64, stream) }.0, OK);
         raw.soft.calls()
     };
-    let found = || raw.soft.order_findings();
+    let found = || order_texts(&raw.soft);
 
     // From here to there and back: the other process's stream has waited.
     // While the function runs the host is after nothing that comes after it.

@@ -8,6 +8,7 @@
 
 use cuda_events_test_support::raw as common;
 
+mod findings;
 mod fork;
 mod ipc;
 mod late;

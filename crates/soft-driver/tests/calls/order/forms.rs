@@ -162,7 +162,7 @@ fn calls_that_wait_are_no_report() {
             let desk = Desk::new(&raw, true);
             program(&desk);
             desk.end();
-            assert_eq!(raw.soft.order_findings(), [""; 0], "program {index}");
+            assert_eq!(order_texts(&raw.soft), [""; 0], "program {index}");
         }
     });
 }

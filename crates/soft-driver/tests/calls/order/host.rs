@@ -323,7 +323,7 @@ fn work_before_a_free_is_no_report() {
             let desk = Desk::new(&raw, true);
             program(&desk);
             desk.end();
-            assert_eq!(raw.soft.order_findings(), [""; 0], "program {index}");
+            assert_eq!(order_texts(&raw.soft), [""; 0], "program {index}");
         }
     });
 }
@@ -373,10 +373,10 @@ fn an_events_flag_alone_orders_nothing() {
                     let mut handle = CUipcEventHandle::default();
                     desk.number(unsafe { (raw.cuIpcGetEventHandle)(&mut handle, *event) });
                 }
-                let before = raw.soft.order_findings().len();
+                let before = order_texts(&raw.soft).len();
                 program(&desk, events);
                 desk.end();
-                let found = raw.soft.order_findings().split_off(before);
+                let found = order_texts(&raw.soft).split_off(before);
                 let expected = if taken { 0 } else { reports };
                 assert_eq!(found.len(), expected, "program {index}, taken {taken}: {found:?}");
                 for event in events {
@@ -417,7 +417,7 @@ fn a_polled_flag_is_no_report() {
             poll(p);
             p.reads(p.b);
             desk.end();
-            assert_eq!(raw.soft.order_findings(), [""; 0], "seed {seed}");
+            assert_eq!(order_texts(&raw.soft), [""; 0], "seed {seed}");
         }
     });
 }

@@ -58,13 +58,13 @@ fn each(raw: &Raw, seed: u64, kind: &str, begins: &str, program: impl Fn(&Desk<'
         let desk = Desk::new(raw, mended);
         let (one, two) = program(&desk);
         desk.end();
-        let found = raw.soft.order_findings();
-        let found = &found[before..];
+        let found = raw.soft.order_findings().split_off(before);
+        let found: Vec<_> = found.iter().map(|found| format!("error: {found}")).collect();
         if mended {
             assert_eq!(found, [""; 0], "{kind}, mended, seed {seed}");
             continue;
         }
-        let [found] = found else { panic!("{kind}, seed {seed}: {} reports", found.len()) };
+        let [found] = &found[..] else { panic!("{kind}, seed {seed}: {} reports", found.len()) };
         assert!(found.starts_with(begins), "{kind}, seed {seed}:\n{found}");
         let calls: Vec<&str> = found
             .lines()
@@ -131,7 +131,7 @@ fn what_orders_without_a_call_is_no_report() {
                 program(&desk);
                 desk.end();
             }
-            assert_eq!(raw.soft.order_findings(), [""; 0], "seed {seed}");
+            assert_eq!(order_texts(&raw.soft), [""; 0], "seed {seed}");
         }
     });
 }
@@ -251,8 +251,8 @@ fn a_report_has_all_its_parts() {
         for _ in 0..2 {
             raw.soft.host_writes(desk.pinned.cast::<u8>().wrapping_byte_add(8), 1000);
         }
-        assert_eq!(raw.soft.order_findings().len(), 1);
-        let found = raw.soft.order_findings().concat();
+        assert_eq!(order_texts(&raw.soft).len(), 1);
+        let found = order_texts(&raw.soft).concat();
         let (first, last) = (desk.pinned.addr() + 8, desk.pinned.addr() + 64);
         let thread = std::thread::current().name().unwrap_or("main").to_owned();
         let stream = "stream 0x1 (the legacy default stream)";
@@ -303,7 +303,7 @@ fn a_contexts_record_is_of_its_green_contexts() {
             desk.get(desk.c, desk.buffer, 64);
             desk.get(desk.c, desk.other, 64);
             desk.end();
-            let found = raw.soft.order_findings();
+            let found = order_texts(&raw.soft);
             assert_eq!(found.len(), if recorded { 0 } else { 2 }, "{found:?}");
         }
         unsafe {
@@ -339,7 +339,7 @@ fn ordinary_memory_begins_with_each_copy() {
         let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, desk.b => CUstream));
         assert_eq!(code, OK);
         desk.end();
-        assert_eq!(raw.soft.order_findings(), [""; 0]);
+        assert_eq!(order_texts(&raw.soft), [""; 0]);
     });
 }
 
@@ -364,7 +364,7 @@ fn a_context_that_ends_waits_for_nothing() {
         raw.set_current(again);
         let other = raw.stream(NON_BLOCKING);
         unsafe { ended((raw.cuMemcpyDtoDAsync_v2)(address + 1024, address, 64, other)) };
-        let found = raw.soft.order_findings();
+        let found = order_texts(&raw.soft);
         assert!(found.len() == 1 && found[0].starts_with(RACE), "{found:?}");
     });
 }

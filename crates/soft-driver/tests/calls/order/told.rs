@@ -327,7 +327,7 @@ fn what_is_told_is_no_report() {
             p.raw.sync(p.b);
             word(p).store(0, Ordering::Release);
             desk.end();
-            assert_eq!(raw.soft.order_findings(), [""; 0], "round {round}");
+            assert_eq!(order_texts(&raw.soft), [""; 0], "round {round}");
         }
     });
 }
@@ -341,7 +341,7 @@ fn reports_tell_threads_apart() {
         let desk = Desk::new(&raw, false);
         threads(&desk, false, |p| p.writes(p.a), |p| p.reads(p.b));
         desk.end();
-        let found = raw.soft.order_findings().concat();
+        let found = order_texts(&raw.soft).concat();
         let by: Vec<&str> = found
             .lines()
             .filter_map(|line| line.split_once("submitted by thread "))

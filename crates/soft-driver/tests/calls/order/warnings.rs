@@ -116,7 +116,7 @@ fn warned(builder: Builder, mended: bool, program: fn(&Desk<'_>) -> u64) -> (Vec
     let desk = Desk::new(&raw, mended);
     let number = program(&desk);
     desk.end();
-    let mut found = raw.soft.order_findings();
+    let mut found = order_texts(&raw.soft);
     found.retain(|found| found.starts_with("warning: "));
     (found, number)
 }
@@ -190,7 +190,7 @@ fn backtraces_are_said_when_they_are_asked_for() {
             fills_the_buffer(&desk);
             looks_at_the_buffer(&desk);
             desk.end();
-            raw.soft.order_findings().concat()
+            order_texts(&raw.soft).concat()
         };
         let text = "order=report,order_backtraces=on";
         for builder in [
