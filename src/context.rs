@@ -508,7 +508,7 @@ impl Context {
 
     /// Returns a reference that does not keep the context alive.
     ///
-    /// It makes no driver call. [`WeakContext`](crate::foundation::WeakContext) has an example.
+    /// It makes no driver call. [`WeakContext`] has an example.
     pub fn downgrade(&self) -> WeakContext {
         WeakContext(Arc::downgrade(&self.0))
     }
