@@ -198,7 +198,7 @@ impl IpcEventDescriptor {
             return Err(DescriptorError::Flags { unknown }.into());
         }
         let origin = fields.take_origin()?;
-        if flags & FLAG_ORIGIN == 0 && envelope::origin_bytes(Some(origin)) != [0; _] {
+        if flags & FLAG_ORIGIN == 0 && envelope::origin_bytes(Some(origin)) != [0; 52] {
             // Its maker had an exporter, and the flag was lost on the way.
             return Err(DescriptorError::Checksum.into());
         }
