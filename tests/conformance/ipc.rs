@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::common::soft_settings;
+use crate::common::{Door, soft_settings};
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said};
 use crate::rules;
 use crate::rules::{Saw, do_not_hang};
@@ -241,6 +241,14 @@ fn opened_late(when: &str, importer: &mut Peer, descriptor: &[u8; 64]) -> String
         format!("{when} {opened}, query {}", importer.step("query"))
     } else {
         format!("{when} {opened}")
+    }
+}
+
+/// The software driver reports what NVIDIA leaves undefined.
+fn the_use_of_stale_imports() -> Result<(), String> {
+    match Door::chosen() {
+        Door::Native => Ok(()),
+        _ => Err("misuse in the software driver".to_owned()),
     }
 }
 
@@ -520,7 +528,8 @@ rules! {
     }
 
     /// The place of a destroyed event goes to the next event, which then has the same descriptor.
-    /// An earlier import then refers to the new event.
+    /// An earlier import then refers to the new event. NVIDIA leaves its use undefined.
+    [needs(the_use_of_stale_imports)]
     fn a_place_is_used_again(rig, saw) =
         "the same descriptor; the old import, while the new event is pending CUDA_ERROR_NOT_READY \
             (600); then success"

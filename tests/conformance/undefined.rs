@@ -467,6 +467,39 @@ misuses! {
         code
     }
 
+    /// Using an imported event after its exporter has destroyed it is undefined.
+    fn an_import_of_a_destroyed_event(rig, tell) names ["cuEventQuery", "exporter destroyed"] =
+        "aborted, naming cuEventQuery, exporter destroyed, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let mut peer = Peer::start();
+        let (code, event) = rig.open(peer.export());
+        must("cuIpcOpenEventHandle", code);
+        must("cuEventQuery", rig.cuEventQuery(event));
+        peer.step("destroy");
+        about(tell, event);
+        let code = rig.cuEventQuery(event);
+        peer.end();
+        code
+    }
+
+    /// Using an imported event is undefined after its exporter has destroyed it and created another
+    /// one in its place. On a real driver the import refers to the new event.
+    fn an_import_whose_place_has_another_event(rig, tell) names ["cuEventQuery", "another event"] =
+        "aborted, naming cuEventQuery, another event, the handle; as an error \
+            CUDA_ERROR_INVALID_HANDLE (400)"
+    {
+        let mut peer = Peer::start();
+        let (code, event) = rig.open(peer.export());
+        must("cuIpcOpenEventHandle", code);
+        peer.step("destroy");
+        peer.export();
+        about(tell, event);
+        let code = rig.cuEventQuery(event);
+        peer.end();
+        code
+    }
+
     /// A query of an event of a destroyed context is undefined. The real driver crashed in some
     /// runs, and returned `CUDA_ERROR_CONTEXT_IS_DESTROYED` in others.
     fn an_event_of_a_destroyed_context(rig, tell) names ["cuEventQuery", "cuCtxDestroy_v2"] =

@@ -89,7 +89,7 @@ pub enum Rules {
     #[default]
     Faithful,
     /// The documented behaviour where it forbids more than the real driver refuses: host functions
-    /// may make no driver calls, and stale IPC descriptors are detected.
+    /// may make no driver calls, and stale IPC descriptors are detected when they are opened.
     Strict,
 }
 

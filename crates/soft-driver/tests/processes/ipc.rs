@@ -103,6 +103,24 @@ fn child() {
                 }
             }
         }
+        // Imports an event and makes the calls that it is sent; says each code, and the misuse.
+        "uses" => {
+            let event = open(&raw, from_text(&hear())).unwrap();
+            say("open");
+            loop {
+                let code = match hear().as_str() {
+                    "" => break,
+                    "query" => raw.query(event),
+                    "wait" => unsafe { (raw.cuStreamWaitEvent)(stream, event, 0) }.0,
+                    "record" => unsafe { (raw.cuEventRecord)(event, stream) }.0,
+                    "synchronize" => unsafe { (raw.cuEventSynchronize)(event) }.0,
+                    "destroy" => unsafe { (raw.cuEventDestroy_v2)(event) }.0,
+                    call => panic!("no call {call}"),
+                };
+                let misuse = raw.soft.misuses().pop().filter(|_| code == INVALID_HANDLE);
+                say(format!("{code} {}", misuse.unwrap_or_default()).trim_end());
+            }
+        }
         // Exports an event that is never done, and waits to be killed.
         "export" => {
             let event = raw.event(IPC);
@@ -223,28 +241,59 @@ fn what_cannot_be_opened() {
     peer.finish();
 }
 
+/// What an importer of the default rules gets from a driver of another process, after the exporter
+/// has destroyed the event.
 #[test]
-fn a_stale_import_means_the_slots_new_event() {
+fn an_import_of_a_destroyed_event_is_misuse() {
     let raw = Raw::new();
-    let stream = raw.stream(1);
     let first = raw.event(IPC);
     let handle = export(&raw, first);
-    let mut peer = peer("keep");
-    peer.send(&to_text(&handle));
-    assert_eq!(peer.receive(), "0");
+    let [mut query, mut wait, mut late] = [peer("uses"), peer("uses"), peer("uses")];
+    for peer in [&mut query, &mut wait] {
+        peer.send(&to_text(&handle));
+        assert_eq!(peer.receive(), "open");
+        peer.send("query");
+        assert_eq!(peer.receive(), OK.to_string());
+    }
     assert_eq!(unsafe { (raw.cuEventDestroy_v2)(first) }.0, OK);
+    let named = format!(
+        "is an import of slot 4095 of context {} of process {}, whose event the exporter \
+         destroyed; the slot",
+        handle.reserved[8],
+        std::process::id()
+    );
+    let refused = |peer: &mut Child, call: &str, taken: &str| {
+        peer.send(call);
+        let said = peer.receive();
+        assert!(said.starts_with("400 cu"), "{said}");
+        assert!(said.ends_with(&format!("{named} {taken} now")), "{said}");
+    };
+    refused(&mut query, "query", "is free");
+    // In its slot there is another event, whose descriptor has the same bytes.
     let second = raw.event(IPC);
     assert_eq!(export(&raw, second).reserved, handle.reserved);
-    let latch = raw.latch(stream);
-    raw.record(second, stream);
-    peer.send("?");
-    assert_eq!(peer.receive(), NOT_READY.to_string());
-    latch.release();
-    raw.sync(stream);
-    peer.send("?");
-    assert_eq!(peer.receive(), "0");
-    peer.send("");
-    peer.finish();
+    refused(&mut query, "query", "has another event");
+    for call in ["wait", "record", "synchronize"] {
+        refused(&mut wait, call, "has another event");
+    }
+    late.send(&to_text(&handle));
+    assert_eq!(late.receive(), "open");
+    late.send("query");
+    assert_eq!(late.receive(), OK.to_string(), "it is an import of the second event");
+    // Each of them can be destroyed.
+    for mut peer in [query, wait] {
+        peer.send("destroy");
+        assert_eq!(peer.receive(), OK.to_string());
+        peer.send("");
+        peer.finish();
+    }
+    // After the exporter's context has ended in peace, the event is done: this was measured.
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(second) }.0, OK);
+    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+    late.send("query");
+    assert_eq!(late.receive(), OK.to_string());
+    late.send("");
+    late.finish();
 }
 
 fn strict(role: &str) -> Child {

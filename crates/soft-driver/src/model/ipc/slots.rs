@@ -104,6 +104,11 @@ impl Mapping {
         self.slot(slot).generation.load(Ordering::SeqCst)
     }
 
+    /// Whether the exporter's context has ended in peace. One that was killed has not.
+    fn has_ended(&self) -> bool {
+        self.layout().magic.load(Ordering::SeqCst) != MAGIC
+    }
+
     fn ring(&self) {
         let layout = self.layout();
         layout.bell.fetch_add(1, Ordering::SeqCst);
@@ -214,8 +219,12 @@ pub(crate) struct SharedEvent {
     cell: Arc<Cell>,
     descriptor: Descriptor,
     imported: bool,
-    /// The generation that an import is of, where stale ones are to be known.
+    /// The slot's generation that an import refers to. After the exporter has destroyed that event,
+    /// the slot has another one.
     expected: Option<u64>,
+    /// Whether an import of a destroyed event is misuse after its exporter's context has ended,
+    /// too. Measured: the event is then done.
+    strict: bool,
 }
 
 impl SharedEvent {
@@ -254,10 +263,13 @@ impl SharedEvent {
             ));
         }
         let now = self.cell.mapping.generation(slot);
-        self.expected.filter(|expected| *expected != now).map(|_| {
-            let taken = if now.is_multiple_of(2) { "is free" } else { "has another event" };
-            format!("{}, whose event the exporter destroyed; the slot {taken} now", named())
-        })
+        self.expected.filter(|expected| *expected != now)?;
+        // After the generation: a context that ends gives up its slots first.
+        if !self.strict && self.cell.mapping.has_ended() {
+            return None;
+        }
+        let taken = if now.is_multiple_of(2) { "is free" } else { "has another event" };
+        Some(format!("{}, whose event the exporter destroyed; the slot {taken} now", named()))
     }
 
     pub(crate) fn record(&self) -> Record {
@@ -284,12 +296,17 @@ impl SharedEvent {
         }
         let mapping = found.ok_or(MAP_FAILED)?;
         let now = mapping.generation(descriptor.slot);
-        // Generation 0: the exporter does not tell its events apart.
-        let expected =
-            strict.then_some(if descriptor.generation == 0 { now } else { descriptor.generation });
+        let expected = match descriptor.generation {
+            // Any descriptor opens, one of a free slot included: such an import refers to the next
+            // event of the slot.
+            _ if !strict => Some(now).filter(|now| !now.is_multiple_of(2)),
+            // An exporter with the faithful rules does not put it into the descriptor.
+            0 => Some(now),
+            generation => Some(generation),
+        };
         let own = AtomicU64::new(Word::new(0, 0, mapping.load(descriptor.slot).generation()).0);
         let cell = Arc::new(Cell { mapping, slot: descriptor.slot, own });
-        Ok(Box::new(Self { cell, descriptor, imported: true, expected }))
+        Ok(Box::new(Self { cell, descriptor, imported: true, expected, strict }))
     }
 }
 
@@ -366,7 +383,7 @@ fn open(name: &str) -> Option<Arc<Mapping>> {
     let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     let file = File::open(name, size_of::<Layout>())?;
     let mapping = Mapping::new(file, name.to_owned())?;
-    if mapping.layout().magic.load(Ordering::SeqCst) != MAGIC {
+    if mapping.has_ended() {
         return None;
     }
     // A process may have the number of one that has ended, and with it the name.
@@ -456,7 +473,13 @@ impl Exporter {
         let cell =
             Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });
         let descriptor = Descriptor { slot, generation, ..self.descriptor.clone() };
-        Ok(Box::new(SharedEvent { cell, descriptor, imported: false, expected: None }))
+        Ok(Box::new(SharedEvent {
+            cell,
+            descriptor,
+            imported: false,
+            expected: None,
+            strict: false,
+        }))
     }
 
     pub(crate) fn owns(&self, event: &SharedEvent) -> bool {
