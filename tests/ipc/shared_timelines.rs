@@ -1548,6 +1548,55 @@ fn a_forked_child_imports_nothing() {
     peer.end();
 }
 
+/// A forked child that drops an import leaves the line alone for which the parent's streams waited.
+/// The parent may have given that line to another timeline.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_forked_child_settles_no_line_of_the_parent() {
+    use std::io::{Read as _, Write as _};
+    /// More than a page has.
+    const MANY: usize = 65;
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let maker = HostTimeline::shared(&file).expect("a timeline");
+    let imported = open(&gpu, (memory::copy(&file), maker.descriptor().expect("it is shared")));
+    let imported = std::sync::Mutex::new(Some(imported));
+    let (mut forked, mut has_forked) = std::io::pipe().expect("a pipe");
+    let (mut dropped, mut has_dropped) = std::io::pipe().expect("a pipe");
+    std::thread::scope(|scope| {
+        let child = scope.spawn(|| {
+            common::fork::in_child(|| {
+                let imported = imported.lock().expect("nobody has it").take();
+                has_forked.write_all(&[1]).expect("the parent reads");
+                dropped.read_exact(&mut [0]).expect("the parent writes");
+                drop(imported);
+                String::from("well")
+            })
+        });
+        forked.read_exact(&mut [0]).expect("the child writes");
+        // Another timeline gets its line, and is poisoned.
+        drop(imported.lock().expect("nobody has it").take());
+        let stream = Arc::new(gpu.stream());
+        let latch = Latch::hold(&stream);
+        let points: Vec<Point> = (0..MANY)
+            .map(|_| {
+                let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
+                let point = timeline.signal().expect("a signal");
+                timeline.poison().expect("the stream works");
+                point
+            })
+            .collect();
+        has_dropped.write_all(&[1]).expect("the child reads");
+        assert_eq!(child.join().expect("no panic"), (String::from("well"), 0));
+        for point in points {
+            assert_eq!(point.query(), Err(Error::Poisoned));
+        }
+        latch.release();
+        idle(&stream);
+    });
+}
+
 /// Puts a process that is about to start into mounts, process ids and interprocess objects of its
 /// own, as a container does.
 #[cfg(target_os = "linux")]
