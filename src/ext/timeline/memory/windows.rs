@@ -147,6 +147,24 @@ impl Drop for View {
     }
 }
 
+/// Whether a mapped section is one of a file on a disk.
+fn has_file(view: &View) -> Result<bool, Refusal> {
+    /// The error for a section of the page file: there is no name. Any other error, such as the one
+    /// for a name that is too long, does not say what the section is.
+    const ERROR_FILE_INVALID: i32 = 1006;
+    let mut name = [0; 8];
+    // SAFETY: the constant that stands for this process, and a place for the start of a name.
+    let length = unsafe {
+        let (name, length) = (name.as_mut_ptr(), name.len() as u32);
+        K32GetMappedFileNameW(GetCurrentProcess(), view.0, name, length)
+    };
+    if length != 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(ERROR_FILE_INVALID) { Ok(false) } else { Err(refused(&error)) }
+}
+
 /// A handle of the same object. None of `access` is one with the same rights.
 fn duplicate(handle: BorrowedHandle<'_>, access: Option<u32>) -> Result<OwnedHandle, Refusal> {
     const SAME_ACCESS: u32 = 2;
@@ -262,13 +280,7 @@ impl File {
         if unsafe { VirtualQuery(view.0, &raw mut region, size_of::<Region>()) } == 0 {
             return Err(last());
         }
-        let mut name = [0; 8];
-        // SAFETY: the constant that stands for this process, and a place for the start of a name.
-        let named = unsafe {
-            let (name, length) = (name.as_mut_ptr(), name.len() as u32);
-            K32GetMappedFileNameW(GetCurrentProcess(), view.0, name, length)
-        };
-        if region.kind != MAPPED || named != 0 {
+        if region.kind != MAPPED || has_file(&view)? {
             return Err(Refusal::NotMemory);
         }
         // The lower byte: the rest is about caches.
