@@ -25,6 +25,12 @@ use crate::sys::calls::*;
 
 /// A future that resolves when the work before an event's last record is done.
 ///
+/// `event.await` takes the event, and `(&event).await` does not compile. To use the event
+/// afterwards, put it into an `Arc` and await [`Completion::new(Arc::clone(&event))`](Self::new).
+/// To wait for a stream's work without an event, await [`stream.completion()`].
+///
+/// [`stream.completion()`]: StreamRef::completion
+///
 /// It resolves with an error when the context fails. It resolves at once if the event is done or
 /// was never recorded. It needs no particular executor. One thread, the poller, queries the driver
 /// for all pending completions of the process. The poller starts when it is first needed, and
@@ -48,6 +54,32 @@ use crate::sys::calls::*;
 ///
 /// The poller has no share of an event or of a context. It has only the driver's handle of the
 /// event, and the drop takes the handle away.
+///
+/// # A borrowed event
+///
+/// A future can be leaked, as by [`core::mem::forget`]. If it had only borrowed the event, the event
+/// could then be destroyed, and the poller would still query it. So a borrowed event is not a
+/// future:
+///
+/// ```compile_fail,E0277
+/// # use cuda_events::{Event, Result, StreamRef};
+/// # async fn twice(event: Event, stream: &StreamRef) -> Result<()> {
+/// (&event).await?; // error: `&Event` is not a future
+/// event.record(stream)
+/// # }
+/// ```
+///
+/// With an `Arc` the future has a share of the event:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use cuda_events::ext::Completion;
+/// # use cuda_events::{Event, Result, StreamRef};
+/// # async fn twice(event: Arc<Event>, stream: &StreamRef) -> Result<()> {
+/// Completion::new(Arc::clone(&event)).await?;
+/// event.record(stream)
+/// # }
+/// ```
 ///
 /// # Wakers
 ///
@@ -154,8 +186,11 @@ impl StreamRef {
     }
 }
 
-/// `event.await`: the event is destroyed when it is done.
-impl IntoFuture for Event {
+/// `event.await` takes the event, which is destroyed when it is done. To use it afterwards, put it
+/// into an `Arc`: [`Completion`] has an example.
+// The compiler shows the line of `impl` in its error about `(&event).await`.
+#[rustfmt::skip]
+impl IntoFuture for Event { // to keep an event, await `Completion::new(Arc::clone(&event))`
     type Output = Result<()>;
     type IntoFuture = Completion;
 
@@ -164,7 +199,8 @@ impl IntoFuture for Event {
     }
 }
 
-/// `event.await`: the event goes back to its pool when it is done. After an error it is destroyed.
+/// `event.await` takes the event, which goes back to its pool when it is done. After an error it is
+/// destroyed. To use it afterwards, put it into an `Arc`: [`Completion`] has an example.
 impl IntoFuture for PooledEvent {
     type Output = Result<()>;
     type IntoFuture = Completion<Self>;
