@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::completions::{launch, nanoseconds, short, wait};
 use crate::rounds::{percentile, rounded, spread};
+use crate::timelines::{Between, Bytes};
 
 /// How many are submitted at once: fewer than a queue of the driver's holds.
 const BATCH: u64 = 100;
@@ -25,7 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
     submits(context, samples.div_ceil(10), report);
-    stages(context, samples, report);
+    let bytes = Bytes::new(context);
+    for between in [Between::Nothing, Between::Memset(&bytes)] {
+        stages(context, between, samples, report);
+    }
 }
 
 fn timeline(context: &Context) -> Timeline {
@@ -178,7 +182,8 @@ struct Times {
     ended: AtomicU64,
 }
 
-fn stages(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
+/// `between` is the stage before the host's part: the stream does it when the gate opens.
+fn stages(context: &Context, between: Between, samples: usize, report: &mut impl FnMut(Value)) {
     let base = Instant::now();
     let (timeline, host) = (timeline(context), HostTimeline::new(context).expect("a timeline"));
     let words = Words::new(context);
@@ -218,7 +223,9 @@ fn stages(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
             for turn in 0..WAYS.len() {
                 let at = (turn + sample) % WAYS.len();
                 number += 1;
-                let seen = stage(WAYS[at], base, number, &timeline, &host, &words, &times, &open);
+                let way = WAYS[at];
+                let seen =
+                    stage(way, between, base, number, &timeline, &host, &words, &times, &open);
                 timeline.stream().synchronize().expect("no work fails");
                 let Some(seen) = seen else { continue };
                 let at_step = |time: &AtomicU64| time.load(Ordering::Acquire) as f64;
@@ -234,7 +241,7 @@ fn stages(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
     });
     for ((way, to_host), back) in WAYS.into_iter().zip(to_host).zip(back) {
         report(json!({
-            "kind": "host stage", "way": way, "samples": back.len(),
+            "kind": "host stage", "way": way, "between": between.name(), "samples": back.len(),
             "to_host_us": three(to_host), "back_us": three(back),
         }));
     }
@@ -252,6 +259,7 @@ impl<F: Fn()> Drop for Ends<F> {
 #[expect(clippy::too_many_arguments, reason = "they are what a sample consists of")]
 fn stage(
     way: &str,
+    between: Between,
     base: Instant,
     number: u32,
     timeline: &Timeline,
@@ -262,6 +270,7 @@ fn stage(
 ) -> Option<u64> {
     let stream = timeline.stream();
     words.wait(stream, number);
+    between.submit(stream);
     let seen = || until(base, "the next work", || words.seen().load(Ordering::Acquire) == number);
     match way {
         NOTHING => {

@@ -215,8 +215,8 @@ impl<'a> Run<'a> {
                         that the stream waits for. `to host` is from then to the start of the \
                         host's part, `back` from its end until the host sees the next work, which \
                         writes a word. The row `nothing` has no host's part: its `back` is from \
-                        the gate to that sight. Submitting is timed without the gate and the next \
-                        work.";
+                        the gate to that sight. `between` is the work between the gate and the \
+                        host's part. Submitting is timed without the gate and other work.";
             tables.push(("Host functions", note.to_owned(), self.host()));
         }
         let others = self.others();
@@ -552,8 +552,13 @@ impl<'a> Run<'a> {
                 let all: Option<Vec<String>> = ["p50", "p90", "p99"].into_iter().map(at).collect();
                 all.map_or_else(String::new, |all| all.join(" / "))
             };
+            // Files of earlier runs have nothing between.
+            let between = match row["between"].as_str() {
+                Some(between) => format!(", {between} between"),
+                None => String::new(),
+            };
             let cells = [
-                format!("{}, p50 / p90 / p99", text(&row["way"])),
+                format!("{}{between}, p50 / p90 / p99", text(&row["way"])),
                 String::new(),
                 three(&row["to_host_us"]),
                 three(&row["back_us"]),

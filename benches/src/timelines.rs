@@ -200,22 +200,28 @@ fn in_turn<T>(round: usize, first: impl FnOnce() -> T, second: impl FnOnce() -> 
 /// record. With nothing between, the device completes an event sooner than it writes a value; with
 /// work between, as programs have it, it does not.
 #[derive(Clone, Copy)]
-enum Between<'a> {
+pub enum Between<'a> {
     Nothing,
     Memset(&'a Bytes<'a>),
 }
 
 impl Between<'_> {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Memset(_) => "a memset of 4 KiB",
         }
     }
+
+    pub fn submit(self, stream: &StreamRef) {
+        if let Self::Memset(bytes) = self {
+            bytes.set(stream);
+        }
+    }
 }
 
 /// 4 KiB of the device's memory.
-struct Bytes<'a> {
+pub struct Bytes<'a> {
     context: &'a Context,
     address: u64,
 }
@@ -223,7 +229,7 @@ struct Bytes<'a> {
 impl<'a> Bytes<'a> {
     const COUNT: usize = 4096;
 
-    fn new(context: &'a Context) -> Self {
+    pub fn new(context: &'a Context) -> Self {
         let mut address = 0;
         let allocate = context.driver().symbols().cuMemAlloc_v2;
         // SAFETY: a place for the address; the context is current.
@@ -299,9 +305,7 @@ fn lateness(
     };
     let event = Event::new(context, flags).expect("an event");
     launch(stream, Some(Work::run), data.cast_mut().cast());
-    if let Between::Memset(bytes) = between {
-        bytes.set(stream);
-    }
+    between.submit(stream);
     let woken = if way.starts_with("event") {
         event.record(stream).expect("a record");
         event.synchronize().map(|()| Some(nanoseconds(base))).expect("the event is done")
