@@ -122,8 +122,10 @@ struct Step<'a> {
     ahead: u64,
 }
 
+type Method = fn(Step<'_>);
+
 /// The calls, each with its share of the steps. The corpus depends on the order.
-const CALLS: &[(u8, fn(Step<'_>))] = &[
+const CALLS: &[(u8, Method)] = &[
     (1, retain_context),
     (1, drop_context),
     (3, create_event),

@@ -11,7 +11,9 @@ use common::Latch;
 use common::futures::{block_on, pend, wait_until};
 use common::hooked::on_the_poller;
 use common::timelines::{WRITE, gpu};
-use cuda_events::ext::{Completion, PointCompletion, Timeline, TimelineFile};
+#[cfg(target_os = "linux")]
+use cuda_events::ext::TimelineFile;
+use cuda_events::ext::{Completion, PointCompletion, Timeline};
 use cuda_events::observer::Call;
 use cuda_events::sys::Function;
 use cuda_events::{Context, Device, Driver, Stream, StreamOptions};

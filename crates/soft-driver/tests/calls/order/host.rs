@@ -333,10 +333,11 @@ fn work_before_a_free_is_no_report() {
 #[test]
 #[cfg(target_os = "linux")]
 fn an_events_flag_alone_orders_nothing() {
+    type Program = fn(&Desk<'_>, [CUevent; 2]);
     const SHARED: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
     aside("an_events_flag_alone_orders_nothing", || {
         let raw = checked(0);
-        let mut programs: Vec<(usize, fn(&Desk<'_>, [CUevent; 2]))> = Vec::new();
+        let mut programs: Vec<(usize, Program)> = Vec::new();
         // Another event, the same one recorded anew, a wait of the host for another one.
         programs.push((1, |p, [one, other]| {
             p.writes(p.a);
