@@ -184,6 +184,8 @@ pub struct Access {
     /// If the access is of rows with gaps between them: their size. The range begins where the
     /// first row begins, and ends where the last row ends.
     pub(crate) stride: Option<Stride>,
+    /// Eight bytes that a write repeats from its begin on, or from the begin of each row.
+    pub(crate) content: Option<u64>,
 }
 
 /// The size of rows that have gaps between them.
@@ -199,7 +201,7 @@ impl Access {
     /// Accesses `len` bytes.
     #[must_use]
     pub fn new(kind: AccessKind, address: u64, len: u64) -> Self {
-        Self { kind, range: address..address.saturating_add(len), stride: None }
+        Self { kind, range: address..address.saturating_add(len), stride: None, content: None }
     }
 
     /// Accesses rows: each has this size, and the first one begins where the range of `self` does.
@@ -217,7 +219,31 @@ impl Access {
         // Nobody has so many bytes.
         let strided = end.is_some() && rows > 1 && width > 0 && pitch > width;
         let range = start..end.unwrap_or(u64::MAX);
-        Self { kind: self.kind, range, stride: strided.then_some(stride) }
+        Self { range, stride: strided.then_some(stride), ..self }
+    }
+
+    /// Sets the written bytes: these eight, in little-endian order, repeated from the begin of the
+    /// range, or of each row, to its end.
+    ///
+    /// A memset has such bytes, and a copy of at most eight bytes. They are used if a stream waits
+    /// for a value among them.
+    #[must_use]
+    pub fn filled(self, content: u64) -> Self {
+        Self { content: Some(content), ..self }
+    }
+
+    /// The value that it writes to these bytes, if it is known. They are at most eight.
+    pub(crate) fn content(&self, bytes: &Range<u64>) -> Option<u64> {
+        let content = self.content?;
+        let mut start = bytes.start.checked_sub(self.range.start)?;
+        let len = bytes.end.checked_sub(bytes.start)?;
+        let mut all = self.range.end.checked_sub(self.range.start)?;
+        if let Some(Stride { width, pitch }) = self.stride {
+            start %= pitch;
+            all = width;
+        }
+        let within = start.checked_add(len)? <= all;
+        within.then(|| content.rotate_right(8 * (start % 8) as u32))
     }
 
     /// The size of the rows, if there are gaps between them.
@@ -580,6 +606,15 @@ pub enum Op<'a> {
         /// The value.
         value: u64,
     },
+    /// A value was found in memory that no reported write has written: the host or another process
+    /// has stored it, at some time before this report. Whoever sees it is after what the host is
+    /// after now, and after all reported writes of values.
+    FoundValue {
+        /// The place of the value.
+        cell: Cell,
+        /// The value.
+        value: u64,
+    },
     /// The host has read a value that streams write.
     HostSawValue {
         /// The place of the value.
@@ -629,6 +664,21 @@ pub enum Op<'a> {
 #[cfg(test)]
 mod tests {
     use super::Compare::{And, Equal, GreaterOrEqual, Nor};
+
+    #[test]
+    fn the_content_of_a_part_is_known() {
+        use super::{Access, Stride};
+        let set = Access::write(0x10, 0x20).filled(0x0807_0605_0403_0201);
+        assert_eq!(set.content(&(0x10..0x18)), Some(0x0807_0605_0403_0201));
+        assert_eq!(set.content(&(0x14..0x18)).map(|four| four as u32), Some(0x0807_0605));
+        assert_eq!(set.content(&(0x2C..0x30)).map(|four| four as u32), Some(0x0807_0605));
+        assert_eq!(set.content(&(0x2C..0x34)).or(set.content(&(0xC..0x14))), None);
+        assert_eq!(Access::write(0x10, 0x20).content(&(0x10..0x18)), None);
+        let rows = set.rows(4, Stride { width: 12, pitch: 20 });
+        assert_eq!(rows.content(&(0x24..0x28)).map(|four| four as u32), Some(0x0403_0201));
+        assert_eq!(rows.content(&(0x2C..0x30)).map(|four| four as u32), Some(0x0403_0201));
+        assert_eq!(rows.content(&(0x18..0x20)), None);
+    }
 
     #[test]
     fn values_compare_as_the_driver_compares_them() {

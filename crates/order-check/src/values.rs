@@ -12,9 +12,12 @@ const COPIES: usize = 64;
 
 #[derive(Debug)]
 struct Write {
-    /// None for a copy or a memset, of which only the range is known.
+    /// None for a copy or a memset of which only the range is known.
     value: Option<u64>,
-    slot: Slot,
+    /// Whether it is a copy or a memset.
+    copied: bool,
+    /// Its place among the writes of the value.
+    place: u64,
     time: u64,
     /// The work before it, itself included.
     clock: Clock,
@@ -25,7 +28,13 @@ struct Write {
 #[derive(Debug, Default)]
 struct Value {
     bytes: u8,
-    writes: Vec<Write>,
+    /// The writes of each agent, the oldest first. Each knows the ones before it, so a write or a
+    /// wait that comes later needs to look at the last one that it knows, and at those after it.
+    writes: Vec<(Slot, VecDeque<Write>)>,
+    count: usize,
+    last_place: u64,
+    /// Whether a stream has waited for it.
+    awaited: bool,
     /// The tasks that wait for it.
     waiting: Vec<u64>,
 }
@@ -46,9 +55,15 @@ pub(crate) struct Values {
     /// The last copies, the oldest first. One of them may have written a value for which a stream
     /// waits later.
     copies: VecDeque<Copied>,
+    /// How many writes later writes and waits have come to.
+    touched: u64,
 }
 
 impl Values {
+    pub(crate) fn touched(&self) -> u64 {
+        self.touched
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
@@ -68,12 +83,20 @@ impl Values {
         clock: &Clock,
         knows: impl Fn(Slot, u64) -> bool,
     ) -> Vec<u64> {
+        if !self.values.contains_key(&cell.address) {
+            // A stream that waits may still see what a copy wrote before.
+            let before = self.copied_value(cell, |copied| copied.access.content.is_some());
+            self.values.insert(cell.address, before);
+        }
         let of = self.value(cell);
-        of.push(Some(value), (slot, time), clock, knows);
-        std::mem::take(&mut of.waiting)
+        let touched = of.push((Some(value), false), (slot, time), clock, knows);
+        let woken = std::mem::take(&mut of.waiting);
+        self.touched += touched;
+        woken
     }
 
-    /// A copy or a memset went over these bytes, or they were allocated anew.
+    /// A copy or a memset went over these bytes, or they were allocated anew. The tasks that wait
+    /// for a value that it wrote may be able to go on.
     pub(crate) fn overwrite(
         &mut self,
         access: &Access,
@@ -81,7 +104,8 @@ impl Values {
         clock: &Clock,
         knows: impl Fn(Slot, u64) -> bool,
         anew: bool,
-    ) {
+    ) -> Vec<u64> {
+        let mut woken = Vec::new();
         let range = &access.range;
         // It may be what ends a wait that comes later.
         let bytes = range.end.saturating_sub(range.start);
@@ -100,46 +124,58 @@ impl Values {
             self.copies.push_back(Copied { access, slot, time, clock, anew });
         }
         if self.values.is_empty() || range.is_empty() {
-            return;
+            return woken;
         }
         // A value has at most eight bytes.
         for (address, of) in self.values.range_mut(range.start.saturating_sub(7)..range.end) {
-            if !access.touches(&(*address..address.saturating_add(u64::from(of.bytes)))) {
+            let bytes = *address..address.saturating_add(u64::from(of.bytes));
+            if !access.touches(&bytes) {
                 continue;
             }
             if anew {
-                of.writes.clear();
+                of.clear();
             }
-            of.push(None, at, clock, &knows);
+            let value = access.content(&bytes);
+            self.touched += of.push((value, true), at, clock, &knows);
+            if value.is_some() {
+                woken.append(&mut of.waiting);
+            }
         }
+        woken
     }
 
     /// What is before every write that a wait may have ended with; None if no write that it can see
     /// ends it.
     pub(crate) fn seen(
-        &self,
+        &mut self,
         cell: Cell,
         value: u64,
         compare: Compare,
         knows: impl Fn(Slot, u64) -> bool,
     ) -> Option<Clock> {
-        let writes = &self.values.get(&cell.address)?.writes;
-        let fits =
-            |write: &&Write| write.value.is_some_and(|seen| compare.holds(cell.bytes, seen, value));
-        let visible =
-            |write: &&Write| !write.hidden_by.iter().any(|&(slot, time)| knows(slot, time));
-        writes
-            .iter()
-            .filter(fits)
-            .filter(visible)
-            .map(|write| write.clock.clone())
-            .reduce(|one, two| one.meet(&two))
+        let mut seen: Option<Clock> = None;
+        for (slot, writes) in &self.values.get(&cell.address)?.writes {
+            let known = writes.partition_point(|write| knows(*slot, write.time));
+            for write in writes.range(known.saturating_sub(1)..) {
+                self.touched += 1;
+                let fits = |seen| compare.holds(cell.bytes, seen, value);
+                if write.value.is_some_and(fits) && !write.is_hidden(&knows) {
+                    seen = Some(match seen {
+                        Some(seen) => seen.meet(&write.clock),
+                        None => write.clock.clone(),
+                    });
+                    // Those after it are after what it is after.
+                    break;
+                }
+            }
+        }
+        seen
     }
 
     /// What is before any of the writes.
     pub(crate) fn all(&self, cell: Cell) -> Clock {
         let mut all = Clock::default();
-        for write in self.values.get(&cell.address).map_or(&[][..], |of| &of.writes) {
+        for write in self.values.get(&cell.address).iter().flat_map(|of| of.last_writes()) {
             all.join(&write.clock);
         }
         all
@@ -148,7 +184,7 @@ impl Values {
     /// What is before any write of any value.
     pub(crate) fn everything(&self) -> Clock {
         let mut all = Clock::default();
-        for write in self.values.values().flat_map(|of| &of.writes) {
+        for write in self.values.values().flat_map(Value::last_writes) {
             all.join(&write.clock);
         }
         all
@@ -156,9 +192,16 @@ impl Values {
 
     /// A stream waits for a value: the copies that wrote it before count from now on.
     pub(crate) fn expect(&mut self, cell: Cell) {
-        if self.values.contains_key(&cell.address) {
+        if let Some(of) = self.values.get_mut(&cell.address) {
+            of.awaited = true;
             return;
         }
+        let of = Value { awaited: true, ..self.copied_value(cell, |_| true) };
+        self.values.insert(cell.address, of);
+    }
+
+    /// A value that was only copied so far, by the copies that are chosen.
+    fn copied_value(&self, cell: Cell, chosen: impl Fn(&Copied) -> bool) -> Value {
         let range = cell.access().range;
         let mut of = Value { bytes: cell.bytes, ..Value::default() };
         for copied in &self.copies {
@@ -166,12 +209,15 @@ impl Values {
                 continue;
             }
             if copied.anew {
-                of.writes.clear();
+                of.clear();
+            } else if !chosen(copied) {
+                continue;
             }
             let knows = |slot, time| copied.clock.get(slot) >= time;
-            of.push(None, (copied.slot, copied.time), &copied.clock, knows);
+            let content = (copied.access.content(&range), true);
+            of.push(content, (copied.slot, copied.time), &copied.clock, knows);
         }
-        self.values.insert(cell.address, of);
+        of
     }
 
     pub(crate) fn wait(&mut self, cell: Cell, task: u64) {
@@ -180,9 +226,10 @@ impl Values {
 
     /// The slots of all writes, and of those that hide them.
     pub(crate) fn slots(&self, mark: &mut impl FnMut(Slot)) {
-        for write in self.values.values().flat_map(|of| &of.writes) {
-            mark(write.slot);
-            write.hidden_by.iter().for_each(|&(slot, _)| mark(slot));
+        for (slot, writes) in self.values.values().flat_map(|of| &of.writes) {
+            mark(*slot);
+            let hidden_by = writes.iter().flat_map(|write| &write.hidden_by);
+            hidden_by.for_each(|&(slot, _)| mark(slot));
         }
     }
 
@@ -192,44 +239,92 @@ impl Values {
     }
 
     pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool, floor: &Clock) {
-        // One that everybody is after tells nobody anything.
-        self.copies.retain(|copied| copied.anew || !known(copied.slot, copied.time));
+        // One that everybody is after tells nobody anything, unless a stream may see its bytes.
+        self.copies.retain(|copied| {
+            copied.anew || copied.access.content.is_some() || !known(copied.slot, copied.time)
+        });
         for copied in &mut self.copies {
             copied.clock.prune(floor);
         }
         self.values.retain(|_, of| {
-            of.writes
-                .retain(|write| !write.hidden_by.iter().any(|&(slot, time)| known(slot, time)));
-            for write in &mut of.writes {
-                write.clock.prune(floor);
+            // A copy that everybody is after tells nobody anything, unless a stream may see it.
+            let mut tells = false;
+            for (slot, writes) in &mut of.writes {
+                writes.retain(|write| !write.is_hidden(&known));
+                for write in writes {
+                    write.clock.prune(floor);
+                    tells |= write.value.is_some() && (of.awaited || !write.copied)
+                        || !known(*slot, write.time);
+                }
             }
-            // A copy that everybody is after tells nobody anything.
-            let tells = |write: &Write| write.value.is_some() || !known(write.slot, write.time);
-            of.writes.iter().any(tells) || !of.waiting.is_empty()
+            of.writes.retain(|(_, writes)| !writes.is_empty());
+            of.count = of.writes.iter().map(|(_, writes)| writes.len()).sum();
+            tells || !of.waiting.is_empty()
         });
     }
 }
 
+impl Write {
+    /// Whether work that knows this much cannot see it any more.
+    fn is_hidden(&self, knows: impl Fn(Slot, u64) -> bool) -> bool {
+        self.hidden_by.iter().any(|&(slot, time)| knows(slot, time))
+    }
+}
+
 impl Value {
+    fn clear(&mut self) {
+        self.writes.clear();
+        self.count = 0;
+    }
+
+    /// The last write of each agent, which is after its earlier ones.
+    fn last_writes(&self) -> impl Iterator<Item = &Write> {
+        self.writes.iter().filter_map(|(_, writes)| writes.back())
+    }
+
+    /// Adds a write. Returns how many earlier ones it has come to.
     fn push(
         &mut self,
-        value: Option<u64>,
+        (value, copied): (Option<u64>, bool),
         (slot, time): (Slot, u64),
         clock: &Clock,
         knows: impl Fn(Slot, u64) -> bool,
-    ) {
-        // Of a copy that is before this write, nothing is of use that this write does not know.
-        self.writes.retain(|earlier| earlier.value.is_some() || !knows(earlier.slot, earlier.time));
-        for earlier in &mut self.writes {
+    ) -> u64 {
+        let mut touched = 0;
+        for (of, writes) in &mut self.writes {
+            touched += 1;
+            // Of a copy that is before this write, nothing is of use that this write does not know.
+            // Only an agent's last write can be one.
+            if writes.back().is_some_and(|last| last.value.is_none() && knows(*of, last.time)) {
+                writes.pop_back();
+                self.count -= 1;
+            }
+            let known = writes.partition_point(|write| knows(*of, write.time));
+            let last = known.checked_sub(1).and_then(|last| writes.get_mut(last));
             // One that is before this write hides as much and more.
-            let hidden = earlier.hidden_by.iter().any(|&(slot, time)| knows(slot, time));
-            if !hidden && knows(earlier.slot, earlier.time) {
-                earlier.hidden_by.push((slot, time));
+            if let Some(last) = last.filter(|last| !last.is_hidden(&knows)) {
+                last.hidden_by.push((slot, time));
             }
         }
-        if self.writes.len() >= KEPT {
-            self.writes.remove(0);
+        self.writes.retain(|(_, writes)| !writes.is_empty());
+        if self.count >= KEPT {
+            touched += self.writes.len() as u64;
+            let first = |of: &(Slot, VecDeque<Write>)| of.1.front().map(|write| write.place);
+            let oldest = (0..).zip(&self.writes).min_by_key(|(_, of)| first(of)).map(|of| of.0);
+            if let Some((_, writes)) = oldest.and_then(|oldest: usize| self.writes.get_mut(oldest))
+            {
+                writes.pop_front();
+                self.count -= 1;
+            }
         }
-        self.writes.push(Write { value, slot, time, clock: clock.clone(), hidden_by: Vec::new() });
+        self.last_place += 1;
+        self.count += 1;
+        let (place, hidden_by) = (self.last_place, Vec::new());
+        let write = Write { value, copied, place, time, clock: clock.clone(), hidden_by };
+        match self.writes.iter_mut().find(|(of, _)| *of == slot) {
+            Some((_, writes)) => writes.push_back(write),
+            None => self.writes.push((slot, VecDeque::from([write]))),
+        }
+        touched
     }
 }

@@ -1,7 +1,7 @@
 //! What accesses cost, in the ranges that they come to.
 #![allow(missing_docs)]
 
-use cuda_order_check::{Access, Call, Checker, Op, StreamId, Stride, ThreadId};
+use cuda_order_check::{Access, Call, Cell, Checker, Compare, Op, StreamId, Stride, ThreadId};
 
 struct Program(Checker, u64);
 
@@ -43,4 +43,39 @@ fn rows_are_one_access() {
     assert!(program.ranges_of_each(1000, &rows) <= 4);
     program.work(Access::write(0, 1 << 20));
     assert!(program.ranges_of_each(1000, &rows) <= 4);
+}
+
+/// A counter that a stream writes again and again: a write and a wait come to the last writes of
+/// each stream, and not to all that are kept.
+#[test]
+fn a_counter_is_written_and_waited_for() {
+    let mut program = Program::new();
+    let cell = Cell { address: 0x10, bytes: 8 };
+    let mut tell = |op: Op<'_>| {
+        program.1 += 1;
+        program.0.apply(Call::new("call", program.1, ThreadId(1)), op);
+        program.0.size().touched
+    };
+    let compare = Compare::GreaterOrEqual;
+    let mut value = 0;
+    for streams in [1, 2] {
+        let mut before = 0;
+        for turn in 0..2000 {
+            if turn == 1000 {
+                before = tell(Op::Work { stream: StreamId(1), accesses: &[] });
+            }
+            value += 1;
+            tell(Op::WriteValue { stream: StreamId(1 + turn % streams), cell, value });
+        }
+        let touched = tell(Op::Work { stream: StreamId(1), accesses: &[] }) - before;
+        // Each also comes to the bytes of the value.
+        assert!(touched <= 1000 * (2 * streams + 1), "{touched} of {streams}");
+    }
+    for _ in 0..2 {
+        let before = program.0.size().touched;
+        program.1 += 1;
+        let wait = Op::WaitValue { stream: StreamId(9), cell, value, compare };
+        program.0.apply(Call::new("call", program.1, ThreadId(1)), wait);
+        assert!(program.0.size().touched - before <= 256 + 2);
+    }
 }

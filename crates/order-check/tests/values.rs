@@ -111,3 +111,84 @@ fn a_wait_is_ended_from_outside() {
         assert_eq!(program(host_order, false, true), 0, "after what each thread is after");
     }
 }
+
+/// A flag inside a larger copy, for which no stream has waited before: the wait is after the copy,
+/// and after what comes before it.
+#[test]
+fn a_flag_inside_a_larger_copy() {
+    let program = |first: bool, copy: Access| {
+        let mut checker = Checker::default();
+        let mut number = 0;
+        let mut tell = |op: Op<'_>| {
+            number += 1;
+            checker.apply(Call::new("call", number, ThreadId(1)), op);
+            number
+        };
+        let copies = Work(1, vec![copy]);
+        if first {
+            tell(copies.op());
+        }
+        tell(writes(1).op());
+        if !first {
+            tell(copies.op());
+        }
+        let wait = tell(waits(2, VALUE).op());
+        tell(reads(2).op());
+        tell(Op::WaitEnded { call: wait, cell: VALUE });
+        checker.take_findings().len()
+    };
+    let stride = cuda_order_check::Stride { width: 24, pitch: 64 };
+    for copy in [Access::write(0, 64), Access::write(0x10, 9), Access::write(0, 0).rows(4, stride)]
+    {
+        assert_eq!(program(false, copy.clone()), 0, "{copy:x?}");
+        assert_eq!(program(true, copy.clone()), 1, "{copy:x?}");
+    }
+    assert_eq!(program(false, Access::write(0x18, 64)), 1, "beside it");
+}
+
+/// A value from before, which a copy or a memset of known bytes wrote, ends a wait at once.
+#[test]
+fn a_stale_value_that_a_memset_wrote() {
+    let program = |stale: Access, reset: Option<Do>| {
+        let mut program = vec![Work(3, vec![stale]), Record(1, 3), Wait(1, 1), Wait(2, 1)];
+        if let Some(reset) = reset {
+            program.extend([reset, Record(1, 1), Wait(2, 1)]);
+        }
+        program.extend([writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)]);
+        in_one_thread(program)
+    };
+    let set = |start, bytes, content| Access::write(start, bytes).filled(content);
+    for stale in [set(0x10, 8, 5), set(0, 64, 5)] {
+        assert_eq!(program(stale.clone(), None), 1, "{stale:x?}");
+        assert_eq!(program(stale.clone(), Some(Write(1, VALUE, 0))), 0);
+        assert_eq!(program(stale.clone(), Some(Work(1, vec![set(0x10, 8, 0)]))), 0);
+        assert_eq!(program(stale.clone(), Some(Work(1, vec![set(0x10, 8, 5)]))), 1);
+    }
+    // Other bytes, and bytes that are not known.
+    for stale in [set(0x10, 8, 4), set(0xC, 64, 5), Access::write(0x10, 8)] {
+        assert_eq!(program(stale.clone(), None), 0, "{stale:x?}");
+    }
+}
+
+/// The host has reset a value by a store, which is found later.
+#[test]
+fn a_found_value_replaces_what_the_host_has_waited_for() {
+    let program = |found: bool| {
+        let mut checker = Checker::default();
+        let mut number = 0;
+        let mut tell = |op: Op<'_>| {
+            number += 1;
+            checker.apply(Call::new("call", number, ThreadId(1)), op);
+        };
+        tell(Write(1, VALUE, 5).op());
+        tell(Do::Sync(cuda_order_check::What::Stream(StreamId(1))).op());
+        if found {
+            tell(Op::FoundValue { cell: VALUE, value: 0 });
+        }
+        for does in [writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)] {
+            tell(does.op());
+        }
+        checker.take_findings().len()
+    };
+    assert_eq!([program(true), program(false)], [0, 1]);
+}

@@ -259,7 +259,7 @@ impl Checker {
             agents: self.slots.len() - self.spare.len(),
             tasks: self.tasks.len(),
             values: self.values.len(),
-            touched: self.memory.touched(),
+            touched: self.memory.touched() + self.values.touched(),
         }
     }
 

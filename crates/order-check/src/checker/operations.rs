@@ -1,6 +1,7 @@
 //! What each operation does.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -138,6 +139,17 @@ impl Checker {
                 let agent = self.agent(call.by);
                 self.write_value(cell, value, slot, &mut clock, &agent, call);
                 self.advance(call.by, &clock);
+            }
+            Op::FoundValue { cell, value } => {
+                let (slot, mut clock) = self.actor(call.by);
+                let time = self.tick(slot, &mut clock, call);
+                self.advance(call.by, &clock);
+                let floor = &self.floor;
+                let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+                let mut before = self.values.everything();
+                before.join(&clock);
+                let woken = self.values.write(cell, value, (slot, time), &before, knows);
+                self.ready.extend(woken.into_iter().map(Reverse));
             }
             Op::HostSawValue { cell, value } => {
                 let (slot, mut clock) = self.actor(call.by);

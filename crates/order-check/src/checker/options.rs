@@ -84,6 +84,7 @@ pub struct Size {
     pub tasks: usize,
     /// Values that streams wait for or may wait for.
     pub values: usize,
-    /// How many byte ranges all accesses together have come to: a measure of time, not of memory.
+    /// How many byte ranges all accesses together have come to, and how many earlier writes all
+    /// writes of values and waits: a measure of time, not of memory.
     pub touched: u64,
 }

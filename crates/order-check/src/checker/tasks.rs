@@ -149,7 +149,8 @@ impl Checker {
         if anew || access.kind == AccessKind::Write {
             let floor = &self.floor;
             let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-            self.values.overwrite(access, at, clock, knows, anew);
+            let woken = self.values.overwrite(access, at, clock, knows, anew);
+            self.ready.extend(woken.into_iter().map(Reverse));
         }
     }
 

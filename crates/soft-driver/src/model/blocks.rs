@@ -53,6 +53,14 @@ impl Block {
         (0..depth).map(|each| (layer(each), row, height, self.pitch)).collect()
     }
 
+    /// The bytes from the first one to the last one, those between rows included.
+    pub(crate) fn span(&self, extent: Extent) -> usize {
+        let end = |(address, bytes, count, distance): (usize, usize, usize, usize)| {
+            address - self.place.address + bytes + count.saturating_sub(1) * distance
+        };
+        self.pieces(extent).into_iter().map(end).max().unwrap_or(0)
+    }
+
     /// Whether both have their rows at the same places.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
         let places = |block: &Self| (block.place.address, block.pitch, block.slice);

@@ -275,6 +275,7 @@ impl State {
                     let changes = write.changes();
                     write.execute();
                     if self.order.is_some() {
+                        self.order_word_written(&write.word, write.value);
                         self.order_written(at, changes);
                     }
                 }
@@ -319,8 +320,12 @@ impl State {
             Task::Memory(work) if failed.is_none() && self.virtual_time() => {
                 if self.order.is_some() {
                     self.order_written(at, work.changes());
+                    self.order_memory_begins(&work);
                 }
                 work.execute();
+                if self.order.is_some() {
+                    self.order_memory_ends(&work);
+                }
                 self.clock.advance(work.virtual_ns());
                 self.engine.time_moved = true;
                 self.look_at_values();
@@ -330,6 +335,7 @@ impl State {
                     // The host may see the bytes before the thread that writes them comes back.
                     if self.order.is_some() {
                         self.order_written(at, work.changes());
+                        self.order_memory_begins(&work);
                     }
                     self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     let work = Work::Memory(work);

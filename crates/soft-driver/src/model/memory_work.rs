@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
 use crate::model::blocks::{Block, Extent};
+use crate::model::mem_ops::Word;
 use crate::model::memory::{Place, Region};
 
 /// A memset or a copy.
@@ -47,24 +48,55 @@ pub(crate) struct CopyRows {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<MemoryWork>() <= 72);
 
+/// A byte within memory that the place keeps. The host may write it meanwhile, hence the atomic.
+fn load(place: &Place, at: usize) -> u8 {
+    // SAFETY: the callers ask for bytes that the work reads or writes. Submission checked those of
+    // the driver, the place keeps them, and the others are the program's promise.
+    unsafe { AtomicU8::from_ptr(place.pointer().cast::<u8>().add(at)).load(Ordering::Relaxed) }
+}
+
 impl MemoryWork {
     /// Whether it changes the few bytes that it writes.
     pub(crate) fn changes(&self) -> bool {
-        // SAFETY: within memory that the place keeps. The host may write it meanwhile, hence the
-        // atomics.
-        let load = |place: &Place, at: usize| unsafe {
-            AtomicU8::from_ptr(place.pointer().cast::<u8>().add(at)).load(Ordering::Relaxed)
-        };
+        let (Some(content), Some(to)) = (self.content(), self.places().next()) else { return true };
+        let written = content.to_le_bytes();
+        (0..self.bytes()).any(|at| Some(&load(to, at)) != written.get(at))
+    }
+
+    /// How many bytes it writes, those between rows included.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Set { to, value, width, count } if width * count <= size_of::<u64>() => {
-                let bytes = value.to_le_bytes();
-                (0..width * count).any(|at| Some(&load(to, at)) != bytes.get(at % width))
-            }
-            Self::Copy { to, from, bytes } if *bytes <= size_of::<u64>() => {
-                (0..*bytes).any(|at| load(to, at) != load(from, at))
-            }
-            _ => true,
+            Self::Set { width, count, .. } => width * count,
+            Self::Copy { bytes, .. } => *bytes,
+            Self::SetRows(rows) => rows.to.span(rows.extent),
+            Self::CopyRows(rows) => rows.to.span(rows.extent),
         }
+    }
+
+    /// What it writes, if that is in one piece of at most eight bytes: those that a copy has there
+    /// now, in little-endian order.
+    pub(crate) fn content(&self) -> Option<u64> {
+        let few = |bytes: &usize| *bytes <= size_of::<u64>();
+        match self {
+            Self::Set { value, width, .. } if few(&self.bytes()) => {
+                let bytes = value.to_le_bytes();
+                let at = |at: usize| bytes.get(at % width).copied().unwrap_or_default();
+                Some(u64::from_le_bytes(core::array::from_fn(at)))
+            }
+            Self::Copy { from, bytes, .. } if few(bytes) => {
+                let at = |at: usize| if at < *bytes { load(from, at) } else { 0 };
+                Some(u64::from_le_bytes(core::array::from_fn(at)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The word that it writes, if that is all that it writes.
+    pub(crate) fn word(&self) -> Option<Word> {
+        let (Self::Set { to, .. } | Self::Copy { to, .. }) = self else { return None };
+        let bytes = self.bytes();
+        let is_word = matches!(bytes, 4 | 8) && to.address.is_multiple_of(bytes);
+        is_word.then(|| Word { place: to.clone(), wide: bytes == 8 })
     }
 
     /// Whether it reads or writes a piece of memory.

@@ -14,6 +14,9 @@ use crate::model::findings::Findings;
 use crate::model::thread;
 use crate::model::trace::Trace;
 
+/// How many words are remembered that streams wrote in host memory.
+const WORDS: usize = 4096;
+
 /// What the host's threads and host functions may tell each other, of which a driver sees nothing.
 const TALK: TokenId = TokenId(u64::MAX);
 
@@ -54,6 +57,9 @@ pub(crate) struct Order {
     pub(crate) running: Option<(FunctionId, u32)>,
     /// Writes of values that can be seen without a call, by the places of their tasks.
     pub(crate) visible: BTreeMap<u64, Visible>,
+    /// The words in host memory that streams wrote last, by their addresses: their bytes, and the
+    /// values. The host may store other values there.
+    pub(crate) words: BTreeMap<u64, (u8, u64)>,
     /// Records that other processes see, by their points.
     pub(crate) shared: BTreeMap<u64, Mark>,
     /// The launches of destroyed graphs, by the user objects that they held.
@@ -102,6 +108,7 @@ impl Order {
             last_part: 0,
             running: None,
             visible: BTreeMap::new(),
+            words: BTreeMap::new(),
             shared: BTreeMap::new(),
             objects: BTreeMap::new(),
             destructors: VecDeque::new(),
@@ -291,6 +298,26 @@ impl Order {
         self.tell_as(host, Op::HandOver { token: TALK });
         let function = Call { by: By::Function(function), ..Call::new(name, number, ThreadId(0)) };
         self.tell_as(function, Op::TakeOver { token: TALK });
+    }
+
+    /// A stream has written a word in host memory. Where only what is told orders threads, nobody
+    /// knows which of them stores another value there.
+    pub(crate) fn word_written(&mut self, address: u64, bytes: u8, value: u64) {
+        if self.told {
+            return;
+        }
+        if self.words.len() >= WORDS {
+            self.words.clear();
+        }
+        self.words.insert(address, (bytes, value));
+    }
+
+    /// These bytes are no longer what a stream wrote to a word.
+    pub(crate) fn forget_words(&mut self, base: u64, bytes: u64) {
+        let around = base.saturating_sub(7)..base.saturating_add(bytes);
+        if self.words.range(around.clone()).next().is_some() {
+            self.words.retain(|address, _| !around.contains(address));
+        }
     }
 
     /// A number that no event of the program has.

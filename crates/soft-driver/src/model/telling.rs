@@ -43,22 +43,42 @@ fn compare(wait: &ValueWait) -> Compare {
     }
 }
 
-/// Tells what a memset or copy touches. What was copied aside was read before.
-fn with_accesses<R>(work: &MemoryWork, tell: impl FnOnce(&[Access]) -> R) -> R {
+/// Elements of so many bytes, until they are eight.
+fn repeated(value: u32, width: usize) -> u64 {
+    let bytes = value.to_le_bytes();
+    u64::from_le_bytes(core::array::from_fn(|at| bytes[at % width.clamp(1, 4)]))
+}
+
+/// Tells what a memset or copy touches. What was copied aside was read before. `content` is what a
+/// copy writes, if that is known.
+fn with_accesses<R>(
+    work: &MemoryWork,
+    content: Option<u64>,
+    tell: impl FnOnce(&[Access]) -> R,
+) -> R {
     let none = Access::read(0, 0);
     let aside = |place: &Place| matches!(place.keeper, Keeper::Staged(_));
     match work {
-        MemoryWork::Set { to, width, count, .. } => {
-            tell(&[Access::write(to.address as u64, (width * count) as u64)])
+        MemoryWork::Set { to, value, width, count } => {
+            let set = Access::write(to.address as u64, (width * count) as u64);
+            tell(&[set.filled(repeated(*value, *width))])
         }
         MemoryWork::Copy { to, from, bytes } => {
             let read = match aside(from) {
                 true => none,
                 false => Access::read(from.address as u64, *bytes as u64),
             };
-            tell(&[read, Access::write(to.address as u64, *bytes as u64)])
+            let write = Access::write(to.address as u64, *bytes as u64);
+            let known = content.map(|content| write.clone().filled(content));
+            tell(&[read, known.unwrap_or(write)])
         }
-        MemoryWork::SetRows(set) => tell(&rows(&set.to, set.extent, Access::write)),
+        MemoryWork::SetRows(set) => {
+            let mut all = rows(&set.to, set.extent, Access::write);
+            for row in &mut all {
+                *row = row.clone().filled(repeated(set.value, set.element));
+            }
+            tell(&all)
+        }
         MemoryWork::CopyRows(copy) => {
             let mut all = rows(&copy.to, copy.extent, Access::write);
             if !aside(&copy.from.place) {
@@ -384,7 +404,8 @@ impl State {
 
     /// Memory begins, or is given back to whoever it was borrowed from.
     pub(crate) fn order_allocated(&mut self, base: u64, bytes: usize) {
-        if self.order.is_some() {
+        if let Some(order) = &mut self.order {
+            order.forget_words(base, bytes as u64);
             self.tell(Op::Host { accesses: &[anew(base, bytes as u64)] });
         }
     }
@@ -449,6 +470,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn order_task(&mut self, stream: u32, at: u64, task: &Task) {
         let id = self.stream_id(stream);
+        self.find_stored(task);
         let polled = match task {
             Task::Memory(work) => self.polled(work),
             _ => None,
@@ -458,6 +480,10 @@ impl State {
             // The host and other processes have it too.
             Task::SignalSemaphore(..) => true,
             _ => polled.is_some(),
+        };
+        let content = match task {
+            Task::Memory(work) => self.copied_content(work),
+            _ => None,
         };
         let Some(order) = &mut self.order else { return };
         if let Some((end, functions)) = &mut order.launch {
@@ -474,7 +500,8 @@ impl State {
         }
         match task {
             Task::Memory(work) => {
-                with_accesses(work, |accesses| order.tell(Op::Work { stream: id, accesses }));
+                let tell = |accesses: &[Access]| order.tell(Op::Work { stream: id, accesses });
+                with_accesses(work, content, tell);
                 if visible {
                     let work = order.checker.mark(What::Stream(id));
                     order.visible.insert(at, Visible { work, polled });
@@ -515,6 +542,71 @@ impl State {
                 order.tell(Op::Work { stream: id, accesses });
             }
             Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
+        }
+    }
+
+    /// What a small copy from host memory writes: what is there now.
+    fn copied_content(&self, work: &MemoryWork) -> Option<u64> {
+        let MemoryWork::Copy { from, .. } = work else { return None };
+        let around = || self.memory.around(from.address as u64);
+        let host = matches!(from.keeper, Keeper::Staged(_))
+            || around().is_some_and(|(_, allocation)| allocation.kind.is_host());
+        host.then(|| work.content()).flatten()
+    }
+
+    /// A stream will wait for a word, or write it, where the host can store values as well. If
+    /// there is another value than the one that streams have written, the host has stored it.
+    fn find_stored(&mut self, task: &Task) {
+        match task {
+            Task::WaitValue(wait, _) => self.find_stored_word(&wait.word),
+            Task::WriteValue(write, _) => self.find_stored_word(&write.word),
+            Task::Memory(work) => {
+                if let Some(word) = work.word() {
+                    self.find_stored_word(&word);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn find_stored_word(&mut self, word: &Word) {
+        let cell = cell(word);
+        let Some(order) = &mut self.order else { return };
+        let Some((bytes, written)) = order.words.get_mut(&cell.address) else { return };
+        if *bytes != cell.bytes {
+            return;
+        }
+        let value = word.load();
+        if std::mem::replace(written, value) != value {
+            order.tell(Op::FoundValue { cell, value });
+        }
+    }
+
+    /// A memset or a copy begins. Until its end nobody knows what is there.
+    pub(crate) fn order_memory_begins(&mut self, work: &MemoryWork) {
+        if let Some(order) = &mut self.order
+            && let Some(to) = work.places().next()
+        {
+            order.forget_words(to.address as u64, work.bytes() as u64);
+        }
+    }
+
+    /// It has ended.
+    pub(crate) fn order_memory_ends(&mut self, work: &MemoryWork) {
+        if let (Some(word), Some(content)) = (work.word(), work.content()) {
+            self.order_word_written(&word, content);
+        }
+    }
+
+    /// A stream has written a word.
+    pub(crate) fn order_word_written(&mut self, word: &Word, value: u64) {
+        let around = self.memory.around(word.place.address as u64);
+        if around.is_some_and(|(_, allocation)| allocation.kind.is_host())
+            && let Some(order) = &mut self.order
+        {
+            let cell = cell(word);
+            let value = if word.wide { value } else { value & u64::from(u32::MAX) };
+            order.word_written(cell.address, cell.bytes, value);
         }
     }
 
@@ -681,7 +773,7 @@ impl State {
                 NodeKind::Told(accesses) => vec![NodeWork::Work(accesses.clone())],
                 NodeKind::Host(_) => vec![NodeWork::Function(Vec::new())],
                 NodeKind::Memory(work) => {
-                    vec![NodeWork::Work(with_accesses(work, <[Access]>::to_vec))]
+                    vec![NodeWork::Work(with_accesses(work, None, <[Access]>::to_vec))]
                 }
                 NodeKind::Record(event) => vec![NodeWork::Record(EventId(*event))],
                 NodeKind::Wait(event) => vec![NodeWork::Wait(EventId(*event))],
@@ -751,6 +843,18 @@ impl State {
         if self.execs[exec].nodes.iter().any(|node| numbered(&node.kind)) {
             self.order_nodes(exec, true);
         }
+        let mut words = Vec::new();
+        if self.order.as_ref().is_some_and(|order| !order.words.is_empty()) {
+            for node in &self.execs[exec].nodes {
+                let NodeKind::Values(batch) = &node.kind else { continue };
+                words.extend(batch.operations.iter().filter_map(|operation| match operation {
+                    ValueOperation::Wait(wait) => Some(wait.word.clone()),
+                    ValueOperation::Write(write) => Some(write.word.clone()),
+                    ValueOperation::Nothing => None,
+                }));
+            }
+        }
+        words.iter().for_each(|word| self.find_stored_word(word));
         let handle = self.execs.handle(exec);
         let stream = self.stream_id(stream);
         let (graph, last) = (GraphId(handle), EventId(handle));

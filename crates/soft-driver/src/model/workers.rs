@@ -173,6 +173,9 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch {
             return;
         }
+        if state.order.is_some() {
+            state.order_memory_ends(&work);
+        }
         state.clock.advance(work.virtual_ns());
         state.finish(machine, stream, id);
         state.time_moved(machine);

@@ -2,12 +2,57 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
 
 use cuda_events::sys::*;
 
-use super::desk::tell;
-use super::{EQ, GEQ, NON_BLOCKING, RACE, Row};
+use super::desk::{Desk, tell};
+use super::{EQ, GEQ, NON_BLOCKING, Pair, RACE, Row, word, word_address};
 use crate::common::*;
+
+fn await_at(p: &Desk<'_>, stream: CUstream, word: CUdeviceptr) {
+    let wait = p.raw.cuStreamWaitValue32_v2.unwrap();
+    p.number(unsafe { wait(stream, word, 1, GEQ) });
+}
+
+/// Four bytes of ordinary memory, in the first stream.
+fn upload(p: &Desk<'_>, word: CUdeviceptr, value: u32) -> u64 {
+    let from = std::ptr::from_ref(&value).cast();
+    p.number(unsafe { (p.raw.cuMemcpyHtoDAsync_v2)(word, from, 4, p.a) })
+}
+
+/// A flag is used twice, and may not be reset between.
+fn twice(
+    p: &Desk<'_>,
+    flag: CUdeviceptr,
+    sets: &dyn Fn() -> u64,
+    resets: &dyn Fn() -> u64,
+) -> Pair {
+    let round = || {
+        let one = p.writes(p.a);
+        sets();
+        await_at(p, p.b, flag);
+        (one, p.reads(p.b))
+    };
+    resets();
+    p.raw.sync(p.a);
+    round();
+    p.raw.sync(p.b);
+    if p.mended {
+        resets();
+        p.raw.sync(p.a);
+    }
+    round()
+}
+
+/// The same for a flag that the host resets by a store.
+fn stored(p: &Desk<'_>, sets: &dyn Fn() -> u64) -> Pair {
+    let resets = || {
+        word(p).store(0, Ordering::Release);
+        0
+    };
+    twice(p, word_address(p), sets, &resets)
+}
 
 #[rustfmt::skip] // A row in few lines.
 pub(super) const ROWS: &[Row] = &[
@@ -199,23 +244,60 @@ pub(super) const ROWS: &[Row] = &[
         (one, p.signal(p.a, 2))
     }),
 
+    // Their words are waited for once: what was copied there before counts from then on.
     ("a flag in a larger copy, before the work", RACE, |p| {
+        let word = p.flag + if p.mended { 1024 } else { 1536 };
         p.set(p.a, p.other, 64);
-        let copies = || p.copy(p.a, p.flag - 32, p.other, 64);
+        let copies = || p.copy(p.a, word - 32, p.other, 64);
         if !p.mended { copies(); }
         let one = p.writes(p.c);
         p.joined(p.c, p.a);
         if p.mended { copies(); }
-        p.await_value(p.b, 1, GEQ);
+        await_at(p, p.b, word);
         (one, p.reads(p.b))
     }),
     ("a flag in a larger memset, before the work", RACE, |p| {
-        let sets = || p.set(p.a, p.flag, 4096);
+        let word = p.flag + if p.mended { 2048 } else { 2560 };
+        let sets = || p.set(p.a, word - 32, 256);
         if !p.mended { sets(); }
         let one = p.writes(p.a);
         if p.mended { sets(); }
-        p.await_value(p.b, 1, GEQ);
+        await_at(p, p.b, word);
         (one, p.reads(p.b))
+    }),
+
+    // Values from before.
+    ("a value that a stream wrote is not reset", RACE, |p| {
+        twice(p, p.flag, &|| p.signal(p.a, 1), &|| p.signal(p.a, 0))
+    }),
+    ("a value that a memset wrote is not reset", RACE, |p| {
+        twice(p, p.flag, &|| p.set(p.a, p.flag, 4), &|| p.signal(p.a, 0))
+    }),
+    ("a value in a larger memset is not reset", RACE, |p| {
+        twice(p, p.flag, &|| p.set(p.a, p.flag - 32, 64), &|| upload(p, p.flag, 0))
+    }),
+    ("a value that was uploaded is not reset", RACE, |p| {
+        twice(p, p.flag, &|| upload(p, p.flag, 1), &|| upload(p, p.flag, 0))
+    }),
+    ("a value that was uploaded from pinned memory is not reset", RACE, |p| {
+        let one: *mut u32 = p.pinned.wrapping_byte_add(1024).cast();
+        unsafe { one.write(1) };
+        let copy = || p.number(unsafe {
+            (p.raw.cuMemcpyHtoDAsync_v2)(p.flag, one.cast(), 4, p.a)
+        });
+        twice(p, p.flag, &copy, &|| p.signal(p.a, 0))
+    }),
+    ("the host does not reset a value in pinned memory", RACE, |p| {
+        let write = p.raw.cuStreamWriteValue32_v2.unwrap();
+        stored(p, &|| p.number(unsafe { write(p.a, word_address(p), 1, 0) }))
+    }),
+    ("the host does not reset a value in pinned memory that a memset wrote", RACE, |p| {
+        stored(p, &|| p.set(p.a, word_address(p), 4))
+    }),
+    ("the host does not reset a value in pinned memory that a graph writes", RACE, |p| {
+        let write = p.raw.cuStreamWriteValue32_v2.unwrap();
+        let exec = p.captured(|| { p.number(unsafe { write(p.c, word_address(p), 1, 0) }); });
+        stored(p, &|| p.launch(exec, p.a))
     }),
 
     // Graphs.
