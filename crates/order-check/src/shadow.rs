@@ -44,7 +44,37 @@ struct Rows {
     columns: Shadow,
 }
 
+/// The smallest number that both divide.
+fn common(one: u64, two: u64) -> u64 {
+    let (mut divisor, mut rest) = (one, two);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    one.checked_div(divisor).map_or(u64::MAX, |times| times.saturating_mul(two))
+}
+
 impl Rows {
+    /// Takes several rows for one. False if it would have too many columns.
+    fn lengthen(&mut self, pitch: u64) -> bool {
+        let times = pitch / self.pitch;
+        if times > 1 {
+            if self.columns.segments.len() * times as usize > COLUMNS {
+                return false;
+            }
+            self.columns.end_spans(&(0..u64::MAX));
+            let mut columns = BTreeMap::new();
+            for shift in (0..times).map(|time| time * self.pitch) {
+                for (start, segment) in &self.columns.segments {
+                    columns.insert(start + shift, segment.copy(segment.end + shift));
+                }
+            }
+            self.columns.segments = columns;
+            self.columns.merge(&(0..pitch));
+            self.pitch = pitch;
+        }
+        true
+    }
+
     /// The new access touches these columns of all rows of a segment.
     fn access(
         &mut self,
@@ -201,14 +231,22 @@ struct Span {
     range: Range<u64>,
     /// What an access must be after so that it is after all accesses of the segments.
     below: Clock,
-    /// The reads of the whole range since then, which the segments do not contain yet. Each is
-    /// after all accesses of the segments.
+    /// The reads of the whole range since then, which the segments outside of `touched` do not
+    /// contain yet. Each is after all accesses of those.
     reads: Vec<Entry>,
+    /// The parts that something else has touched since, whose segments contain everything.
+    touched: Vec<Range<u64>>,
 }
 
 /// How many spans there are at most, and how many segments one has at least.
 const SPANS: usize = 16;
 const SPAN: usize = 3;
+/// How many parts of a span may be touched before it ends.
+const PARTS: usize = 16;
+/// How many times as long the rows of a segment may become, so that rows of another pitch fit into
+/// them, and how many columns they may have then.
+const LONGER: u64 = 16;
+const COLUMNS: usize = 256;
 
 /// How many freed ranges are remembered.
 const FREED: usize = 4096;
@@ -232,9 +270,19 @@ impl Shadow {
         if range.is_empty() {
             return;
         }
-        if !self.spans.is_empty() && self.read_span(range, new, knows) {
+        if !self.spans.is_empty() && self.read_span(range, new, knows, hits) {
             return;
         }
+        self.access_segments(range, new, knows, hits);
+    }
+
+    fn access_segments(
+        &mut self,
+        range: &Range<u64>,
+        new: &Entry,
+        knows: &impl Fn(Slot, u64) -> bool,
+        hits: &mut Vec<Hit>,
+    ) {
         // Most programs touch the same ranges again and again.
         if let Some(segment) = self.segments.get_mut(&range.start)
             && segment.end == range.end
@@ -273,25 +321,115 @@ impl Shadow {
         self.merge(range);
     }
 
-    /// If the range is a span, and the new access a read that is after all accesses of it, the
-    /// segments need not be touched. Spans that it overlaps otherwise are ended.
+    /// If the range is a span, and the new access a read that is after all accesses of it, only the
+    /// parts need to be touched that something else has touched. Spans that it overlaps otherwise
+    /// have one part more.
     fn read_span(
         &mut self,
         range: &Range<u64>,
         new: &Entry,
         knows: &impl Fn(Slot, u64) -> bool,
+        hits: &mut Vec<Hit>,
     ) -> bool {
-        let same = self.spans.iter_mut().find(|span| span.range == *range);
-        if let Some(span) = same.filter(|_| new.kind == AccessKind::Read)
-            && span.below.all(knows)
-        {
-            span.reads.retain(|read| !knows(read.slot, read.time));
-            span.reads.push(new.clone());
-            self.touched += 1;
-            return true;
+        let same = self.spans.iter().position(|span| span.range == *range);
+        let same = same.filter(|&at| {
+            new.kind == AccessKind::Read && self.spans.get(at).is_some_and(|of| of.below.all(knows))
+        });
+        let Some(mut span) = same.map(|at| self.spans.remove(at)) else {
+            self.touch_spans(range);
+            return false;
+        };
+        self.touched += 1;
+        let (before, mut all_known) = (hits.len(), true);
+        for part in &span.touched {
+            self.split(part.start);
+            self.split(part.end);
+            for (_, segment) in self.segments.range(part.clone()) {
+                let known = |entry: &Entry| knows(entry.slot, entry.time);
+                all_known &= segment.rows.is_none() && segment.freed.is_none();
+                all_known &= segment.entries.iter().all(known);
+            }
+            self.access_segments(part, new, knows, hits);
         }
-        self.end_spans(range);
-        false
+        span.reads.retain(|read| !knows(read.slot, read.time));
+        if all_known && span.reads.is_empty() && hits.len() == before {
+            for (_, segment) in span.touched.drain(..).flat_map(|part| self.segments.range(part)) {
+                for entry in segment.entries.iter().filter(|entry| !entry.same(new)) {
+                    span.below.raise(entry.slot, entry.time);
+                }
+            }
+        }
+        span.reads.push(new.clone());
+        self.spans.push(span);
+        true
+    }
+
+    /// Something touches a part of spans. The segments there get the reads.
+    fn touch_spans(&mut self, range: &Range<u64>) {
+        let overlaps = |span: &Span| span.range.start < range.end && range.start < span.range.end;
+        if !self.spans.iter().any(overlaps) {
+            return;
+        }
+        self.split(range.start);
+        self.split(range.end);
+        for mut span in self.spans.extract_if(.., |span| overlaps(span)).collect::<Vec<_>>() {
+            let part = range.start.max(span.range.start)..range.end.min(span.range.end);
+            if part == span.range || span.touched.len() == PARTS {
+                self.end_span(span);
+                continue;
+            }
+            if span.touched.iter().any(|of| of.start <= part.start && part.end <= of.end) {
+                self.spans.push(span);
+                continue;
+            }
+            // What is touched already has the reads.
+            let inside = |of: &Range<u64>| of.start < part.end && part.start < of.end;
+            let mut at = part.start;
+            let mut others: Vec<Range<u64>> =
+                span.touched.iter().filter(|of| inside(of)).cloned().collect();
+            others.sort_unstable_by_key(|of| of.start);
+            for other in others {
+                self.split(other.start);
+                self.split(other.end);
+                self.add_reads(at..other.start, &span.reads);
+                at = other.end;
+            }
+            self.add_reads(at..part.end, &span.reads);
+            let mut whole = part;
+            span.touched.retain(|of| {
+                let meets = of.start <= whole.end && whole.start <= of.end;
+                if meets {
+                    whole = of.start.min(whole.start)..of.end.max(whole.end);
+                }
+                !meets
+            });
+            span.touched.push(whole);
+            self.spans.push(span);
+        }
+    }
+
+    /// These whole segments get the reads of a span.
+    fn add_reads(&mut self, range: Range<u64>, reads: &[Entry]) {
+        if reads.is_empty() || range.start >= range.end {
+            return;
+        }
+        for (_, segment) in self.segments.range_mut(range) {
+            self.touched += 1;
+            segment.entries.retain(|entry| !AccessKind::Read.replaces(entry.kind));
+            segment.entries.extend(reads.iter().cloned());
+        }
+    }
+
+    fn end_span(&mut self, mut span: Span) {
+        span.touched.sort_unstable_by_key(|of| of.start);
+        let mut at = span.range.start;
+        for part in span.touched {
+            self.split(part.start);
+            self.split(part.end);
+            self.add_reads(at..part.start, &span.reads);
+            at = part.end;
+        }
+        self.add_reads(at..span.range.end, &span.reads);
     }
 
     fn add_span(&mut self, range: &Range<u64>) {
@@ -308,21 +446,20 @@ impl Shadow {
                 below.raise(entry.slot, entry.time);
             }
         }
-        self.spans.push(Span { range: range.clone(), below, reads: Vec::new() });
+        self.spans.push(Span {
+            range: range.clone(),
+            below,
+            reads: Vec::new(),
+            touched: Vec::new(),
+        });
     }
 
     /// The segments get the reads of the spans that overlap a range.
     fn end_spans(&mut self, range: &Range<u64>) {
         let overlaps =
             |span: &mut Span| span.range.start < range.end && range.start < span.range.end;
-        for Span { range, reads, .. } in self.spans.extract_if(.., overlaps) {
-            if reads.is_empty() {
-                continue;
-            }
-            for (_, segment) in self.segments.range_mut(range) {
-                segment.entries.retain(|entry| !AccessKind::Read.replaces(entry.kind));
-                segment.entries.extend(reads.iter().cloned());
-            }
+        for span in self.spans.extract_if(.., overlaps).collect::<Vec<_>>() {
+            self.end_span(span);
         }
     }
 
@@ -352,20 +489,31 @@ impl Shadow {
             if row >= piece.end || row >= last {
                 continue;
             }
-            let column = if rows == Some(pitch) { (row - piece.start) % pitch } else { 0 };
+            // Rows of another pitch become longer, so that both kinds fit.
+            let has = rows.unwrap_or(pitch);
+            let long = common(has, pitch);
+            let column = (row - piece.start) % has;
+            let column = if rows.is_some() { column } else { 0 };
             let start = row - column;
-            let whole = ((piece.end - start) / pitch).min((last - row) / pitch);
-            let block = start..start + whole * pitch;
-            if rows.is_some_and(|rows| rows != pitch) || column + width > pitch || whole < 2 {
+            let whole = ((piece.end - start) / long).min((last - row) / long);
+            if long / has > LONGER || long / pitch > LONGER || column + width > pitch || whole < 2 {
                 continue;
             }
-            if let Some(segment) = self.block(&block, pitch)
-                && let Some(rows) = segment.rows.as_mut().filter(|rows| rows.pitch == pitch)
+            let block = start..start + whole * long;
+            let mut touched = 0;
+            if let Some(segment) = self.block(&block, has)
+                && let Some(rows) = segment.rows.as_mut().filter(|rows| rows.pitch == has)
+                && rows.lengthen(long)
             {
-                rows.access(&block, &(column..column + width), new, knows, hits);
+                for first in 0..long / pitch {
+                    let columns = column + first * pitch..column + first * pitch + width;
+                    rows.access(&block, &columns, new, knows, hits);
+                    touched += 1;
+                }
                 segment.simplify();
-                row += whole * pitch;
+                row += whole * long;
             }
+            self.touched += touched;
         }
         while row < last {
             self.access(&(row..row + width), new, knows, hits);

@@ -210,7 +210,8 @@ impl Values {
             }
             if copied.anew {
                 of.clear();
-            } else if !chosen(copied) {
+            }
+            if !chosen(copied) {
                 continue;
             }
             let knows = |slot, time| copied.clock.get(slot) >= time;

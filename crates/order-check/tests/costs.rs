@@ -1,7 +1,9 @@
 //! What accesses cost, in the ranges that they come to.
 #![allow(missing_docs)]
 
-use cuda_order_check::{Access, Call, Cell, Checker, Compare, Op, StreamId, Stride, ThreadId};
+use cuda_order_check::{
+    Access, Call, Cell, Checker, Compare, EventId, Op, StreamId, Stride, ThreadId,
+};
 
 struct Program(Checker, u64);
 
@@ -10,10 +12,24 @@ impl Program {
         Self(Checker::default(), 0)
     }
 
-    fn work(&mut self, access: Access) {
+    fn tell(&mut self, op: Op<'_>) {
         self.1 += 1;
-        let call = Call::new("call", self.1, ThreadId(1));
-        self.0.apply(call, Op::Work { stream: StreamId(1), accesses: &[access] });
+        self.0.apply(Call::new("call", self.1, ThreadId(1)), op);
+    }
+
+    fn work(&mut self, access: Access) {
+        self.work_in(1, access);
+    }
+
+    fn work_in(&mut self, stream: u64, access: Access) {
+        self.tell(Op::Work { stream: StreamId(stream), accesses: &[access] });
+    }
+
+    /// Later work of `to` is after the work of `from`.
+    fn hand(&mut self, from: u64, to: u64) {
+        let event = EventId(1);
+        self.tell(Op::Record { event, stream: StreamId(from), external: false });
+        self.tell(Op::Wait { stream: StreamId(to), event, external: false });
     }
 
     /// The ranges that an access comes to, of so many of them.
@@ -43,6 +59,54 @@ fn rows_are_one_access() {
     assert!(program.ranges_of_each(1000, &rows) <= 4);
     program.work(Access::write(0, 1 << 20));
     assert!(program.ranges_of_each(1000, &rows) <= 4);
+}
+
+/// Now a piece is written, and then the whole is read: only the pieces are touched again.
+#[test]
+fn a_piece_is_written_and_then_the_whole_is_read() {
+    const PIECES: u64 = 1024;
+    for (streams, pieces) in [(1, 1), (2, 1), (1, 5), (2, 5)] {
+        let mut program = Program::new();
+        for piece in 0..PIECES {
+            program.work(Access::write(piece * 64, 64));
+        }
+        let mut before = 0;
+        for turn in 0..4000 {
+            if turn == 1000 {
+                before = program.0.size().touched;
+            }
+            for piece in 0..pieces {
+                program.work(Access::write((turn * 7 + piece * 31) % PIECES * 64, 64));
+            }
+            for stream in 1..=streams {
+                program.hand(1, stream);
+                program.work_in(stream, Access::read(0, PIECES * 64));
+                program.hand(stream, 1);
+            }
+        }
+        assert_eq!(program.0.take_findings().len(), 0);
+        let each = (program.0.size().touched - before) / 3000;
+        // A clean-up comes to all pieces now and then.
+        assert!(each <= 8 * pieces * streams + 8, "{each} of {pieces} pieces, {streams} streams");
+    }
+}
+
+/// Rows of one pitch, and rows of another one.
+#[test]
+fn rows_of_two_pitches() {
+    for (one, two) in [(16, 32), (32, 16), (24, 16), (64, 1024)] {
+        let mut program = Program::new();
+        let (bytes, width) = (1 << 20, 4);
+        let rows = |pitch| Access::write(0, 0).rows(bytes / pitch, Stride { width, pitch });
+        program.work(rows(one));
+        for _ in 0..2 {
+            program.work(rows(two));
+            program.work(rows(one));
+        }
+        let (first, second) =
+            (program.ranges_of_each(100, &rows(one)), program.ranges_of_each(100, &rows(two)));
+        assert!(first + second <= 300, "{first} and {second}: {one} and {two}");
+    }
 }
 
 /// A counter that a stream writes again and again: a write and a wait come to the last writes of
