@@ -149,6 +149,31 @@ fn streams_that_are_destroyed_give_their_places_away() {
     }
 }
 
+/// The same, where each stream writes a part of a buffer that one long ago has written, and another
+/// stream waits for all of them. An operation costs the same after any number of rounds.
+#[test]
+fn streams_that_are_destroyed_leave_what_they_wrote() {
+    const PARTS: u64 = 256;
+    let mut all = Watched::new(HostOrder::Submission);
+    let (context, kind) = (ContextId(0), StreamKind::NonBlocking);
+    let mut touched = [0; 2];
+    for round in 0..20_000 {
+        let (stream, event) = (StreamId(2 + round), EventId(1));
+        all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+        all.wait(stream.0, 0);
+        all.work(stream.0, Access::write(0x1000 + round % PARTS * 64, 64));
+        all.record(event.0, stream.0);
+        all.wait(1, event.0);
+        all.record(0, 1);
+        all.tell(MAIN, Op::StreamDestroy { stream });
+        if let Some(touched) = touched.get_mut((round / 10_000) as usize) {
+            *touched = all.checker.size().touched;
+        }
+    }
+    assert!(touched[1] <= 2 * touched[0], "{touched:?}");
+    all.right(PARTS as usize, PARTS as usize + 4096 / 7 + 8, 0);
+}
+
 /// Two streams work in the columns of one matrix, and one of them with the whole matrix, too. It
 /// takes no more places than the matrix has columns that differ.
 #[test]
