@@ -694,13 +694,13 @@ rules! {
         std::process::exit(0);
     }
 
-    /// A stream holds 511 waits for values that are not over. The call for the next one blocks
+    /// A stream holds 1021 waits for values that are not over. The call for the next one blocks
     /// until one is over. Other calls return meanwhile, even in the same context.
     [since(11, 7), alone]
     fn waits_that_fill_a_stream(rig, saw) =
-        "511, then one blocks; cuEventQuery returns; after the store 600"
+        "1021, then one blocks; cuEventQuery returns; after the store 1100"
     {
-        const CALLS: usize = 600;
+        const CALLS: usize = 1100;
         let (words, stream) =
             (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING));
         let (event, other) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));

@@ -62,8 +62,8 @@ use crate::sys::calls::*;
 /// How long the follower has to come to what the maker has written, before all else is given up.
 const GRACE: Duration = wait::ASK;
 
-/// How many values the follower waits for at most at a time. Of waits for values a stream of an
-/// H200 holds 511, and the call for the next one blocks in the driver.
+/// How many values the follower waits for at most at a time. Of waits with a copy behind each, a
+/// stream of an H200 holds 511, and the call for the next one blocks in the driver.
 const MOST_PENDING: usize = 256;
 
 /// A timeline that another process advances, opened with [bytes](TimelineHandle) only.

@@ -17,9 +17,9 @@ type Kind = CUstreamBatchMemOpType;
 /// As documented: a batch has fewer operations.
 const TOO_MANY: c_uint = 256;
 
-/// Measured: so many waits for values fill a stream. The call for the next one blocks until one of
-/// them is over.
-const FULL: usize = 511;
+/// Measured: a stream that waits for a value holds about so many commands. Waits, writes and small
+/// copies are one each. The call for the next wait or write blocks until the first wait is over.
+const FULL: usize = 1021;
 
 impl State {
     fn word(&self, address: u64, wide: bool) -> Result<Word, CUresult> {
@@ -135,24 +135,26 @@ fn value_operations(
     if batch.operations.is_empty() || state.captured(stream, NodeKind::Values(batch.clone()))? {
         return Ok(());
     }
-    let waits = batch.operations.iter().any(|each| matches!(each, ValueOperation::Wait(_)));
-    if waits && !call.in_host_function() {
+    if !call.in_host_function() {
         state = room_in(call, state, stream)?;
     }
     state.submit_values(call.machine, stream, batch, call.origin());
     state.look_for_deadlock(call.machine)
 }
 
-/// Blocks while the stream is full of waits for values.
+/// Blocks while the stream waits for a value and is full of commands.
 fn room_in(call: &CallFrame, mut state: Locked, stream: u32) -> Result<Locked, CUresult> {
     let is_wait = |queued: &Queued| matches!(queued.task, Task::WaitValue(..));
+    let is_command = |queued: &&Queued| {
+        matches!(queued.task, Task::WaitValue(..) | Task::WriteValue(..) | Task::Memory(_))
+    };
     loop {
         let Some(entry) = state.streams.get(stream) else { return Err(INVALID_HANDLE) };
         if entry.queue.len() < FULL {
             return Ok(state);
         }
-        let waits = entry.queue.iter().filter(|queued| is_wait(queued)).count();
-        let Some(first) = entry.queue.iter().position(is_wait).filter(|_| waits >= FULL) else {
+        let commands = entry.queue.iter().filter(is_command).count();
+        let Some(first) = entry.queue.iter().position(is_wait).filter(|_| commands >= FULL) else {
             return Ok(state);
         };
         let point = state.mark_behind(stream, first);
