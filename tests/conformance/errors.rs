@@ -323,6 +323,25 @@ rules! {
         });
     }
 
+    /// A kernel that traps breaks all contexts of the process, those of other devices included.
+    [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed, two_devices]
+    fn contexts_of_other_devices(rig, saw) =
+        "CUDA_ERROR_LAUNCH_FAILED (719) from stream query, record, event create"
+    {
+        let (mut second, mut context) = (0, null_mut());
+        must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
+        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
+        let (stream, event) =
+            rig.within(context, || (rig.stream(NON_BLOCKING), rig.event(NO_TIMING)));
+        break_context(rig, |_| {});
+        let created = rig.within(context, || rig.cuEventCreate(&mut null_mut(), NO_TIMING));
+        saw.codes(&[
+            ("stream query", rig.cuStreamQuery(stream)),
+            ("record", rig.cuEventRecord(event, stream)),
+            ("event create", created),
+        ]);
+    }
+
     /// A query or a synchronization of an event that was pending when the context failed returns
     /// the error.
     [environment("CUDA_MODULE_LOADING", "EAGER"), undisturbed]

@@ -319,6 +319,9 @@ impl Fault {
 
     /// Makes a context fail with the code permanently: all later calls in it return the code.
     ///
+    /// The other contexts go on. On a GPU, a kernel that traps fails all contexts of the process,
+    /// as [`SoftDriver::fail_contexts`](crate::SoftDriver::fail_contexts) does.
+    ///
     /// It is the context among the call's arguments, or that of an event or stream among them,
     /// otherwise the calling thread's current context. If the call names none and none is current,
     /// no context fails.
