@@ -738,6 +738,36 @@ rules! {
         std::process::exit(0);
     }
 
+    /// Writes of values behind a wait take room in the stream, too.
+    [since(11, 7), alone]
+    fn writes_that_fill_a_stream(rig, saw) = "510 waits with a write each, then one blocks" {
+        const CALLS: usize = 600;
+        let (words, stream) =
+            (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING));
+        let (driver, stream) = (rig.driver, crate::raw::Sent::new(stream));
+        let (awaited, written) = (words.at(0), words.at(1));
+        let (submitted, submits) = channel();
+        std::thread::spawn(move || {
+            let wait = driver.symbols().cuStreamWaitValue64_v2.expect("looked for before");
+            let write = driver.symbols().cuStreamWriteValue64_v2.expect("looked for before");
+            for _ in 0..CALLS {
+                // SAFETY: the stream and the words exist until the process ends.
+                let codes = unsafe {
+                    let code = wait(stream.get(), awaited, 1, CU_STREAM_WAIT_VALUE_GEQ);
+                    [code, write(stream.get(), written, 1, 0)]
+                };
+                let _ = submitted.send(codes);
+            }
+        });
+        let mut count = 0;
+        while let Ok(codes) = submits.recv_timeout(SHORT) {
+            codes.into_iter().for_each(|code| must("a wait and a write", code));
+            count += 1;
+        }
+        saw.text(format_args!("{count} waits with a write each, then one blocks"));
+        std::process::exit(0);
+    }
+
     /// Portable memory works for all devices: a stream of one device can wait for a value that a
     /// stream of another device writes.
     [since(11, 7), two_devices]
