@@ -200,7 +200,7 @@ fn the_public_types_are_small() {
         ("EventRef", size_of::<EventRef>(), 4 * word),
         ("PooledEvent", size_of::<PooledEvent>(), word),
         ("EventPool", size_of::<EventPool>(), word),
-        ("Completion", size_of::<Completion>(), 2 * word),
+        ("Completion", size_of::<Completion>(), 4 * word),
         ("Stream", size_of::<Stream>(), 8 * word),
         ("StreamRef", size_of::<StreamRef>(), 8 * word),
         ("EventFlags", size_of::<EventFlags>(), 4),

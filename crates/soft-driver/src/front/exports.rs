@@ -707,6 +707,7 @@ macro_rules! check_bound {
     };
 }
 
+#[allow(dead_code, reason = "Rust 1.88 counts no uses in unnamed constants")]
 const fn is_exported(name: &str) -> bool {
     let mut at = 0;
     while at < COUNT {
