@@ -77,6 +77,12 @@ fn side(of: &Side) -> String {
     if let Some(stream) = of.agent.stream_id() {
         object.text("stream", format_args!("{:#x}", stream.0));
     }
+    if let Some(name) = of.agent.stream_name() {
+        object.text("stream_name", name);
+    }
+    if let Some(created) = of.agent.stream_created() {
+        object.field("stream_created", call(created).end());
+    }
     object.end()
 }
 
@@ -95,6 +101,13 @@ fn report(of: &Report) -> String {
         let ranges = ranges.map(|at| format!("[\"{:#x}\",\"{:#x}\"]", at.start, at.end));
         object.field("bytes", list(ranges));
     }
+    if let (Some(of), Some(bytes)) = (&of.allocation, of.shared.first()) {
+        let mut allocation = call(&of.call);
+        allocation.text("address", format_args!("{:#x}", of.range.start));
+        allocation.field("size", of.range.end - of.range.start);
+        allocation.field("offset", bytes.start - of.range.start);
+        object.field("allocation", allocation.end());
+    }
     object.text("order", &of.order).text("missing", &of.missing).text("text", of).end()
 }
 
@@ -110,9 +123,10 @@ impl Finding {
     ///
     /// `severity` is `error` or `warning`, `kind` the kind of the problem, and `text` the text of
     /// the `Display`. An error has `first` and `second`: objects with the call, its number, the
-    /// access, the stream, the thread, and the location and the backtrace if they are known. It
-    /// also has `bytes`, pairs of the first address and the one after the last, `order` and
-    /// `missing`. A warning has `calls`. Addresses and handles are text, such as `"0x7000"`.
+    /// access, the stream with its name and the call that created it, the thread, and the location
+    /// and the backtrace if they are known. It also has `bytes`, pairs of the first address and the
+    /// one after the last, `allocation` with its call, address and size and the bytes' offset,
+    /// `order` and `missing`. A warning has `calls`. Addresses and handles are text, such as `"0x7000"`.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {

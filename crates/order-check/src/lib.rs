@@ -113,6 +113,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+mod allocations;
 mod checker;
 mod clock;
 mod graph;
@@ -123,6 +124,7 @@ mod shadow;
 mod task;
 mod values;
 
+pub use allocations::Allocation;
 pub use checker::{Checker, HostOrder, Mark, Options, Size, Warnings};
 pub use op::{
     Access, AccessKind, Backtrace, By, Call, Cell, Compare, ContextId, EventId, FunctionId,

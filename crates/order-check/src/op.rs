@@ -403,6 +403,14 @@ pub enum Op<'a> {
         /// Its name in reports; without a name reports use its number.
         name: Option<&'a str>,
     },
+    /// Gives a stream a name. Reports show it beside the stream's number, also reports about earlier
+    /// work.
+    StreamName {
+        /// The stream.
+        stream: StreamId,
+        /// The name.
+        name: &'a str,
+    },
     /// Destroys a stream. Its work goes on.
     StreamDestroy {
         /// The stream.
@@ -594,6 +602,14 @@ pub enum Op<'a> {
         cell: Cell,
     },
 
+    /// The call allocates memory. It is an access of the host of the kind
+    /// [`Allocate`](AccessKind::Allocate), and reports name the allocation of their bytes.
+    Allocate {
+        /// The first address.
+        address: u64,
+        /// The number of bytes.
+        bytes: u64,
+    },
     /// The host accesses memory, or a call does so before it returns.
     Host {
         /// The accesses.

@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use crate::allocations::Allocation;
 
 use crate::op::{AccessKind, By, Call, ContextId, StreamId, StreamKind, ThreadId};
 
@@ -10,9 +12,41 @@ use crate::op::{AccessKind, By, Call, ContextId, StreamId, StreamKind, ThreadId}
 #[derive(Debug)]
 pub(crate) struct StreamName {
     pub(crate) id: StreamId,
-    pub(crate) name: String,
+    name: String,
+    /// The name that the program gave it later.
+    given: RwLock<Option<Arc<str>>>,
+    created: OnceLock<Arc<Call>>,
     pub(crate) context: ContextId,
     pub(crate) kind: StreamKind,
+}
+
+impl StreamName {
+    pub(crate) fn new(id: StreamId, name: String, context: ContextId, kind: StreamKind) -> Self {
+        let (given, created) = (RwLock::default(), OnceLock::new());
+        Self { id, name, given, created, context, kind }
+    }
+
+    pub(crate) fn set_created(&self, call: &Arc<Call>) {
+        let _ = self.created.set(call.clone());
+    }
+
+    pub(crate) fn set_given(&self, name: &str) {
+        *self.given.write().unwrap_or_else(PoisonError::into_inner) = Some(name.into());
+    }
+
+    fn given(&self) -> Option<Arc<str>> {
+        self.given.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// `0x51`, `0x51 "copies"`.
+impl fmt::Display for StreamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.given() {
+            Some(given) => write!(f, "{} \"{given}\"", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -40,6 +74,18 @@ impl Agent {
         self.stream().map(|stream| stream.id)
     }
 
+    /// The name of the stream, if the program gave it one ([`Op::StreamName`](crate::Op::StreamName)).
+    #[must_use]
+    pub fn stream_name(&self) -> Option<Arc<str>> {
+        self.stream().and_then(|stream| stream.given())
+    }
+
+    /// The call that created the stream. A default stream has none.
+    #[must_use]
+    pub fn stream_created(&self) -> Option<&Arc<Call>> {
+        self.stream().and_then(|stream| stream.created.get())
+    }
+
     pub(crate) fn stream(&self) -> Option<&Arc<StreamName>> {
         match &self.0 {
             Who::Stream(stream, _) => Some(stream),
@@ -53,12 +99,12 @@ impl Agent {
 impl fmt::Display for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Who::Stream(stream, Part::Work) => write!(f, "stream {}", stream.name),
+            Who::Stream(stream, Part::Work) => write!(f, "stream {}", stream),
             Who::Stream(stream, Part::Node(index)) => {
-                write!(f, "node {index} of a graph in stream {}", stream.name)
+                write!(f, "node {index} of a graph in stream {}", stream)
             }
             Who::Stream(stream, Part::Function) => {
-                write!(f, "a host function in stream {}", stream.name)
+                write!(f, "a host function in stream {}", stream)
             }
             Who::Thread(name) => write!(f, "thread {name}"),
         }
@@ -128,6 +174,8 @@ pub struct Report {
     pub second: Side,
     /// The bytes that both access: one range or more, in rising order.
     pub shared: Vec<Range<u64>>,
+    /// The allocation that the first of these bytes belongs to, if it is known.
+    pub allocation: Option<Allocation>,
     /// The order that exists between the two.
     pub order: String,
     /// The missing order, and a way to create it.
@@ -156,9 +204,9 @@ impl fmt::Display for Report {
             )?,
         }
         writeln!(f, "  first:   {}", self.first)?;
-        trace(f, &self.first)?;
+        trace(f, &self.first.call)?;
         writeln!(f, "  second:  {}", self.second)?;
-        trace(f, &self.second)?;
+        trace(f, &self.second.call)?;
         if !self.problem.is_of_an_object() {
             let mut ranges = String::new();
             for (index, range) in self.shared.iter().enumerate() {
@@ -176,13 +224,37 @@ impl fmt::Display for Report {
             }
             writeln!(f, "  bytes:   {ranges}")?;
         }
+        if let (Some(of), Some(bytes)) = (&self.allocation, self.shared.first()) {
+            let (size, at) = (of.range.end - of.range.start, bytes.start - of.range.start);
+            write!(f, "  memory:  from byte {at} of {size} bytes that {} allocated", of.call)?;
+            place_of(f, &of.call)?;
+        }
+        let mut shown = None;
+        for stream in [&self.first, &self.second].into_iter().filter_map(|side| side.agent.stream())
+        {
+            if let Some(call) = stream.created.get()
+                && shown.replace(stream.id) != Some(stream.id)
+            {
+                write!(f, "  stream:  {stream} was created by {call}")?;
+                place_of(f, call)?;
+            }
+        }
         writeln!(f, "  order:   {}", self.order)?;
         write!(f, "  missing: {}", self.missing)
     }
 }
 
-fn trace(f: &mut fmt::Formatter<'_>, side: &Side) -> fmt::Result {
-    let Some(backtrace) = &side.call.backtrace else { return Ok(()) };
+/// Ends a line about a call with its place.
+fn place_of(f: &mut fmt::Formatter<'_>, call: &Call) -> fmt::Result {
+    if let Some(location) = &call.location {
+        write!(f, ", at {location}")?;
+    }
+    writeln!(f)?;
+    trace(f, call)
+}
+
+fn trace(f: &mut fmt::Formatter<'_>, call: &Call) -> fmt::Result {
+    let Some(backtrace) = &call.backtrace else { return Ok(()) };
     for line in backtrace.to_string().lines() {
         writeln!(f, "           {line}")?;
     }
@@ -358,14 +430,14 @@ impl From<Found> for Report {
         }
         let missing = missing(&found);
         let Found { problem, first, second, shared, .. } = found;
-        Self { problem, first, second, shared, order, missing }
+        Self { problem, first, second, shared, allocation: None, order, missing }
     }
 }
 
 /// Where the order of an agent's work is made: nodes and host functions count for their stream.
 fn place(agent: &Agent) -> String {
     match &agent.0 {
-        Who::Stream(stream, _) => format!("stream {}", stream.name),
+        Who::Stream(stream, _) => format!("stream {}", stream),
         Who::Thread(name) => format!("thread {name}"),
     }
 }
@@ -401,7 +473,7 @@ fn order(found: &Found) -> String {
             let _ = write!(
                 text,
                 "; stream {} is non-blocking, so the legacy default stream does not order it",
-                other.name
+                other
             );
         }
     }

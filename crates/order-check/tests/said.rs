@@ -26,7 +26,8 @@ impl Program {
 
     fn with(options: Options) -> Self {
         let mut checker = Checker::new(options);
-        let main = Call::new("main", 0, ThreadId(1));
+        // Without a name, so reports do not name it.
+        let main = Call::new("", 0, ThreadId(1));
         checker.apply(main.clone(), Op::ThreadName { thread: ThreadId(1), name: "main" });
         let create = |stream, kind, name| Op::StreamCreate {
             stream,
@@ -63,6 +64,73 @@ fn read(stream: u64) -> Do {
 fn line(text: &str, word: &str) -> String {
     let found = text.lines().find_map(|line| line.trim_start().strip_prefix(word));
     found.unwrap_or_else(|| panic!("no line {word} in {text}")).trim().to_owned()
+}
+
+/// A report names the allocation, and the streams by their names and the calls that created them.
+#[test]
+fn a_report_names_the_allocation_and_the_streams() {
+    let mut checker = Checker::default();
+    let mut number = 0;
+    let mut tell = |name, op: Op<'_>| {
+        number += 1;
+        checker.apply(Call::new(name, number, ThreadId(1)), op);
+    };
+    let create = |stream| Op::StreamCreate {
+        stream: StreamId(stream),
+        context: ContextId(0),
+        kind: StreamKind::NonBlocking,
+        name: None,
+    };
+    tell("cuStreamCreate", create(0xa));
+    tell("cuStreamCreate", create(0xb));
+    tell("cuMemAlloc_v2", Op::Allocate { address: 0xf00, bytes: 0x100 });
+    tell("cuMemAlloc_v2", Op::Allocate { address: 0x1000, bytes: 0x200 });
+    let accesses = &[Access::write(0x1010, 64)];
+    tell("cuMemsetD8Async", Op::Work { stream: StreamId(0xa), accesses });
+    // The name is that of the stream, whenever it was given.
+    tell("name", Op::StreamName { stream: StreamId(0xa), name: "first \"try\"" });
+    tell("name", Op::StreamName { stream: StreamId(0xa), name: "copies" });
+    tell("cuMemsetD8Async", Op::Work { stream: StreamId(0xb), accesses });
+    // The bytes of memory that is allocated anew are of the new one only.
+    tell("cuMemFree_v2", Op::Host { accesses: &[Access::free(0x1000, 0x200)] });
+    let findings = checker.take_findings();
+    let text = findings[0].to_string();
+    assert_eq!(
+        line(&text, "memory:"),
+        "from byte 16 of 512 bytes that call #4 (cuMemAlloc_v2) allocated"
+    );
+    assert!(line(&text, "first:").contains("on stream 0xa \"copies\","), "{text}");
+    let created: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("  stream:  ")).collect();
+    assert_eq!(
+        created,
+        [
+            "0xa \"copies\" was created by call #1 (cuStreamCreate)",
+            "0xb was created by call #2 (cuStreamCreate)",
+        ]
+    );
+    let report = findings[0].report().unwrap();
+    let allocation = report.allocation.as_ref().unwrap();
+    assert_eq!((allocation.range.clone(), allocation.call.number), (0x1000..0x1200, 4));
+    assert_eq!(report.second.agent.stream_created().unwrap().number, 2);
+    let json = findings[0].to_json();
+    for part in [
+        r#""stream":"0xa","stream_name":"copies","stream_created":{"call":"cuStreamCreate","number":1}}"#,
+        r#""bytes":[["0x1010","0x1050"]],"allocation":{"call":"cuMemAlloc_v2","number":4,"address":"0x1000","size":512,"offset":16}"#,
+    ] {
+        assert!(json.contains(part), "{json}");
+    }
+    // Of a use after the free, too; but not if the bytes are something else now.
+    let read = |checker: &mut Checker, number| {
+        let call = Call::new("cuMemcpyDtoH_v2", number, ThreadId(1));
+        checker.apply(call, Op::Host { accesses: &[Access::read(0x1000, 8)] });
+        let findings = checker.take_findings();
+        findings.last().and_then(Finding::report).map(|of| of.allocation.is_some())
+    };
+    assert_eq!(read(&mut checker, 20), Some(true));
+    let again = Op::Host { accesses: &[Access::allocate(0x1000, 4), Access::free(0x1000, 4)] };
+    checker.apply(Call::new("again", 21, ThreadId(1)), again);
+    assert_eq!(read(&mut checker, 22), Some(false));
 }
 
 #[test]

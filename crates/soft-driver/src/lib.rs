@@ -170,7 +170,9 @@ pub use api::external::{
     external_semaphore_shared_library, signal_external_semaphore_shared_library,
 };
 #[doc(hidden)]
-pub use api::order::{hand_shared_library, saw_shared_library, tell_shared_library};
+pub use api::order::{
+    hand_shared_library, name_stream_shared_library, saw_shared_library, tell_shared_library,
+};
 pub use api::report::Live;
 #[doc(hidden)]
 pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::checker::{Checker, HostOrder, Mark, PLACES, Place, TRACES};
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, AccessKind, By, Call};
-use crate::report::{Agent, Finding, Found, Part, Problem, Side, Warning, Who, by_name};
+use crate::report::{Agent, Finding, Found, Part, Problem, Report, Side, Warning, Who, by_name};
 use crate::shadow::{Entry, Hit};
 
 impl Checker {
@@ -27,6 +27,14 @@ impl Checker {
             self.touch_polled(accesses, &entry);
         }
         self.touch_memory(accesses, &entry, clock);
+        if matches!(kind, AccessKind::Allocate | AccessKind::Free) {
+            for access in accesses.iter().filter(|access| access.stride.is_none()) {
+                match kind {
+                    AccessKind::Free => self.allocations.free(&access.range),
+                    _ => self.allocations.forget(&access.range),
+                }
+            }
+        }
     }
 
     /// The host reads what it may have polled, or something else is written there.
@@ -161,7 +169,12 @@ impl Checker {
                 })
                 .unwrap_or_default(),
         };
-        self.findings.push(Finding::Report(found.into()));
+        let mut report = Report::from(found);
+        if !problem.is_of_an_object() {
+            report.allocation =
+                report.shared.first().and_then(|bytes| self.allocations.around(bytes.start));
+        }
+        self.findings.push(Finding::Report(report));
     }
 
     pub(super) fn ignored_query(&mut self, first: &Entry, second: &Entry) {

@@ -17,6 +17,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::allocations::Allocations;
 use crate::clock::{Clock, Slot};
 use crate::graph::Capture;
 use crate::op::{
@@ -179,6 +180,8 @@ pub struct Checker {
     /// Races that were told apart by their backtraces.
     traced: HashMap<[Place; 2], u32>,
     hits: Vec<Hit>,
+    /// For the texts of reports.
+    allocations: Allocations,
     /// Bytes that the host may have polled, and their last writes. No call has waited for these
     /// writes, so the host may not read the bytes as data.
     polled: Vec<(Range<u64>, Entry)>,
@@ -238,6 +241,7 @@ impl Checker {
             warned: HashSet::new(),
             traced: HashMap::new(),
             hits: Vec::new(),
+            allocations: Allocations::default(),
             polled: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::checker::{Checker, Event, HostOrder, QUERIES, Stream, is_event, is_stream};
 use crate::graph::Capture;
-use crate::op::{AccessKind, By, Call, Compare, Op};
+use crate::op::{Access, AccessKind, By, Call, Compare, Op};
 use crate::report::{Agent, Who};
 use crate::task::{Action, Job, Point};
 
@@ -17,6 +17,16 @@ impl Checker {
             Op::StreamCreate { stream, context, kind, name } => {
                 self.object(call, is_stream(stream), AccessKind::Allocate);
                 self.create_stream(stream, context, kind, name);
+                // A default stream has no call that creates it.
+                if let Some(of) = self.streams.get(&stream).filter(|_| !call.name.is_empty()) {
+                    of.name.set_created(call);
+                }
+            }
+            Op::StreamName { stream, name } => {
+                self.stream(stream);
+                if let Some(of) = self.streams.get(&stream) {
+                    of.name.set_given(name);
+                }
             }
             Op::StreamDestroy { stream } => {
                 self.object(call, is_stream(stream), AccessKind::Write);
@@ -128,6 +138,12 @@ impl Checker {
                 self.launch(call, stream, graph, functions);
             }
             Op::WaitEnded { call: wait, cell } => self.end_wait(call.by, wait, cell),
+            Op::Allocate { address, bytes } => {
+                let access = Access::allocate(address, bytes);
+                let range = access.range.clone();
+                self.operation(call, Op::Host { accesses: &[access] });
+                self.allocations.begin(range, call);
+            }
             Op::Host { accesses } => {
                 let (slot, mut clock) = self.actor(call.by);
                 let agent = self.agent(call.by);

@@ -28,7 +28,7 @@ impl Checker {
         }
         let entry: Vec<Point> = of.entry.points().collect();
         let of = Stream {
-            name: Arc::new(StreamName { id: stream, name, context, kind }),
+            name: Arc::new(StreamName::new(stream, name, context, kind)),
             slot,
             branches: Vec::new(),
             tail: Point::default(),
@@ -166,7 +166,7 @@ impl Checker {
     }
 
     pub(super) fn stream_name(&self, stream: StreamId) -> String {
-        let name = self.streams.get(&stream).map(|of| of.name.name.clone());
+        let name = self.streams.get(&stream).map(|of| of.name.to_string());
         name.unwrap_or_else(|| format!("{:#x}", stream.0))
     }
 

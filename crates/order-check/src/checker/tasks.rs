@@ -80,8 +80,8 @@ impl Checker {
                         clock.join(&self.values.all(*cell));
                         if let Some(stream) = agent.stream() {
                             let text = format!(
-                                "stream {} waited in {call} for a value that no known write set",
-                                stream.name
+                                "stream {stream} waited in {call} for a value that no known write \
+                                 set"
                             );
                             self.outside(stream.id, call.number, text);
                         }

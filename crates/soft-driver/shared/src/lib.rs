@@ -12,8 +12,8 @@ use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::functions;
 use cuda_soft_driver::{
     busy_shared_library, external_semaphore_shared_library, for_each_export, for_each_foreign,
-    foreign, hand_shared_library, saw_shared_library, signal_external_semaphore_shared_library,
-    start_shared_library, tell_shared_library,
+    foreign, hand_shared_library, name_stream_shared_library, saw_shared_library,
+    signal_external_semaphore_shared_library, start_shared_library, tell_shared_library,
 };
 
 macro_rules! function {
@@ -181,6 +181,21 @@ pub unsafe extern "C" fn cuda_soft_driver_host_saw(
 ) -> CUresult {
     start_shared_library(addresses);
     saw_shared_library(memory.addr() as CUdeviceptr, value, bytes)
+}
+
+/// Gives a stream a name for the order checker's reports; see `SoftDriver::name_stream`.
+///
+/// # Safety
+///
+/// `name` must be NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_name_stream(
+    stream: CUstream,
+    name: *const c_char,
+) -> CUresult {
+    start_shared_library(addresses);
+    // SAFETY: the caller's promise is the same.
+    unsafe { name_stream_shared_library(stream, name) }
 }
 
 /// Keeps a stream busy for a duration; see `SoftDriver::busy`.

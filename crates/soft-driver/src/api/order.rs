@@ -1,5 +1,6 @@
 //! The program's reports of its own accesses, and the findings of the order checker.
 
+use core::ffi::{CStr, c_char};
 use core::panic::Location;
 
 use cuda_events::StreamRef;
@@ -29,6 +30,7 @@ told! {
     HAND_OVER = "hand_over";
     TAKE_OVER = "take_over";
     HOST_SAW = "host_saw";
+    NAME_STREAM = "name_stream";
 }
 
 fn call(of: &'static EntryPoint, machine: &'static Machine) -> CallFrame {
@@ -76,6 +78,12 @@ fn saw(
     };
     let told = Told::Saw(Cell { address, bytes }, value);
     tell(&call(&HOST_SAW, machine), told, location)
+}
+
+fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answer {
+    // SAFETY: a handle value, which is never dereferenced.
+    let stream: StreamArg = unsafe { Arg::take(stream) };
+    tell(&call(&NAME_STREAM, machine), Told::Name(stream, name), None)
 }
 
 /// Reports of accesses that a driver cannot see: those of kernels, and the host's own. If the
@@ -180,6 +188,35 @@ impl SoftDriver {
         good(saw(self.machine(), word, value, Some(Location::caller())));
     }
 
+    /// Gives a stream a name, which reports of the [order checker](crate::OrderCheck) show beside its
+    /// handle. A later name replaces it.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_soft_driver::{OrderCheck, SoftDriver};
+    ///
+    /// let soft = SoftDriver::builder().check_order(OrderCheck::Report).build();
+    /// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+    /// let [one, two] = [(); 2].map(|()| Stream::new(&context, StreamOptions::new()));
+    /// let (uploads, work) = (one?, two?);
+    /// soft.name_stream(&uploads, "uploads");
+    /// soft.writes(&uploads, 0x7000, 256);
+    /// soft.reads(&work, 0x7000, 256);
+    ///
+    /// let findings = soft.order_findings();
+    /// assert_eq!(findings[0].first.agent.stream_name().as_deref(), Some("uploads"));
+    /// assert!(findings[0].to_string().contains("\"uploads\" was created by call #"));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// In the cases of [`reads`](Self::reads).
+    #[track_caller]
+    pub fn name_stream(&self, stream: &StreamRef, name: &str) {
+        good(name_stream(self.machine(), stream.as_raw(), name));
+    }
+
     #[track_caller]
     fn told(&self, stream: Option<CUstream>, range: (u64, usize), write: bool) {
         good(access(self.machine(), stream, range, write, Some(Location::caller())));
@@ -212,6 +249,21 @@ pub fn tell_shared_library(
 #[doc(hidden)]
 pub fn hand_shared_library(token: u64, over: bool) -> CUresult {
     code(hand(shared_library().machine(), token, over, None))
+}
+
+/// The exported form of `name_stream`.
+///
+/// # Safety
+///
+/// `name` must be NULL or a C string.
+#[doc(hidden)]
+pub unsafe fn name_stream_shared_library(stream: CUstream, name: *const c_char) -> CUresult {
+    if name.is_null() {
+        return INVALID_VALUE;
+    }
+    // SAFETY: a C string, as the caller promises.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    code(name_stream(shared_library().machine(), stream, &name))
 }
 
 /// The exported form of `host_saw`.

@@ -176,7 +176,7 @@ impl State {
             let theirs: Vec<_> = theirs.map(|(&base, of)| (base, of.bytes, of.kind)).collect();
             for (base, bytes, kind) in theirs {
                 match kind {
-                    Kind::Registered(_) => self.order_allocated(base, bytes),
+                    Kind::Registered(_) => self.order_given_back(base, bytes),
                     _ => self.order_freed(base, bytes),
                 }
             }

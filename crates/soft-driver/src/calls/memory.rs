@@ -360,7 +360,7 @@ pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
         Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
             state.memory.0.remove(&memory.addr());
             // Whatever the streams had to do with it is over.
-            state.order_allocated(memory.addr(), region.bytes);
+            state.order_given_back(memory.addr(), region.bytes);
             Ok(())
         }
         _ => Err(NOT_REGISTERED),

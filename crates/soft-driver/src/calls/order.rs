@@ -10,19 +10,21 @@ use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 
 /// What no driver sees.
-pub(crate) enum Told {
+pub(crate) enum Told<'a> {
     /// Bytes are touched in stream order, or by the host itself.
     Access(Option<StreamArg>, Access),
     /// The calling thread, or host function, hands something on, or takes what was handed on.
     Hand { token: u64, over: bool },
     /// The host has read a value that streams write.
     Saw(Cell, u64),
+    /// A stream gets a name.
+    Name(StreamArg, &'a str),
 }
 
 /// An access of a stream that is captured is a node of the graph, which looks like an empty one.
 pub(crate) fn tell(
     call: &CallFrame,
-    told: Told,
+    told: Told<'_>,
     location: Option<&'static Location<'static>>,
 ) -> Answer {
     let mut state = call.ready()?;
@@ -38,6 +40,11 @@ pub(crate) fn tell(
         }
         Told::Hand { token, over } => {
             state.order_handed(token, over);
+            return Ok(());
+        }
+        Told::Name(stream, name) => {
+            let stream = state.stream(call, stream)?;
+            state.order_stream_name(stream, name);
             return Ok(());
         }
         Told::Saw(cell, value) => {

@@ -206,6 +206,15 @@ impl Order {
         self.tell_as(call, op);
     }
 
+    /// A stream begins. If the program did not create it, reports name no call that did.
+    pub(crate) fn stream(&mut self, op: Op<'_>, created: bool) {
+        let mut call = self.call();
+        if !created {
+            call.name = "".into();
+        }
+        self.tell_as(call, op);
+    }
+
     pub(crate) fn tell_as(&mut self, call: Call, op: Op<'_>) {
         self.checker.apply(call, op);
         self.look();

@@ -174,8 +174,10 @@ impl State {
             _ if per_thread => Some("0x2 (a per-thread default stream)"),
             _ => None,
         };
-        let (stream, context) = (self.stream_id(stream), self.context_id(of.context));
-        self.tell(Op::StreamCreate { stream, context, kind, name });
+        let (created, id) = (of.created, self.stream_id(stream));
+        let (stream, context) = (id, self.context_id(of.context));
+        let Some(order) = &mut self.order else { return };
+        order.stream(Op::StreamCreate { stream, context, kind, name }, created);
     }
 
     pub(crate) fn order_stream_ends(&mut self, stream: u32) {
@@ -402,8 +404,22 @@ impl State {
         }
     }
 
-    /// Memory begins, or is given back to whoever it was borrowed from.
+    /// The program names a stream.
+    pub(crate) fn order_stream_name(&mut self, stream: u32, name: &str) {
+        let stream = self.stream_id(stream);
+        self.tell(Op::StreamName { stream, name });
+    }
+
+    /// The call allocates memory.
     pub(crate) fn order_allocated(&mut self, base: u64, bytes: usize) {
+        if let Some(order) = &mut self.order {
+            order.forget_words(base, bytes as u64);
+            self.tell(Op::Allocate { address: base, bytes: bytes as u64 });
+        }
+    }
+
+    /// Memory is given back to whoever it was borrowed from.
+    pub(crate) fn order_given_back(&mut self, base: u64, bytes: usize) {
         if let Some(order) = &mut self.order {
             order.forget_words(base, bytes as u64);
             self.tell(Op::Host { accesses: &[anew(base, bytes as u64)] });

@@ -6,29 +6,88 @@ use std::backtrace::Backtrace;
 /// How many of the program's own frames are shown.
 const FRAMES: usize = 24;
 
+/// A frame that has no symbol.
+const UNKNOWN: &str = "<unknown>";
+
 /// A backtrace without this crate's own frames and without what every thread begins with. It is
 /// made text when it is printed.
 #[derive(Debug)]
-pub(crate) struct Trace(Backtrace);
+pub(crate) struct Trace {
+    native: Backtrace,
+    /// What the interpreter of Python has printed of this thread.
+    python: String,
+}
 
 impl Trace {
     pub(crate) fn here() -> Self {
-        Self(Backtrace::force_capture())
+        Self { native: Backtrace::force_capture(), python: python::stack().unwrap_or_default() }
     }
 }
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for frame in frames(&self.0.to_string()) {
+        for frame in python_frames(&self.python) {
+            writeln!(f, "Python: {frame}")?;
+        }
+        let text = self.native.to_string();
+        // Only the long form has the addresses.
+        let addresses = match text.contains(UNKNOWN) {
+            true => addresses(&format!("{:#}", self.native)),
+            false => Vec::new(),
+        };
+        for frame in frames(&text, &addresses, module) {
             writeln!(f, "{frame}")?;
         }
         Ok(())
     }
 }
 
+/// The addresses of the frames of a backtrace that was printed in the long form.
+fn addresses(text: &str) -> Vec<usize> {
+    let address = |line: &str| {
+        let (number, frame) = line.trim().split_once(": ")?;
+        number.parse::<usize>().ok()?;
+        let (address, _) = frame.trim().strip_prefix("0x")?.split_once(" - ")?;
+        usize::from_str_radix(address, 16).ok().filter(|address| *address != 0)
+    };
+    text.lines().filter_map(address).collect()
+}
+
+/// The file with the code at an address, and the offset in it.
+fn module(address: usize) -> Option<String> {
+    #[cfg(unix)]
+    {
+        let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        let code = core::ptr::without_provenance(address);
+        // SAFETY: the address is only compared with those of the loaded files, and there is room
+        // for the answer.
+        if unsafe { libc::dladdr(code, found.as_mut_ptr()) } == 0 {
+            return None;
+        }
+        // SAFETY: zeroes are a value of that type, and the call has filled it.
+        let found = unsafe { found.assume_init() };
+        if found.dli_fname.is_null() {
+            return None;
+        }
+        // SAFETY: the loader's own name of the file, which lasts as long as the file is loaded. A
+        // file that has made calls of the driver and was unloaded is not found above.
+        let name = unsafe { core::ffi::CStr::from_ptr(found.dli_fname) }.to_string_lossy();
+        Some(format!("{name}+{:#x}", address.wrapping_sub(found.dli_fbase.addr())))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = address;
+        None
+    }
+}
+
 /// The frames of a printed backtrace: a line of a number and a name each, and where it is in a line
-/// of its own if that is known.
-fn frames(text: &str) -> Vec<String> {
+/// of its own if that is known. `addresses` are those of its last frames, or of more.
+fn frames(
+    text: &str,
+    addresses: &[usize],
+    module: impl Fn(usize) -> Option<String>,
+) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim) {
         match (line.strip_prefix("at "), line.split_once(": ")) {
@@ -44,6 +103,13 @@ fn frames(text: &str) -> Vec<String> {
             _ => {}
         }
     }
+    // The long form begins with more frames of the backtrace's own.
+    let more = addresses.len().saturating_sub(all.len());
+    for (frame, address) in all.iter_mut().zip(addresses.get(more..).unwrap_or_default()) {
+        if let Some(place) = Some(&frame).filter(|it| **it == UNKNOWN).and(module(*address)) {
+            *frame = place;
+        }
+    }
     let own = |frame: &String| {
         let path = frame.trim_start_matches('<');
         ["cuda_soft_driver", "std::", "core::", "alloc::"].iter().any(|own| path.starts_with(own))
@@ -56,12 +122,96 @@ fn frames(text: &str) -> Vec<String> {
     frames
 }
 
+/// The frames of a stack that Python has printed: `  File "game.py", line 7 in upload`.
+fn python_frames(text: &str) -> Vec<String> {
+    let frame = |line: &str| {
+        let (file, rest) = line.trim().strip_prefix("File \"")?.rsplit_once("\", line ")?;
+        let (number, name) = rest.split_once(" in ")?;
+        Some(format!("{name}, at {file}:{number}"))
+    };
+    text.lines().filter_map(frame).take(FRAMES).collect()
+}
+
+#[cfg(target_os = "linux")]
+mod python {
+    //! The stack of the calling thread in Python.
+    //!
+    //! A call through `ctypes` or `cffi` holds no lock of the interpreter, and to wait for one here
+    //! could last for ever: its owner may wait for this driver. So only a function that needs no
+    //! lock can be asked: the one that prints the stack after a crash.
+
+    use core::ffi::{CStr, c_int, c_void};
+    use std::fs::File;
+    use std::io::{Read, Seek};
+    use std::os::fd::{AsRawFd, FromRawFd};
+    use std::sync::OnceLock;
+
+    type ThreadState = unsafe extern "C" fn() -> *mut c_void;
+    type Dump = unsafe extern "C" fn(c_int, *mut c_void);
+
+    static PYTHON: OnceLock<(ThreadState, Dump)> = OnceLock::new();
+
+    fn find() -> Option<(ThreadState, Dump)> {
+        // SAFETY: a look-up by name.
+        let symbol = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        let state = symbol(c"PyGILState_GetThisThreadState");
+        if state.is_null() {
+            return None;
+        }
+        let dump = [c"_Py_DumpTraceback", c"PyUnstable_DumpTraceback"];
+        let dump = dump.into_iter().map(symbol).find(|it| !it.is_null())?;
+        // SAFETY: CPython declares the two functions so, in all versions that have them. (What the
+        // second one returns is left where it is.)
+        Some(unsafe { (core::mem::transmute(state), core::mem::transmute(dump)) })
+    }
+
+    /// What Python prints of this thread's stack, if it is a thread of Python's.
+    pub(super) fn stack() -> Option<String> {
+        let (state, dump) = match PYTHON.get() {
+            Some(python) => *python,
+            // It may be loaded later.
+            None => {
+                let found = find()?;
+                *PYTHON.get_or_init(|| found)
+            }
+        };
+        // SAFETY: it reads this thread's own variable, and needs no lock.
+        let state = unsafe { state() };
+        if state.is_null() {
+            return None;
+        }
+        // SAFETY: a name, and flags of the call.
+        let descriptor = unsafe { libc::memfd_create(c"stack".as_ptr(), libc::MFD_CLOEXEC) };
+        if descriptor < 0 {
+            return None;
+        }
+        // SAFETY: it was created here, and nothing else owns it.
+        let mut file = unsafe { File::from_raw_fd(descriptor) };
+        // SAFETY: the state is that of this thread, which is in a call of the driver: its frames
+        // stay as they are until the call returns, and the function reads nothing else. It is made
+        // for handlers of signals, so it takes no lock.
+        unsafe { dump(file.as_raw_fd(), state) };
+        let mut text = Vec::new();
+        file.rewind().ok()?;
+        file.read_to_end(&mut text).ok()?;
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod python {
+    pub(super) fn stack() -> Option<String> {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_programs_frames_are_kept() {
+        let frames = |text| frames(text, &[], |_| None);
         let text = "   0: cuda_soft_driver::model::order::Order::begin
              at ./src/model/order.rs:10:5
    1: <cuda_soft_driver::Frame as Other>::ready
@@ -77,5 +227,34 @@ mod tests {
         // A program in C has no such begin, and one of the driver's own is shown as it is.
         assert_eq!(frames("0: copy\n1: main\n2: __libc_start_main").len(), 3);
         assert_eq!(frames("0: cuda_soft_driver::a\n1: cuda_soft_driver::b").len(), 2);
+    }
+
+    #[test]
+    fn a_frame_without_a_symbol_has_its_module() {
+        let long = "   0:     0x7f00000000a0 - std::backtrace::capture
+                               at /rustc/trace.rs:1
+                               - std::backtrace::inlined
+   1:     0x7f00000000b0 - cuda_soft_driver::a
+   2:     0x7f00000000c0 - <unknown>
+   3:                0x0 - <unknown>
+   4:     0x7f00000000d0 - main";
+        let addresses = addresses(long);
+        assert_eq!(addresses, [0xa0, 0xb0, 0xc0, 0xd0].map(|at| 0x7f00_0000_0000 + at));
+        let module = |address: usize| Some(format!("lib+{:#x}", address & 0xff));
+        let short = "0: cuda_soft_driver::a\n1: <unknown>\n2: main";
+        assert_eq!(frames(short, &addresses, module), ["lib+0xc0", "main"]);
+        // Code that is in no file stays as it is.
+        assert_eq!(frames(short, &addresses, |_| None), ["<unknown>", "main"]);
+    }
+
+    #[test]
+    fn frames_of_python() {
+        let text = "Stack (most recent call first):
+  File \"/a/ga\", line 1 in me.py\", line 7 in upload
+  File \"game.py\", line 12 in <module>
+";
+        let frames = python_frames(text);
+        assert_eq!(frames[1], "<module>, at game.py:12");
+        assert!(frames[0].starts_with("upload, at /a/ga"), "{frames:?}");
     }
 }

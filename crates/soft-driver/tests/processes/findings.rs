@@ -6,14 +6,14 @@
 use std::process::Output;
 use std::ptr::null_mut;
 
-use cuda_events::sys::Symbols;
+use cuda_events::sys::{CUstream, Symbols};
 use cuda_events::{Driver, LoadOptions};
 use cuda_events_test_support::child::{full_name, own_binary, starting};
 use cuda_events_test_support::shared_library;
 use cuda_soft_driver::{Builder, OrderProblem, SoftDriver};
 
-/// Two streams write the same bytes, by two functions.
-fn race(symbols: &Symbols) {
+/// Two streams write the same bytes, by two functions. The first one may get a name.
+fn race(symbols: &Symbols, name: impl FnOnce(CUstream)) {
     let (mut context, mut memory) = (null_mut(), 0);
     let mut streams = [null_mut(); 2];
     let good = |code: cuda_events::sys::CUresult| assert_eq!(code.0, 0);
@@ -24,6 +24,7 @@ fn race(symbols: &Symbols) {
         for stream in &mut streams {
             good((symbols.cuStreamCreate)(stream, 1));
         }
+        name(streams[0]);
         good((symbols.cuMemAlloc_v2)(&mut memory, 4096));
         good((symbols.cuMemsetD8Async)(memory + 1024, 1, 512, streams[0]));
         good((symbols.cuMemsetD32Async)(memory + 1280, 1, 64, streams[1]));
@@ -66,7 +67,17 @@ impl Drop for Place {
 #[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
     processes"]
 fn inner_shared() {
-    race(Driver::load_with(&LoadOptions::new().path(shared_library())).unwrap().symbols());
+    let driver = Driver::load_with(&LoadOptions::new().path(shared_library())).unwrap();
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    let name = unsafe { libc::dlsym(library, c"cuda_soft_driver_name_stream".as_ptr()) };
+    assert!(!name.is_null());
+    let name: unsafe extern "C" fn(CUstream, *const libc::c_char) -> u32 =
+        unsafe { std::mem::transmute(name) };
+    race(driver.symbols(), |stream| unsafe {
+        assert_eq!(name(stream, c"copies".as_ptr()), 0);
+        assert_eq!(name(stream, std::ptr::null()), 1);
+    });
 }
 
 #[test]
@@ -75,7 +86,7 @@ fn inner_shared() {
 fn inner_built() {
     let settings = std::env::var("CUDA_SOFT_DRIVER").unwrap();
     let soft = Builder::from_text(&settings).unwrap().build();
-    race(soft.driver().symbols());
+    race(soft.driver().symbols(), |_| ());
 }
 
 #[test]
@@ -119,13 +130,17 @@ fn findings_are_written_as_json_lines_to_a_file() {
             panic!("{test}: {written}")
         };
         assert!(error.starts_with(r#"{"severity":"error","kind":"race","first":{"call":"#));
-        for part in [
-            r#""call":"cuMemsetD8Async","#,
-            r#""call":"cuMemsetD32Async","#,
-            r#""access":"write","on":"stream 0x"#,
-            r#""text":"missing order: two calls touch the same 256 bytes"#,
+        let name = r#""stream_name":"copies","stream_created""#;
+        for (part, count) in [
+            (r#""call":"cuMemsetD8Async","#, 1),
+            (r#""call":"cuMemsetD32Async","#, 1),
+            (r#""access":"write","on":"stream 0x"#, 2),
+            (name, usize::from(test == "inner_shared")),
+            (r#""stream_created":{"call":"cuStreamCreate","number":"#, 2),
+            (r#""size":4096,"offset":1280}"#, 1),
+            (r#""text":"missing order: two calls touch the same 256 bytes"#, 1),
         ] {
-            assert_eq!(error.matches(part).count(), 1 + usize::from(part.contains("access")));
+            assert_eq!(error.matches(part).count(), count, "{test}, {part}: {error}");
         }
         let counts = r#"{"severity":"summary","errors":1,"warnings":0,"suppressed":0}"#;
         assert_eq!(summary, counts, "{test}");
@@ -151,7 +166,7 @@ fn suppressions_are_read_from_a_file() {
 fn a_finding_has_both_accesses() {
     let settings = "order=report,order_suppress=call:cuMemFree*,order_warnings=all";
     let soft: SoftDriver = Builder::from_text(settings).unwrap().build();
-    race(soft.driver().symbols());
+    race(soft.driver().symbols(), |_| ());
     let findings = soft.order_findings();
     let [found] = &findings[..] else { panic!("{findings:?}") };
     assert_eq!(found.problem, OrderProblem::Race);
@@ -161,5 +176,124 @@ fn a_finding_has_both_accesses() {
     assert_eq!(found.shared[0].end - found.shared[0].start, 256);
     assert_ne!(found.first.agent.stream_id(), found.second.agent.stream_id());
     assert!(found.to_string().starts_with("missing order: "), "{found}");
+    let allocation = found.allocation.as_ref().unwrap();
+    assert_eq!(allocation.call.name, "cuMemAlloc_v2");
+    assert_eq!(allocation.range.end - allocation.range.start, 4096);
+    assert_eq!(found.shared[0].start - allocation.range.start, 1280);
+    let created = [&found.first, &found.second].map(|side| side.agent.stream_created().unwrap());
+    assert_eq!(created[1].number, created[0].number + 1);
+    assert_eq!(created[0].name, "cuStreamCreate");
     assert!(soft.order_warnings().is_empty());
 }
+
+/// Frames of code without symbols have the module and the offset. With them each call site of a
+/// program without symbols has its own report.
+#[test]
+fn a_frame_without_a_symbol_has_its_module() {
+    let Some(compiler) = ["cc", "gcc", "clang"].into_iter().find(|name| {
+        std::process::Command::new(name)
+            .arg("--version")
+            .output()
+            .is_ok_and(|it| it.status.success())
+    }) else {
+        println!("there is no C compiler here");
+        return;
+    };
+    let (source, program) = (Place::new("race.c"), Place::new("race"));
+    std::fs::write(&source.0, STRIPPED).unwrap();
+    let built = std::process::Command::new(compiler)
+        .args(["-s", "-O0", "-o"])
+        .args([&program.0, &source.0])
+        .arg("-ldl")
+        .status();
+    assert!(built.unwrap().success());
+    let output = std::process::Command::new(&program.0)
+        .arg(shared_library())
+        .env("CUDA_SOFT_DRIVER", "order=report,order_backtraces=on")
+        .output()
+        .unwrap();
+    let errors = text(&output);
+    let frame = format!("{}+0x", program.text());
+    assert!(output.status.success() && errors.matches(&frame).count() >= 4, "{errors}");
+    assert!(!errors.contains("<unknown>"), "{errors}");
+    // Two call sites of one function in the same two streams.
+    assert_eq!(errors.matches("missing order: ").count(), 2, "{errors}");
+}
+
+const STRIPPED: &str = r#"
+#include <dlfcn.h>
+#include <stddef.h>
+typedef int (*one)(unsigned);
+typedef int (*make)(void *, unsigned long);
+typedef int (*retain)(void *, int);
+typedef int (*current)(void *);
+typedef int (*set)(unsigned long long, unsigned char, size_t, void *);
+static void first(set s, unsigned long long m, void *t) { s(m, 1, 64, t); }
+static void second(set s, unsigned long long m, void *t) { s(m, 2, 64, t); }
+static void third(set s, unsigned long long m, void *t) { s(m, 2, 64, t); }
+int main(int count, char **names) {
+    void *cuda = dlopen(names[1], RTLD_NOW), *context, *a, *b;
+    unsigned long long m;
+    set s = (set)dlsym(cuda, "cuMemsetD8Async");
+    ((one)dlsym(cuda, "cuInit"))(0);
+    ((retain)dlsym(cuda, "cuDevicePrimaryCtxRetain"))(&context, 0);
+    ((current)dlsym(cuda, "cuCtxSetCurrent"))(context);
+    ((make)dlsym(cuda, "cuStreamCreate"))(&a, 1);
+    ((make)dlsym(cuda, "cuStreamCreate"))(&b, 1);
+    ((make)dlsym(cuda, "cuMemAlloc_v2"))(&m, 4096);
+    first(s, m, a);
+    second(s, m, b);
+    first(s, m + 1024, a);
+    third(s, m + 1024, b);
+    return count - 2;
+}
+"#;
+
+/// Python's own lines are in the backtraces, if the interpreter can tell them without its lock.
+#[test]
+fn a_python_program_sees_its_own_lines() {
+    let source = Place::new("race.py");
+    std::fs::write(&source.0, PYTHON).unwrap();
+    let run = std::process::Command::new("python3")
+        .arg(&source.0)
+        .arg(shared_library())
+        .env("CUDA_SOFT_DRIVER", "order=report,order_backtraces=on")
+        .output();
+    let Ok(output) = run else {
+        println!("there is no Python here");
+        return;
+    };
+    let errors = text(&output);
+    if String::from_utf8_lossy(&output.stdout).contains("no traceback") {
+        println!("this Python does not export the function");
+        return;
+    }
+    assert!(output.status.success(), "{errors}");
+    for line in ["Python: upload, at", "Python: clear, at"] {
+        assert!(errors.contains(line), "{line}: {errors}");
+    }
+    assert!(errors.contains(&format!("{}:6", source.text())), "{errors}");
+    // Two lines of Python are two places.
+    assert_eq!(errors.matches("missing order: ").count(), 2, "{errors}");
+}
+
+const PYTHON: &str = r#"import ctypes, sys
+if not hasattr(ctypes.pythonapi, "_Py_DumpTraceback"):
+    print("no traceback")
+cuda = ctypes.CDLL(sys.argv[1])
+def upload(at, stream):
+    return cuda.cuMemsetD8Async(ctypes.c_uint64(at), 1, ctypes.c_size_t(64), stream)
+def clear(at, stream):
+    cuda.cuMemsetD8Async(ctypes.c_uint64(at), 0, ctypes.c_size_t(64), stream)
+context, a, b, m = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuStreamCreate(ctypes.byref(a), 1)
+cuda.cuStreamCreate(ctypes.byref(b), 1)
+cuda.cuMemAlloc_v2(ctypes.byref(m), ctypes.c_size_t(4096))
+assert upload(m.value, a) == 0
+clear(m.value, b)
+upload(m.value + 1024, a)
+clear(m.value + 1024, b)
+"#;

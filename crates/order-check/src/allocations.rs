@@ -1,0 +1,98 @@
+//! The allocations that reports name.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::op::Call;
+
+/// The freed allocations that are kept for reports of uses after the free.
+const FREED: usize = 1024;
+
+/// Memory that one call allocated ([`Op::Allocate`](crate::Op::Allocate)).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// The addresses, without the last one.
+    pub range: Range<u64>,
+    /// The call that allocated it.
+    pub call: Arc<Call>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Allocations {
+    /// By their first addresses. They do not overlap.
+    all: BTreeMap<u64, Allocation>,
+    /// The first addresses of those that were freed, the oldest first, each with its call's number.
+    freed: VecDeque<(u64, u64)>,
+}
+
+impl Allocations {
+    /// Memory begins, where there is none.
+    pub(crate) fn begin(&mut self, range: Range<u64>, call: &Arc<Call>) {
+        if !range.is_empty() {
+            self.all.insert(range.start, Allocation { range, call: call.clone() });
+        }
+    }
+
+    /// The memory is freed. A report may still name it, until other memory takes its place.
+    pub(crate) fn free(&mut self, range: &Range<u64>) {
+        let Some(of) = self.all.get(&range.start) else { return };
+        self.freed.push_back((range.start, of.call.number));
+        if self.freed.len() > FREED
+            && let Some((start, number)) = self.freed.pop_front()
+            && self.all.get(&start).is_some_and(|of| of.call.number == number)
+        {
+            self.all.remove(&start);
+        }
+    }
+
+    /// The bytes are no longer those of any earlier allocation.
+    pub(crate) fn forget(&mut self, range: &Range<u64>) {
+        while let Some(start) = self.last_before(range.end).filter(|of| of.range.end > range.start)
+        {
+            let start = start.range.start;
+            self.all.remove(&start);
+        }
+    }
+
+    pub(crate) fn around(&self, address: u64) -> Option<Allocation> {
+        let of = self.last_before(address.checked_add(1)?)?;
+        of.range.contains(&address).then(|| of.clone())
+    }
+
+    fn last_before(&self, end: u64) -> Option<&Allocation> {
+        self.all.range(..end).next_back().map(|(_, of)| of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::ThreadId;
+
+    #[test]
+    fn memory_has_one_allocation_at_a_time() {
+        let mut all = Allocations::default();
+        let call = |number| Arc::new(Call::new("cuMemAlloc_v2", number, ThreadId(1)));
+        all.begin(0x100..0x200, &call(1));
+        all.begin(0x200..0x280, &call(2));
+        let number = |all: &Allocations, at| all.around(at).map(|of| of.call.number);
+        assert_eq!(
+            [0xff, 0x100, 0x1ff, 0x200, 0x280].map(|at| number(&all, at)),
+            [None, Some(1), Some(1), Some(2), None]
+        );
+        // It is named after its end, until something else is there.
+        all.free(&(0x100..0x200));
+        assert_eq!(number(&all, 0x180), Some(1));
+        all.forget(&(0x1f0..0x210));
+        assert_eq!([0x180, 0x220].map(|at| number(&all, at)), [None, None]);
+        // Those that are freed do not pile up, and a new one in an old one's place stays.
+        for round in 0..2 * FREED as u64 {
+            all.forget(&(0x1000 * round..0x1000 * round + 16));
+            all.begin(0x1000 * round..0x1000 * round + 16, &call(round));
+            all.free(&(0x1000 * round..0x1000 * round + 16));
+        }
+        assert_eq!((all.all.len(), all.freed.len()), (FREED, FREED));
+    }
+}
