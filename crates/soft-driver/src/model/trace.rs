@@ -26,7 +26,8 @@ impl Trace {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for frame in python_frames(&self.python) {
+        let python = python_frames(&self.python);
+        for frame in &python {
             writeln!(f, "Python: {frame}")?;
         }
         let text = self.native.to_string();
@@ -35,7 +36,10 @@ impl fmt::Display for Trace {
             true => addresses(&format!("{:#}", self.native)),
             false => Vec::new(),
         };
-        for frame in frames(&text, &addresses, module) {
+        let frames = frames(&text, &addresses, module);
+        // The lines of Python tell more than those of its interpreter.
+        let end = frames.iter().position(|frame| !python.is_empty() && is_interpreter(frame));
+        for frame in frames.iter().take(end.unwrap_or(frames.len())) {
             writeln!(f, "{frame}")?;
         }
         Ok(())
@@ -122,6 +126,11 @@ fn frames(
     frames
 }
 
+/// Whether the frame is of Python's interpreter, or of the library by which it calls C.
+fn is_interpreter(frame: &str) -> bool {
+    frame.starts_with("_PyEval_") || frame.starts_with("ffi_call") || frame.contains("libffi")
+}
+
 /// The frames of a stack that Python has printed: `  File "game.py", line 7 in upload`.
 fn python_frames(text: &str) -> Vec<String> {
     let frame = |line: &str| {
@@ -162,7 +171,12 @@ mod python {
         let dump = dump.into_iter().map(symbol).find(|it| !it.is_null())?;
         // SAFETY: CPython declares the two functions so, in all versions that have them. (What the
         // second one returns is left where it is.)
-        Some(unsafe { (core::mem::transmute(state), core::mem::transmute(dump)) })
+        Some(unsafe {
+            (
+                core::mem::transmute::<*mut c_void, ThreadState>(state),
+                core::mem::transmute::<*mut c_void, Dump>(dump),
+            )
+        })
     }
 
     /// What Python prints of this thread's stack, if it is a thread of Python's.

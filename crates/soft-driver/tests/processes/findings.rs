@@ -273,6 +273,7 @@ fn a_python_program_sees_its_own_lines() {
         assert!(errors.contains(line), "{line}: {errors}");
     }
     assert!(errors.contains(&format!("{}:6", source.text())), "{errors}");
+    assert!(!errors.contains("_PyEval_"), "{errors}");
     // Two lines of Python are two places.
     assert_eq!(errors.matches("missing order: ").count(), 2, "{errors}");
 }
