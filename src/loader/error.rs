@@ -4,7 +4,7 @@ use core::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::platform;
+use super::{DRIVER_VARIABLE, platform};
 use crate::Version;
 use crate::sys::{CUresult, Function};
 
@@ -13,14 +13,6 @@ use crate::sys::calls::*;
 
 /// The oldest CUDA version whose drivers have every required entry point.
 const OLDEST: Version = Version::new(11, 0);
-
-/// The environment variable that names the driver library.
-///
-/// Its value is an absolute path. If it is set, no other library is tried. It is ignored if the
-/// program names a library itself, in a process with more rights than the user who set the
-/// environment (set-user-ID and file capabilities on Linux, elevation on Windows), and on platforms
-/// where such rights cannot be detected.
-pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
 /// The source of the list of libraries to try.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -27,10 +27,18 @@ use error::Origin;
 use crate::Version;
 use crate::sys::{Function, Symbols};
 
-pub use error::{DRIVER_VARIABLE, LoadAttempt, LoadError, LoadFailure};
+pub use error::{LoadAttempt, LoadError, LoadFailure};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
+
+/// The environment variable that names the driver library.
+///
+/// Its value is an absolute path. If it is set, no other library is tried. It is ignored if the
+/// program names a library itself, in a process with more rights than the user who set the
+/// environment (set-user-ID and file capabilities on Linux, elevation on Windows), and on platforms
+/// where such rights cannot be detected.
+pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
 /// Options for [`Driver::load_with`](crate::Driver::load_with): the library and the default stream.
 ///
