@@ -89,7 +89,8 @@ struct Inner {
     raw: CUcontext,
     device: Device,
     owned: Owned,
-    origin: OnceLock<Origin>,
+    /// The device and this process, for other processes: see [`Context::device_and_process`].
+    exporter: OnceLock<(Uuid, Identity)>,
     /// The event that `wait_stream` records in the legacy default stream; created when first
     /// needed, destroyed with this context.
     join: OnceLock<CUevent>,
@@ -148,14 +149,6 @@ pub(crate) enum Owned {
     Green(CUgreenCtx),
 }
 
-/// The origin of the events of a context, for other processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
-    pub(crate) pid: u32,
-    pub(crate) device: Uuid,
-    pub(crate) process: Identity,
-}
-
 // SAFETY: a context may be used from any thread (CUDA documents this for the whole driver API); the
 // handle is an address that this crate never dereferences.
 #[allow(unsafe_code)]
@@ -202,8 +195,8 @@ impl Context {
     }
 
     pub(crate) fn new(raw: CUcontext, device: Device, owned: Owned) -> Self {
-        let (origin, join) = (OnceLock::new(), OnceLock::new());
-        Self(Arc::new(Inner { raw, device, owned, origin, join }))
+        let (exporter, join) = (OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { raw, device, owned, exporter, join }))
     }
 
     /// Keeps the context until the process ends: its primary context is never released.
@@ -535,22 +528,15 @@ impl Context {
         &self.0.join
     }
 
-    /// This process and the context's device, determined once: the process takes some system calls,
-    /// the device one driver call. In a forked child the process would be wrong, but there no call
-    /// on the context works.
-    #[inline]
-    pub(crate) fn origin(&self) -> Result<&Origin> {
-        match self.0.origin.get() {
-            Some(origin) => Ok(origin),
-            None => self.ask_origin(),
+    /// The context's device and this process, determined once: the device takes one driver call,
+    /// the process some system calls. In a forked child the process would be wrong, but there no
+    /// call on the context works.
+    pub(crate) fn device_and_process(&self) -> Result<(Uuid, Identity)> {
+        if let Some(exporter) = self.0.exporter.get() {
+            return Ok(*exporter);
         }
-    }
-
-    #[cold]
-    fn ask_origin(&self) -> Result<&Origin> {
         let device = self.device().uuid()?;
-        let origin = Origin { pid: std::process::id(), device, process: Identity::own() };
-        Ok(self.0.origin.get_or_init(|| origin))
+        Ok(*self.0.exporter.get_or_init(|| (device, Identity::own())))
     }
 
     /// Calls `f` with this context current, and leaves the thread's context stack as it was.

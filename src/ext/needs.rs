@@ -50,12 +50,12 @@ pub(super) use crate::driver::flag::unusual;
 
 /// Descriptors and handles of timelines travel as those of events do: `seal`, `unseal`, `take`,
 /// `take_origin`.
-pub(super) use crate::context::Origin;
 pub(super) use crate::ipc::envelope::{Damage, Envelope, origin_bytes};
+pub(super) use crate::ipc::origin::Origin;
 
 /// A handle of a timeline contains its process and device.
 pub(super) fn origin(context: &crate::Context) -> crate::Result<Origin> {
-    context.origin().copied()
+    Origin::of(context)
 }
 
 /// Whether the maker of such a timeline lives.

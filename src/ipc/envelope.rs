@@ -1,9 +1,9 @@
 //! The envelope of a message from one process to another: its kind, its version, its fields, and a
 //! checksum, which detects damage.
 
-use crate::context::Origin;
 use crate::device::Uuid;
 use crate::driver::process::{Identity, Numbering};
+use crate::ipc::origin::Origin;
 
 /// A kind of message to another process: four bytes that identify it, and the version that is
 /// written and read.

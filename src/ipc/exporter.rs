@@ -4,10 +4,10 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::clock::HostClock;
-use crate::context::Origin;
 use crate::error::{Error, Result};
 use crate::event::EventRef;
 use crate::ipc::IpcEventDescriptor;
+use crate::ipc::origin::Origin;
 use crate::progress::Progress;
 use crate::timeout;
 

@@ -22,12 +22,13 @@
 
 pub(crate) mod envelope;
 mod exporter;
+pub(crate) mod origin;
 
 use core::fmt;
 use core::ptr::null_mut;
 use core::str::FromStr;
 
-use crate::context::{Context, Origin};
+use crate::context::Context;
 use crate::device::{Device, Uuid};
 use crate::driver::call::{Answer, ask, call};
 use crate::error::{Error, Result};
@@ -35,6 +36,7 @@ use crate::event::{Event, EventFlags, EventRef};
 use crate::sys::{CUipcEventHandle, CUresult};
 
 use envelope::{Damage, Envelope};
+use origin::Origin;
 
 pub use crate::error::{DescriptorError, SharedTimelineError};
 pub use exporter::{ExporterProcess, ExporterState};
@@ -374,11 +376,11 @@ impl EventRef {
             // SAFETY: a place for the 64 bytes; the event is alive, and its context current.
             unsafe { call!(self.driver(), cuIpcGetEventHandle(&mut handle, self.as_raw())) }
         })?;
-        let origin = self.context().origin()?;
+        let origin = Origin::of(self.context())?;
         Ok(IpcEventDescriptor {
             handle: handle.reserved,
             blocking_sync: self.flags().contains(EventFlags::BLOCKING_SYNC),
-            origin: Some(*origin),
+            origin: Some(origin),
         })
     }
 }
@@ -435,7 +437,7 @@ impl Event {
         descriptor: &IpcEventDescriptor,
     ) -> Result<Self> {
         if let Some(origin) = descriptor.origin
-            && context.origin()?.device != origin.device
+            && Origin::of(context)?.device != origin.device
         {
             return Err(other_device(context, origin.device).into());
         }
