@@ -185,6 +185,10 @@ impl Model {
         if !self.is_for(span, stream) || self.streams[stream].part.is_some() {
             return None;
         }
+        // A copy on the host waits for its stream.
+        if self.memory[span.memory].host && self.would_wait(stream) {
+            return None;
+        }
         self.submit(stream, Deed::Act(Act::Put(span, source.to_vec())))
     }
 
