@@ -4,7 +4,7 @@
 //! does not have. In the child every machine that was initialised answers from then on as the real
 //! driver does there.
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 mod unix {
     use core::cell::RefCell;
     use std::sync::{MutexGuard, Once};
@@ -64,8 +64,9 @@ mod unix {
     }
 }
 
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 pub(crate) use unix::watch;
 
-#[cfg(not(unix))]
+/// Miri has no handlers of either, and does not fork.
+#[cfg(not(all(unix, not(miri))))]
 pub(crate) fn watch() {}
