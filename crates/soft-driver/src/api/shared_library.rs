@@ -39,6 +39,9 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
             }
         };
         config.visible_from_environment.get_or_insert(true);
+        // Where the library has a handler for the end of the process.
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        exit::leave_to_library();
         SoftDriver::take(config, faults).keep()
     })
 }

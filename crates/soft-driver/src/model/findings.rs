@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use cuda_order_check::{Finding, Report, Warning};
 
@@ -187,6 +187,8 @@ pub(crate) mod exit {
     static STATUS: AtomicI32 = AtomicI32::new(0);
     /// The process that has the status. A child of a fork has its own.
     static PROCESS: AtomicU32 = AtomicU32::new(0);
+    /// Whether a handler of the shared library leaves.
+    static LIBRARY: AtomicBool = AtomicBool::new(false);
 
     pub(super) fn set(status: u8) {
         PROCESS.store(std::process::id(), Ordering::Relaxed);
@@ -198,7 +200,9 @@ pub(crate) mod exit {
         #[cfg(unix)]
         {
             extern "C" fn at_exit() {
-                leave();
+                if !LIBRARY.load(Ordering::Relaxed) {
+                    leave();
+                }
             }
             static ONCE: std::sync::Once = std::sync::Once::new();
             ONCE.call_once(|| {
@@ -207,6 +211,13 @@ pub(crate) mod exit {
                 unsafe { libc::atexit(at_exit) };
             });
         }
+    }
+
+    /// The shared library calls [`leave`] when it has written its summary. Handlers run in the
+    /// reverse order of their registration, so the one here would leave before that.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    pub(crate) fn leave_to_library() {
+        LIBRARY.store(true, Ordering::Relaxed);
     }
 
     /// Ends the process with the status, if there is one. Only for handlers of the exit.
