@@ -1,6 +1,6 @@
 //! What is done with memory in streams: it is set, or copied.
 
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
 use crate::model::blocks::{Block, Extent};
@@ -149,6 +149,22 @@ impl MemoryWork {
 
     pub(crate) fn execute(&self) {
         match self {
+            // Streams and programs read the word that such an element is in, as that of a timeline,
+            // of which one byte says that it has ended. A card writes an element in one piece.
+            Self::Set { to, value, width, count: 1 } => {
+                let to = to.pointer();
+                // SAFETY: an element of this width within a region that `to` keeps, aligned as
+                // submission checked. Who reads it meanwhile does so by atomics.
+                unsafe {
+                    match width {
+                        1 => AtomicU8::from_ptr(to).store(*value as u8, Ordering::Release),
+                        2 => {
+                            AtomicU16::from_ptr(to.cast()).store(*value as u16, Ordering::Release);
+                        }
+                        _ => AtomicU32::from_ptr(to.cast()).store(*value, Ordering::Release),
+                    }
+                }
+            }
             Self::Set { to, value, width: 1, count } => {
                 // SAFETY: `count` bytes within a region that `to` keeps.
                 unsafe { to.pointer().write_bytes(*value as u8, *count) };
