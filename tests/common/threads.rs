@@ -2,6 +2,9 @@
 
 use std::sync::mpsc::{Sender, channel};
 
+use crate::Gpu;
+use crate::child::is_emulated;
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Limit {
@@ -16,6 +19,19 @@ unsafe extern "C" {
 
 /// The addresses that a process may use.
 const ADDRESSES: i32 = 9;
+
+/// Whether [`without_new_threads`] does what it promises here. If not, this prints the reason.
+pub fn starts_can_fail(gpu: &Gpu) -> bool {
+    let reason = if gpu.soft().is_none() {
+        "a driver may need memory where there is none"
+    } else if is_emulated() {
+        "an emulator does not limit the addresses"
+    } else {
+        return true;
+    };
+    super::say_not_run(reason);
+    false
+}
 
 /// Does `work` while the system starts no thread for this process, because there is no room for its
 /// stack. The process must be the test's own.
