@@ -291,7 +291,14 @@ pub fn attempt(
     }
     // A context that cannot be made current, or work that cannot be waited for, keeps the memory
     // that was to be freed.
-    let not_current = |record: &CallRecord| {
+    let waited_later = |failed: &CallRecord| {
+        let waits = log.iter().filter(|record| {
+            function(record) == Some(Function::cuStreamSynchronize)
+                && record.arguments.first() == failed.arguments.first()
+        });
+        waits.last().is_some_and(|last| !last.injected)
+    };
+    let keeps_memory = |record: &CallRecord| {
         function(record).is_some_and(|function| {
             record.injected
                 && scenario.silent.contains(&function)
@@ -303,10 +310,12 @@ pub fn attempt(
                         | Function::cuThreadExchangeStreamCaptureMode
                         | Function::cuEventRecord
                         | Function::cuEventSynchronize
+                        | Function::cuStreamSynchronize
                 )
+                && !(function == Function::cuStreamSynchronize && waited_later(record))
         })
     };
-    settle(soft, &run, before.0, log.iter().any(not_current))?;
+    settle(soft, &run, before.0, log.iter().any(keeps_memory))?;
     let misuses = soft.misuses();
     if misuses.len() > before.2 {
         return Err(format!("misuse: {misuses:?}"));
