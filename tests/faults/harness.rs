@@ -292,11 +292,11 @@ pub fn attempt(
     // A context that cannot be made current, or work that cannot be waited for, keeps the memory
     // that was to be freed.
     let waited_later = |failed: &CallRecord| {
-        let waits = log.iter().filter(|record| {
+        let mut waits = log.iter().filter(|record| {
             function(record) == Some(Function::cuStreamSynchronize)
                 && record.arguments.first() == failed.arguments.first()
         });
-        waits.last().is_some_and(|last| !last.injected)
+        waits.next_back().is_some_and(|last| !last.injected)
     };
     let keeps_memory = |record: &CallRecord| {
         function(record).is_some_and(|function| {
