@@ -49,11 +49,6 @@ fn runner(value: Option<OsString>) -> Option<OsString> {
     value.filter(|program| !program.is_empty())
 }
 
-/// Whether tests run on an emulator.
-pub fn is_emulated() -> bool {
-    runner(std::env::var_os(RUNNER_VARIABLE)).is_some()
-}
-
 /// What starts a program of the tests' own platform: an emulator, where one is named.
 pub fn starting(program: &Path) -> Command {
     match runner(std::env::var_os(RUNNER_VARIABLE)) {
