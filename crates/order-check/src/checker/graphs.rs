@@ -80,6 +80,7 @@ impl Checker {
         let mut functions = functions.iter();
         self.object(call, is_stream(stream), AccessKind::Read);
         self.stream(stream);
+        self.launched.clear();
         let nodes = self.graphs.get(&graph).cloned().unwrap_or_default();
         let captured = self.streams.get(&stream).and_then(|of| of.capture);
         if let Some(capture) = captured.and_then(|id| self.captures.get_mut(&id)) {
@@ -146,6 +147,7 @@ impl Checker {
             }
             points.push(point);
         }
+        self.launched.clone_from(&points);
         points.push(start);
         let agent = Agent(Who::Stream(name, Part::Work));
         let job = Job { agent, slot, action: Action::Nothing, call: call.clone() };

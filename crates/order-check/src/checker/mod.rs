@@ -163,6 +163,8 @@ pub struct Checker {
     captures: Map<u64, Capture>,
     functions: Map<FunctionId, u64>,
     tasks: Map<u64, Task>,
+    /// The ends of the nodes of the last launch.
+    launched: Vec<Point>,
     /// Those that nothing holds back, the oldest first.
     ready: BinaryHeap<Reverse<u64>>,
     /// For tasks and captures.
@@ -229,6 +231,7 @@ impl Checker {
             captures: Map::default(),
             functions: Map::default(),
             tasks: Map::default(),
+            launched: Vec::new(),
             ready: BinaryHeap::new(),
             counter: 0,
             values: Values::default(),
@@ -309,6 +312,14 @@ impl Checker {
     pub fn begin_wait(&mut self, call: Call, what: What) -> Mark {
         self.ensure(call.by);
         self.begins_to_wait(&Arc::new(call), what)
+    }
+
+    /// Marks the nodes of the last graph that [`Op::Launch`] has launched. Each mark is the end of a
+    /// node: the work of the node, and all work that comes before it. A second call returns nothing.
+    ///
+    /// A launch into a stream that is captured has no such marks.
+    pub fn launched(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.launched).into_iter().map(|point| Mark(vec![point])).collect()
     }
 
     fn begins_to_wait(&mut self, call: &Arc<Call>, what: What) -> Mark {

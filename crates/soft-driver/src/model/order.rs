@@ -66,8 +66,15 @@ pub(crate) struct Order {
     pub(crate) objects: BTreeMap<u32, Vec<Mark>>,
     /// The launches that come before each destructor that has not begun.
     pub(crate) destructors: VecDeque<Vec<Mark>>,
-    /// The launch whose nodes are submitted: its end, and its host functions.
-    pub(crate) launch: Option<(Mark, VecDeque<FunctionId>)>,
+    /// The launch whose nodes are submitted.
+    pub(crate) launch: Option<Launch>,
+}
+
+/// What the tasks of a launch are in the checker, in the order of their submission.
+pub(crate) struct Launch {
+    pub(crate) functions: VecDeque<FunctionId>,
+    /// The ends of the copies, memsets, writes of values and signals.
+    pub(crate) writes: VecDeque<Mark>,
 }
 
 /// A call that waits, from [`Order::caller`].

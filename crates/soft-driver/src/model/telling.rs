@@ -5,6 +5,7 @@
 //! of a graph are told when it is instantiated, and a launch names them.
 
 use core::ops::Range;
+use std::collections::VecDeque;
 
 use cuda_order_check::{
     Access, By, Call, Cell, Compare, ContextId, EventId, FunctionId, GraphId, Location, Mark, Node,
@@ -21,7 +22,7 @@ use crate::model::machine::State;
 use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
 use crate::model::memory::{Keeper, Kind, Place};
 use crate::model::memory_work::MemoryWork;
-use crate::model::order::{Caller, Visible};
+use crate::model::order::{Caller, Launch, Visible};
 use crate::model::shared_memory::Backing;
 use crate::model::thread;
 use crate::model::work::{Origin, Task};
@@ -502,15 +503,20 @@ impl State {
             _ => None,
         };
         let Some(order) = &mut self.order else { return };
-        if let Some((end, functions)) = &mut order.launch {
+        if let Some(Launch { functions, writes }) = &mut order.launch {
             // It was told with the launch.
-            if visible {
-                order.visible.insert(at, Visible { work: end.clone(), polled: None });
-            }
-            if let Task::Host(_) = task
-                && let Some(function) = functions.pop_front()
-            {
-                order.functions.insert(at, function);
+            match task {
+                Task::Host(_) => {
+                    if let Some(function) = functions.pop_front() {
+                        order.functions.insert(at, function);
+                    }
+                }
+                Task::Memory(_) | Task::WriteValue(..) | Task::SignalSemaphore(..) => {
+                    if let Some(work) = writes.pop_front().filter(|_| visible) {
+                        order.visible.insert(at, Visible { work, polled });
+                    }
+                }
+                _ => {}
             }
             return;
         }
@@ -881,8 +887,28 @@ impl State {
         // Launches of one graph do not overlap.
         order.tell(Op::Join { stream, event: last });
         order.tell(Op::Launch { stream, graph, functions: &functions });
+        let ends = order.checker.launched();
         order.tell(Op::Record { event: last, stream, external: false });
-        order.launch = Some((order.checker.mark(What::Stream(stream)), functions.into()));
+        let mut ends = ends.into_iter();
+        let mut writes = VecDeque::new();
+        for node in &self.execs[exec].nodes {
+            match &node.kind {
+                NodeKind::Values(batch) if !batch.operations.is_empty() => {
+                    for (operation, end) in batch.operations.iter().zip(&mut ends) {
+                        if let ValueOperation::Write(_) = operation {
+                            writes.push_back(end);
+                        }
+                    }
+                }
+                NodeKind::Semaphores(of) if !of.points.is_empty() => {
+                    let ends = ends.by_ref().take(of.points.len());
+                    writes.extend(ends.filter(|_| of.signals));
+                }
+                NodeKind::Memory(_) => writes.extend(ends.next()),
+                _ => drop(ends.next()),
+            }
+        }
+        order.launch = Some(Launch { functions: functions.into(), writes });
     }
 
     pub(crate) fn order_launch_ends(&mut self) {

@@ -179,6 +179,39 @@ pub(super) const ROWS: &[Row] = &[
         poll(p);
         (one, p.reads(p.b))
     }),
+    ("a graph copies a flag to the host before the data", RACE, |p| {
+        prepare(p);
+        let exec = p.captured(|| {
+            if !p.mended { flag(p, p.c, 4); }
+            p.download(p.c);
+            if p.mended { flag(p, p.c, 4); }
+        });
+        let one = p.launch(exec, p.a);
+        poll(p);
+        (one, p.host_reads())
+    }),
+    ("a graph writes a value for the host before the data", RACE, |p| {
+        prepare(p);
+        let write = p.raw.cuStreamWriteValue32_v2.unwrap();
+        let signal = || p.number(unsafe { write(p.c, word_address(p), 1, 0) });
+        let exec = p.captured(|| {
+            if !p.mended { signal(); }
+            p.download(p.c);
+            if p.mended { signal(); }
+        });
+        let one = p.launch(exec, p.a);
+        poll(p);
+        (one, p.host_reads())
+    }),
+    ("a graph's four bytes are read that no call has waited for", RACE, |p| {
+        prepare(p);
+        let exec = p.captured(|| { flag(p, p.c, 4); });
+        let one = p.launch(exec, p.a);
+        poll(p);
+        if p.mended { p.raw.sync(p.a); }
+        p.raw.soft.host_reads(std::ptr::from_ref(word(p)), 4);
+        (one, p.raw.soft.calls())
+    }),
     ("a flag that the host polls is not reset", RACE, |p| {
         prepare(p);
         p.writes(p.a);
