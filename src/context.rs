@@ -61,8 +61,9 @@ use crate::sys::calls::*;
 /// * a host function needs a lock that the dropping thread holds.
 ///
 /// The work that never ends may be in a stream of another context, if an event makes a stream of
-/// this context wait for it. An H200 also waited for a launch of a graph of this context in a
-/// stream of another one.
+/// this context wait for it. It may also be a launch of a [graph](crate::graph::GraphExec) of this
+/// context, or of nodes that its streams captured, in a stream of another context: the drop waits
+/// for that launch, and for the work before it in that stream.
 ///
 /// Closing or dropping an event or a stream with such work returns at once, unless it holds the
 /// last share. To make sure that no drop blocks:

@@ -26,6 +26,10 @@ use crate::sys::calls::*;
 /// semaphores of its nodes alive; the graph from which it was made may be dropped. The last share
 /// of a [semaphore](crate::external#captures) must not be dropped during a launch.
 ///
+/// It also keeps its context. A launch keeps no context, in whichever stream it is: if the
+/// executable graph holds the last share of a context, its drop
+/// [waits](Context#dropping-the-last-share) for the launch.
+///
 /// The driver does not allow two threads to use one executable graph: it may be sent to another
 /// thread, but not shared.
 ///
@@ -146,6 +150,9 @@ impl GraphExec {
     /// Launches of one executable graph run one after another, even in different streams.
     ///
     /// One driver call: [`cuGraphLaunch`].
+    ///
+    /// The stream may belong to another context. The end of the graph's context then
+    /// [waits](Context#dropping-the-last-share) for the launch.
     ///
     /// # Errors
     ///

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use cuda_events::sys::*;
 
+use crate::capture::{RELAXED, capturing, end};
 use crate::common::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
 use crate::common::memory::{self, Mapping, PAGE, Shared};
 use crate::common::{Door, soft_settings};
@@ -246,6 +247,25 @@ fn beside_a_wait(
         }
         Err(RecvTimeoutError::Disconnected) => "panicked".to_owned(),
     }
+}
+
+/// The last release of the primary context, while a stream of another context waits for the first
+/// word.
+fn released_beside_a_wait(rig: &Rig, other: CUcontext, words: &Words) -> String {
+    let (driver, device) = (rig.driver, rig.device);
+    // SAFETY: nothing of the primary context is used after this.
+    let call = move || unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(device) };
+    rig.within(other, || beside_a_wait(rig, call, || words.word(0).store(1, Ordering::SeqCst)))
+}
+
+/// Ends a capture; an executable graph of it.
+fn instantiated(rig: &Rig, stream: CUstream) -> CUgraphExec {
+    let (code, graph) = end(rig, stream);
+    must("cuStreamEndCapture", code);
+    let mut exec = null_mut();
+    must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+    must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    exec
 }
 
 /// The handle of device memory.
@@ -691,6 +711,47 @@ rules! {
         // SAFETY: nothing of the program uses it after this.
         let call = move || unsafe { (raw.symbols().cuMemFreeHost)(memory.get()) };
         saw.text(beside_a_wait(rig, call, || words.word(0).store(1, Ordering::SeqCst)));
+        std::process::exit(0);
+    }
+
+    /// If a graph of a primary context was launched in a stream of another context, the last
+    /// release of the primary context waits for that launch, even if the executable graph was
+    /// destroyed.
+    [since(12, 0), alone]
+    fn a_launch_elsewhere(rig, saw) = "waits, then success" {
+        let other = rig.new_context();
+        let (words, launched) = rig.within(other, || {
+            (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING))
+        });
+        let stream = capturing(rig, RELAXED);
+        must("cuStreamWaitValue64", wait(rig, stream, words.at(0), 1));
+        let exec = instantiated(rig, stream);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, launched));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        saw.text(released_beside_a_wait(rig, other, &words));
+        std::process::exit(0);
+    }
+
+    /// If a stream of a primary context has joined a capture of another context, the last release
+    /// of the primary context waits for a launch of that graph in a stream of the other context.
+    [since(12, 0), alone]
+    fn captured_elsewhere(rig, saw) = "waits, then success" {
+        let (other, joins) = (rig.new_context(), rig.stream(NON_BLOCKING));
+        let (words, launched, stream) = rig.within(other, || {
+            let words = std::mem::ManuallyDrop::new(Words::new(rig));
+            (words, rig.stream(NON_BLOCKING), capturing(rig, RELAXED))
+        });
+        let fork = rig.within(other, || rig.recorded(stream));
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(joins, fork, 0));
+        must("cuStreamWaitValue64", wait(rig, joins, words.at(0), 1));
+        let join = rig.recorded(joins);
+        rig.within(other, || {
+            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+            let exec = instantiated(rig, stream);
+            must("cuGraphLaunch", rig.cuGraphLaunch(exec, launched));
+            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        });
+        saw.text(released_beside_a_wait(rig, other, &words));
         std::process::exit(0);
     }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::counting::{calls, counting};
+use common::futures::wait_until;
 use common::timelines::{WRITE, gpu, reached, timeline, timeline as timeline_of};
-use common::{Latch, check};
+use common::{Gpu, Latch, check};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
-use cuda_events::ext::{Timeline, TimelineMemory};
+use cuda_events::ext::{HostTimeline, Timeline, TimelineMemory};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Error, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
@@ -239,6 +240,50 @@ fn a_wait_in_a_capture_is_over_once() {
     drop(timeline);
     exec.launch(launched.stream()).expect("a launch");
     reached(launched.signal().expect("a signal"));
+}
+
+/// The primary context of the second device, which nobody else has, or none.
+fn second_primary(gpu: &Gpu) -> Option<Context> {
+    let Ok(second) = Device::new(gpu.driver, 1) else {
+        common::not_run("this machine has one device");
+        return None;
+    };
+    Some(Context::primary(second).expect("a context"))
+}
+
+/// A launch in a stream of another context keeps nothing alive: the drop of the last share of the
+/// graph's context waits until that stream has done it. The graph has captured a wait, and its page
+/// is registered for as long.
+#[test]
+fn the_last_drop_waits_for_a_launch_elsewhere() {
+    common::own_process!("devices=2");
+    let Some(gpu) = gpu() else { return };
+    let Some(second) = second_primary(&gpu) else { return };
+    let captured = Stream::new(&second, StreamOptions::new()).expect("a stream");
+    let reaches = HostTimeline::new(&second).expect("a timeline");
+    let capture = common::begin_capture(&captured, CaptureMode::Relaxed).expect("a capture");
+    reaches.wait_ahead(&captured, reaches.completed() + 1).expect("a wait");
+    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("a graph");
+    reaches.signal().expect("a signal");
+    let launched = timeline(&gpu);
+    let latch = Latch::hold(launched.stream());
+    exec.launch(launched.stream()).expect("a launch");
+    let done = launched.signal().expect("a signal");
+    let context = second.downgrade();
+    drop((captured, reaches, second));
+    assert!(context.is_alive(), "the graph has the last share");
+    std::thread::scope(|scope| {
+        // Let go also where this fails.
+        let latch = latch;
+        let dropping = scope.spawn(|| {
+            drop(exec);
+            done.is_done()
+        });
+        wait_until("the last share is dropped", || !context.is_alive());
+        latch.release();
+        assert!(dropping.join().expect("no panic"), "the context ended before the launch was done");
+    });
+    reached(done);
 }
 
 #[test]

@@ -75,6 +75,7 @@ impl State {
             per_thread: BTreeMap::new(),
             settings: Settings::default(),
             busy: BTreeSet::new(),
+            elsewhere: Vec::new(),
             ipc: None,
             gates: Vec::new(),
             last_gate: 0,
@@ -188,6 +189,7 @@ impl State {
         entry.legacy = None;
         entry.per_thread.clear();
         entry.busy.clear();
+        entry.elsewhere.clear();
         entry.ipc = None;
         entry.gates.clear();
         let device = entry.device as usize;
@@ -266,7 +268,8 @@ impl State {
 }
 
 impl Machine {
-    /// Waits until a context has no work. The thread of the host functions does not: it would wait
+    /// Waits until a context has no work, and until launches of its work in streams of other
+    /// contexts are done, as measured. The thread of the host functions does not: it would wait
     /// for itself.
     pub(crate) fn drain(
         &'static self,
@@ -277,7 +280,12 @@ impl Machine {
             return Ok(state);
         }
         state.engine.idle_waiters += 1;
-        let drained = self.wait_until(state, |state| state.contexts[context].busy.is_empty());
+        let drained = self.wait_until(state, |state| {
+            let context = &mut state.contexts[context];
+            context.elsewhere.retain(|end| !end.is_done());
+            context.elsewhere.iter().for_each(|end| end.want());
+            context.busy.is_empty() && context.elsewhere.is_empty()
+        });
         drained.map(|mut state| {
             state.engine.idle_waiters -= 1;
             let awaited = state.order_await_contexts(&[context]);

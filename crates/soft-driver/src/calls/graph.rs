@@ -1,7 +1,8 @@
 //! Graph calls: nodes for events, instantiation, launch, update of events, clone.
 
 use core::ffi::{c_uchar, c_uint, c_ulonglong};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
@@ -10,6 +11,7 @@ use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind};
 use crate::model::handles::Kind;
 use crate::model::machine::{Locked, State};
 use crate::model::memory::Place;
+use crate::model::point::Point;
 use crate::model::work::Task;
 
 impl State {
@@ -57,10 +59,8 @@ impl State {
         kind: NodeKind,
     ) -> Result<u32, CUresult> {
         let id = self.graphs[graph].nodes_made;
-        let (node, _) = self
-            .nodes
-            .insert(self.call_number, Node { graph, after, kind, id, clone_of: 0, params: None })
-            .ok_or(OUT_OF_MEMORY)?;
+        let new = Node { graph, after, kind, context: None, id, clone_of: 0, params: None };
+        let (node, _) = self.nodes.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)?;
         let graph = &mut self.graphs[graph];
         graph.nodes.push(node);
         graph.nodes_made += 1;
@@ -85,6 +85,7 @@ impl State {
             copies.insert(*node, copy);
             self.nodes[copy].clone_of = self.nodes.handle(*node);
             self.nodes[copy].params = self.nodes[*node].params;
+            self.nodes[copy].context = self.nodes[*node].context;
             if let NodeKind::Child(inner) = self.nodes[*node].kind {
                 self.nodes[copy].kind = NodeKind::Child(self.copy_graph(inner, Some(copy))?);
             }
@@ -251,6 +252,22 @@ impl State {
     }
 }
 
+impl State {
+    /// A launch of work of other contexts than the stream's: their ends wait for it.
+    fn note_elsewhere(&mut self, exec: u32, stream: u32, end: &Arc<Point>) {
+        let own = self.streams[stream].context;
+        let exec = &self.execs[exec];
+        let nodes = exec.nodes.iter().filter_map(|node| node.context);
+        let contexts: BTreeSet<u32> =
+            nodes.chain([exec.context]).filter(|context| *context != own).collect();
+        for context in contexts {
+            let elsewhere = &mut self.contexts[context].elsewhere;
+            elsewhere.retain(|end| !end.is_done());
+            elsewhere.push(end.clone());
+        }
+    }
+}
+
 fn instantiate(
     call: &CallFrame,
     mut state: Locked,
@@ -260,7 +277,7 @@ fn instantiate(
 ) -> Result<(), AtFault> {
     let alone = |code| (code, 0);
     let graph = state.graph(graph).map_err(alone)?;
-    state.current(call).map_err(alone)?;
+    let context = state.current(call).map_err(alone)?;
     // Measured: edges that go in a circle are found here.
     let nodes = state.flattened(graph).ok_or((INVALID_VALUE, 0))?;
     if flags & DEVICE_LAUNCH != 0 {
@@ -271,7 +288,7 @@ fn instantiate(
     let objects = state.share_objects(&objects);
     state.graph_ids += 1;
     let (born, id) = (state.call_number, state.graph_ids);
-    let new = Exec { nodes, last: None, objects, id, flags };
+    let new = Exec { context, nodes, last: None, objects, id, flags };
     let (index, handle) = state.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
     state.order_graph(index);
     exec.put(core::ptr::without_provenance_mut(handle as usize)).map_err(alone)
@@ -382,6 +399,7 @@ pub(crate) fn graph_launch(
     }
     let end = state.new_point(false, None);
     state.execs[exec].last = Some(end.clone());
+    state.note_elsewhere(exec, stream, &end);
     state.order_launch_ends();
     state.submit(call.machine, stream, Task::Complete(end));
     state.look_for_deadlock(call.machine)

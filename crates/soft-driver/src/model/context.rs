@@ -26,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     /// Streams with work.
     pub(crate) busy: BTreeSet<u32>,
+    /// The ends of launches with work of the context in streams of other contexts.
+    pub(crate) elsewhere: Vec<Arc<Point>>,
     pub(crate) ipc: Option<ipc::Exporter>,
     /// What every stream of the context waits for from its next operation on, in the order in which
     /// that came.

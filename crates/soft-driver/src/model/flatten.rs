@@ -81,7 +81,8 @@ impl State {
             }
             open.insert(index);
             let of = self.nodes.handle(index);
-            let plain = |kind, after| ExecNode { of, kind, after, set: false, depth };
+            let context = node.context;
+            let plain = |kind, after| ExecNode { of, kind, context, after, set: false, depth };
             let end = match &node.kind {
                 NodeKind::Child(inner) if !self.graphs[*inner].nodes.is_empty() => {
                     self.flatten(*inner, depth + 1, &after, flat)?

@@ -36,6 +36,8 @@ pub(crate) struct Node {
     pub(crate) graph: u32,
     pub(crate) after: Vec<u32>,
     pub(crate) kind: NodeKind,
+    /// The context of the stream from which it was captured.
+    pub(crate) context: Option<u32>,
     /// Its number among all nodes that the graph ever had.
     pub(crate) id: u32,
     /// The handle of the node that it was cloned from, or 0.
@@ -91,6 +93,8 @@ pub(crate) struct ExecNode {
     /// The handle of the graph's node.
     pub(crate) of: u64,
     pub(crate) kind: NodeKind,
+    /// The context of the stream from which it was captured.
+    pub(crate) context: Option<u32>,
     /// The nodes that it depends on, by their places.
     pub(crate) after: Vec<usize>,
     /// Whether its event was set in the executable graph, and is not the one that it was
@@ -102,6 +106,8 @@ pub(crate) struct ExecNode {
 
 /// A graph that can be launched: a copy, in an order that keeps all dependencies.
 pub(crate) struct Exec {
+    /// The context in which it was instantiated.
+    pub(crate) context: u32,
     pub(crate) nodes: Vec<ExecNode>,
     /// The end of the last launch: launches of one graph do not overlap.
     pub(crate) last: Option<Arc<Point>>,
