@@ -3,6 +3,7 @@
 use core::mem::forget;
 use std::sync::Arc;
 
+use super::guard::under_way;
 use super::registry;
 use crate::error::Result;
 use crate::event::Event;
@@ -118,6 +119,16 @@ impl StreamRef {
     pub(crate) fn active_capture(&self) -> Result<Option<u64>> {
         let info = self.capture_info()?;
         Ok(info.id.filter(|_| info.status == CaptureStatus::Active))
+    }
+
+    /// The number of the capture that the stream takes part in, if this crate began it. No driver
+    /// call while no such capture is under way.
+    pub(crate) fn own_capture(&self) -> Result<Option<u64>> {
+        if !under_way() {
+            return Ok(None);
+        }
+        let capture = self.active_capture()?;
+        Ok(capture.filter(|id| registry::find(self.driver(), *id).is_some()))
     }
 
     /// Makes the driver call `function`, which puts nodes into the graph of the capture. The graph

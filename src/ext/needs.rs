@@ -6,6 +6,10 @@
 /// only.
 pub(super) use crate::capture::under_way as capture_under_way;
 
+/// A graph keeps what its captured waits for points depend on: the context of the page, and the
+/// import. `own_capture` and `keeping` of a stream put it there.
+pub(super) use crate::graph::kept::{Captured, Prepare};
+
 /// The poller and the locks of the parent are not in a forked child. All that is public says so by
 /// an error of a driver call; a drop, and a call that is answered without the driver, need to know
 /// it beforehand.

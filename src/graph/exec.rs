@@ -2,7 +2,6 @@
 
 use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 use core::mem::replace;
 use core::ptr::null_mut;
 use std::sync::Arc;
@@ -26,8 +25,9 @@ use crate::sys::calls::*;
 /// semaphores of its nodes alive; the graph from which it was made may be dropped. The last share
 /// of a [semaphore](crate::external#captures) must not be dropped during a launch.
 ///
-/// It also keeps its context. A launch keeps no context, in whichever stream it is: if the
-/// executable graph holds the last share of a context, its drop
+/// It also keeps its context, and for captured waits for [points](StreamRef::wait_point) the
+/// contexts of the streams and the imports of timelines. A launch keeps no context, in whichever
+/// stream it is: if the executable graph holds the last share of a context, its drop
 /// [waits](Context#dropping-the-last-share) for the launch.
 ///
 /// The driver does not allow two threads to use one executable graph: it may be sent to another
@@ -73,7 +73,8 @@ pub struct GraphExec {
     kept: Values,
     /// Whether one of the kept events is an interprocess event.
     interprocess: bool,
-    _not_sync: PhantomData<Cell<()>>,
+    /// Whether the kept values are prepared for launches. The cell also makes the type not Sync.
+    prepared: Cell<bool>,
 }
 
 // SAFETY: as for `Graph`.
@@ -141,8 +142,9 @@ impl GraphExec {
     fn new(graph: &Graph, raw: CUgraphExec, kept: Values) -> Self {
         let interprocess =
             kept.events.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
+        let prepared = Cell::new(kept.prepared.iter().next().is_none());
         let context = graph.context.clone();
-        Self { raw, context, graph: graph.kept.graph(), kept, interprocess, _not_sync: PhantomData }
+        Self { raw, context, graph: graph.kept.graph(), kept, interprocess, prepared }
     }
 
     /// Launches the graph: puts its work into the stream, after the work that is there.
@@ -156,6 +158,10 @@ impl GraphExec {
     ///
     /// # Errors
     ///
+    /// * [`Error::SharedTimeline`] with
+    ///   [`NoThread`](crate::ipc::SharedTimelineError::NoThread): the graph waits for a point of an
+    ///   [imported](crate::ext::ImportedTimeline) timeline, and the thread that follows its maker
+    ///   cannot be started. Nothing was launched.
     /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is capturing. The call invalidates the
     ///   capture.
     /// * [`Error::ContextMismatch`]: the graph has an interprocess event, and the stream belongs to
@@ -171,9 +177,20 @@ impl GraphExec {
                 event.check_wait(Function::cuGraphLaunch, stream.context())?;
             }
         }
+        if !self.prepared.get() {
+            self.prepare()?;
+        }
         // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as
         // long as its reference.
         unsafe { call!(stream, self.context.driver(); cuGraphLaunch(self.raw, stream.as_raw())) }
+    }
+
+    #[cold]
+    fn prepare(&self) -> Result<()> {
+        self.context.driver().check(self.context.driver(), Function::cuGraphLaunch)?;
+        self.kept.prepared.iter().try_for_each(|value| value.prepare())?;
+        self.prepared.set(true);
+        Ok(())
     }
 
     /// Makes a record node record another event, from the next launch on. CUDA 11.1.

@@ -1,4 +1,4 @@
-//! Keeps the events and the semaphores of graph nodes alive.
+//! Keeps the values that graph nodes refer to alive.
 
 use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +22,8 @@ pub(super) struct Values {
     pub(super) events: Events,
     /// By their own addresses.
     others: References<usize, Other>,
+    /// By their own addresses.
+    pub(super) prepared: References<usize, Arc<dyn Prepare>>,
 }
 
 /// Events by the addresses of nodes and of events.
@@ -29,12 +31,19 @@ pub(super) type Events = References<usize, Arc<Event>>;
 
 type Other = Arc<dyn Any + Send + Sync>;
 
+/// A value of a node that must be prepared before the node runs for the first time.
+pub(crate) trait Prepare: Send + Sync {
+    /// Prepares it for this launch and all later ones. After an error it is asked again.
+    fn prepare(&self) -> Result<()>;
+}
+
 /// A value that a node of a capture refers to.
 #[derive(Clone)]
 pub(crate) enum Captured {
     Event(Arc<Event>),
-    /// The owner of another handle: an imported semaphore.
+    /// The owner of another handle, such as an imported semaphore or a context.
     Other(Other),
+    Prepared(Arc<dyn Prepare>),
 }
 
 impl Kept {
@@ -60,6 +69,7 @@ impl Kept {
         match value {
             Captured::Event(event) => values.events.keep(event.as_raw().addr(), event),
             Captured::Other(other) => values.others.keep(address(other), other),
+            Captured::Prepared(value) => values.prepared.keep(address(value), value),
         }
     }
 
@@ -69,6 +79,7 @@ impl Kept {
         match value {
             Captured::Event(event) => drop(values.events.forget(event.as_raw().addr())),
             Captured::Other(other) => drop(values.others.forget(address(other))),
+            Captured::Prepared(value) => drop(values.prepared.forget(address(value))),
         }
     }
 
@@ -112,8 +123,8 @@ impl Kept {
     }
 }
 
-fn address(other: &Other) -> usize {
-    Arc::as_ptr(other).addr()
+fn address<T: ?Sized>(value: &Arc<T>) -> usize {
+    Arc::as_ptr(value).addr()
 }
 
 /// Notes the result of the call that made a node refer to the event. Returns the event that no node

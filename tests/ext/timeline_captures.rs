@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::counting::{calls, counting};
 use common::futures::wait_until;
-use common::timelines::{WRITE, gpu, reached, timeline, timeline as timeline_of};
+use common::timelines::{WRITE, gpu, idle, reached, timeline, timeline as timeline_of};
 use common::{Gpu, Latch, check};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::ext::{HostTimeline, Timeline, TimelineMemory};
@@ -284,6 +284,40 @@ fn the_last_drop_waits_for_a_launch_elsewhere() {
         assert!(dropping.join().expect("no panic"), "the context ended before the launch was done");
     });
     reached(done);
+}
+
+/// A stream joins a capture of another context and waits for a point there. The graph keeps that
+/// stream's context, in which the point's page is registered, until no launch can come.
+#[test]
+fn a_graph_keeps_the_contexts_of_streams_that_joined() {
+    common::own_process!("devices=2");
+    let Some(gpu) = gpu() else { return };
+    for launch_until_end in [false, true] {
+        let Some(second) = second_primary(&gpu) else { return };
+        let (stream, joins) =
+            (gpu.stream(), Stream::new(&second, StreamOptions::new()).expect("a stream"));
+        let reaches = HostTimeline::new(&second).expect("a timeline");
+        let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+        joins.wait_stream(&stream).expect("it joins");
+        reaches.wait_ahead(&joins, reaches.completed() + 1).expect("a wait");
+        stream.wait_stream(&joins).expect("it joins back");
+        let graph = capture.end().expect("a graph");
+        let context = second.downgrade();
+        drop((joins, reaches, second));
+        assert!(context.is_alive(), "a launch looks at the page");
+        let exec = graph.instantiate().expect("it is instantiated");
+        drop(graph);
+        for _ in 0..2 {
+            exec.launch(&stream).expect("a launch");
+        }
+        if !launch_until_end {
+            idle(&stream);
+        }
+        assert!(context.is_alive());
+        drop(exec);
+        assert!(!context.is_alive(), "nobody has a share");
+        idle(&stream);
+    }
 }
 
 #[test]

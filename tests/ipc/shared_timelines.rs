@@ -400,9 +400,26 @@ fn a_relayed_value_is_never_lost() {
     });
 }
 
-/// A graph that is never launched has captured a wait for an import, so that the crate looks after
-/// it for as long as the maker lives. Its context ends meanwhile, and the next one has the same
-/// handle: nothing of the old import is used there, and a new import of the file is.
+/// Has other code capture a stream while `work` runs.
+fn captured_by_others(stream: &StreamRef, work: impl FnOnce()) {
+    let symbols = *stream.context().driver().symbols();
+    let mode = cuda_events::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: no other thread has the stream.
+    let begun = unsafe { (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode) };
+    check(Function::cuStreamBeginCapture_v2, begun);
+    work();
+    // SAFETY: a place for the graph, which is destroyed.
+    unsafe {
+        let ended = (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph);
+        check(Function::cuStreamEndCapture, ended);
+        check(Function::cuGraphDestroy, (symbols.cuGraphDestroy)(graph));
+    }
+}
+
+/// Other code has captured a wait for an import, so that the crate looks after it for as long as
+/// the maker lives, although nothing is launched. Its context ends meanwhile, and the next one has
+/// the same handle: nothing of the old import is used there, and a new import of the file is.
 #[test]
 fn an_import_is_not_taken_for_one_of_the_next_context() {
     // With one library alone contexts are compared by their handles first.
@@ -424,9 +441,9 @@ fn an_import_is_not_taken_for_one_of_the_next_context() {
         let handle = ended.as_raw();
         let captures = stream(&ended);
         let imported = import(&ended);
-        let capture = common::begin_capture(&captures, CaptureMode::Relaxed).expect("a capture");
-        captures.wait_point(imported.point(value)).expect("a wait");
-        drop(capture);
+        captured_by_others(&captures, || {
+            captures.wait_point(imported.point(value)).expect("a wait");
+        });
         let point = imported.point(value);
         drop((imported, captures, ended));
         let next = Context::primary(second).expect("a context");
@@ -831,6 +848,88 @@ fn an_ended_timeline_is_let_go() {
         drop(timeline);
         idle(&stream);
         wait_until(&format!("{way}: the file is closed"), || files() == own);
+    }
+}
+
+/// A graph that is never launched has captured a wait for an import. The file is open as long as
+/// the graph may be launched, and no longer, while the maker lives.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_import_goes_with_the_graph_that_captured_it() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let files = || {
+        let open = std::fs::read_dir("/proc/self/fd").expect("this process's files").flatten();
+        let paths = open.flat_map(|file| std::fs::read_link(file.path()));
+        paths.filter(|path| path.to_string_lossy().contains("memfd:cuda-events")).count()
+    };
+    for way in WAYS {
+        let file = match way {
+            "sealed" => TimelineFile::new(&gpu.context),
+            _ => TimelineFile::writable(&gpu.context),
+        };
+        let file = file.expect("a file");
+        let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        let stream = gpu.stream();
+        let own = files();
+        let captured = || {
+            let given = match way {
+                "reading" => reading(&file),
+                _ => file.as_fd().try_clone_to_owned().expect("a file"),
+            };
+            let imported = open(&gpu, (given, timeline.descriptor().expect("it is shared")));
+            let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+            stream.wait_point(imported.point(timeline.completed() + 1)).expect("a wait");
+            capture
+        };
+        for _ in 0..50 {
+            drop(captured());
+        }
+        assert_eq!(files(), own, "{way}: no graph came about");
+        let graph = captured().end().expect("a graph");
+        let exec = graph.instantiate().expect("it is instantiated");
+        drop(graph);
+        assert_eq!(files(), own + 1, "{way}: it may be launched");
+        drop(exec);
+        assert_eq!(files(), own, "{way}: no launch can come");
+        // A launch is a wait like any other.
+        let exec = captured().end().and_then(|graph| graph.instantiate()).expect("a graph");
+        exec.launch(&stream).expect("a launch");
+        drop(exec);
+        assert_eq!(files(), own + 1, "{way}: a stream waits");
+        timeline.signal().expect("a signal");
+        idle(&stream);
+        wait_until("the file is closed", || files() == own);
+    }
+}
+
+/// The maker is killed while a launch waits for it, or before the launch. The stream goes on, also
+/// when nothing is left of the import and the graph.
+#[test]
+fn a_killed_maker_releases_launches() {
+    for way in WAYS {
+        for launched_before in [false, true] {
+            let Some(gpu) = gpu() else { return };
+            let mut peer = Peer::start();
+            let imported = make_and_open(&gpu.context, &mut peer, way);
+            peer.step("hold");
+            let pending = imported.point(peer.number("signal"));
+            let stream = gpu.stream();
+            let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+            stream.wait_point(pending).expect("a wait");
+            let exec = capture.end().and_then(|graph| graph.instantiate()).expect("a graph");
+            drop(imported);
+            if launched_before {
+                exec.launch(&stream).expect("a launch");
+                assert_eq!(stream.query(), Ok(Progress::Pending), "{way}");
+            }
+            peer.child.kill();
+            if !launched_before {
+                exec.launch(&stream).expect("a launch");
+            }
+            drop(exec);
+            idle(&stream);
+        }
     }
 }
 

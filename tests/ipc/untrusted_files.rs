@@ -15,6 +15,7 @@ use common::memory::{self, Mapping, PAGE, Shared};
 use common::threads::{starts_can_fail, without_new_threads};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached};
 use common::{Latch, Other};
+use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{HostTimeline, ImportedTimeline, Point, Timeline, TimelineFile};
 use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::{CUresult, Function};
@@ -258,6 +259,13 @@ fn no_stream_waits_for_a_peer_without_the_thread() {
         for _ in 0..3 {
             let refused = without_new_threads(|| stream.wait_point(point));
             assert_eq!(refused, Err(NO_THREAD));
+        }
+        // Nothing waits in a capture, but in a launch.
+        let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+        stream.wait_point(point).expect("a wait");
+        let exec = capture.end().and_then(|graph| graph.instantiate()).expect("a graph");
+        for _ in 0..3 {
+            assert_eq!(without_new_threads(|| exec.launch(&stream)), Err(NO_THREAD));
         }
         assert!(NO_THREAD.to_string().contains("thread"), "{NO_THREAD}");
     }

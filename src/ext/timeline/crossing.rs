@@ -7,6 +7,12 @@
 //! no longer registered. So such a wait holds a share of the timeline's context until it is over.
 //! An event that is recorded right after the wait shows when that is.
 //!
+//! A wait in a capture is one of the same context, too. Its graph may be launched in a stream of
+//! any context, and be made in another one, if the stream joined the capture. So the graph keeps
+//! the stream's context. A launch keeps nothing: the driver ends a context after the launches of
+//! its nodes, wherever they are (the rules `values.a-launch-elsewhere` and
+//! `values.captured-elsewhere`), and whoever drops the last share waits for that.
+//!
 //! A failed context writes no value, and fails no stream of another context. Nothing but the poison
 //! of the line ends such a stream's wait. So while a signal is pending for which a stream of another
 //! context waits, the crate's thread asks whether the timeline's context works.
@@ -18,7 +24,7 @@ use super::foreign::Follow;
 use super::slot::{RELAYED, Slot, lock};
 use super::{poller, slot, wait};
 use crate::capture::{CaptureMode, CaptureStatus, ThreadCaptureMode};
-use crate::ext::needs::{Moment, is_same_library, keeps, unusual};
+use crate::ext::needs::{Captured, Moment, capture_under_way, is_same_library, keeps, unusual};
 use crate::ext::poller::give_back;
 use crate::mem_ops::{WaitCondition, WaitValueFlags};
 use crate::sys::Function;
@@ -82,11 +88,12 @@ impl Crossings {
 
 static CROSSINGS: Mutex<Crossings> = Mutex::new(Crossings::new());
 
-/// Whether the stream is of another context than the line, or that must be looked at more closely.
-/// While a timeline has the line, its context lives, and no other one has the same handle.
+/// Whether the stream is of another context than the line, or may be part of a capture, or that
+/// must be looked at more closely. While a timeline has the line, its context lives, and no other
+/// one has the same handle.
 #[inline(always)]
 pub(super) fn is_needed(stream: &StreamRef, slot: &Slot) -> bool {
-    unusual() || stream.context().as_raw().addr() != slot.context()
+    unusual() || capture_under_way() || stream.context().as_raw().addr() != slot.context()
 }
 
 const FUNCTION: Function = Function::cuStreamWaitValue64_v2;
@@ -116,13 +123,33 @@ pub(super) fn submit_at(
 ) -> Result<()> {
     match home {
         Some(home) if home == *stream.context() => {
-            // SAFETY: the page is registered in the stream's context: a share has kept it alive
-            // since then, and now the stream does.
-            let submitted = unsafe { wait_value(stream, slot, value) };
+            let submitted = submit_within(stream, slot, value, &home);
             give_back(home);
             submitted
         }
         home => submit_across(stream, slot, value, home),
+    }
+}
+
+/// Has a stream of the timeline's context wait.
+#[allow(unsafe_code)]
+fn submit_within(
+    stream: &StreamRef,
+    slot: &'static Slot,
+    value: u64,
+    home: &Context,
+) -> Result<()> {
+    // SAFETY: the page is registered in the stream's context: a share has kept that alive since
+    // then. Work of the stream is over when the context ends, and so are launches of its nodes in
+    // streams of other contexts. Between launches the graph of a capture keeps the context.
+    let wait = || unsafe { wait_value(stream, slot, value) };
+    match stream.own_capture()? {
+        None => wait(),
+        Some(capture) => {
+            // The graph's own context may be another one.
+            let kept = [Captured::Other(Arc::new(home.clone()))];
+            stream.keeping(capture, FUNCTION, &kept, wait)
+        }
     }
 }
 

@@ -39,7 +39,9 @@ use super::memory::{File, Identity};
 use super::point::{Point, submit_wait};
 use super::slot::{self, Slot, Whose, lock};
 use super::{crossing, file, poller};
-use crate::ext::needs::{Moment, WeakContext, downgrade, forked, is_same_library};
+use crate::ext::needs::{
+    Captured, Moment, Prepare, WeakContext, downgrade, forked, is_same_library,
+};
 use crate::ipc::SharedTimelineError as Refusal;
 use crate::sys::{CU_MEMHOSTREGISTER_READ_ONLY, CUdevice_attribute, CUdeviceptr, Function};
 use crate::{Context, Driver, Error, Result, StreamRef};
@@ -166,22 +168,55 @@ impl Link for Import {
     }
 
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()> {
+        let function = Function::cuStreamWaitValue64_v2;
         if !is_same_library(stream.driver(), self.driver) {
-            let function = Function::cuStreamWaitValue64_v2;
             return Err(Error::DriverMismatch { function });
         }
+        if let Some(capture) = stream.own_capture()? {
+            // Nothing waits before the graph is launched, which may never happen.
+            let wait = Arc::new(CapturedWait { import: Arc::clone(&self), value });
+            let submit = || self.submit(stream, value);
+            return stream.keeping(capture, function, &[Captured::Prepared(wait)], submit);
+        }
         // Before the wait, so that there is none that nobody looks after.
+        self.begin_to_follow(value)?;
+        self.submit(stream, value)
+    }
+}
+
+impl Import {
+    /// Has the thread follow the maker until a wait for this value is over.
+    fn begin_to_follow(self: &Arc<Self>, value: u64) -> Result<()> {
         let first = self.followed.begin(value);
         // An earlier wait may have found no thread.
         if (first || self.relay.is_some() || !poller::is_started())
-            && !poller::follow(Arc::clone(&self) as Arc<dyn Follow>, first)
+            && !poller::follow(Arc::clone(self) as Arc<dyn Follow>, first)
         {
             return Err(slot::no_thread());
         }
+        Ok(())
+    }
+
+    fn submit(&self, stream: &StreamRef, value: u64) -> Result<()> {
         if let Some(relay) = &self.relay {
             return submit_wait(stream, relay.slot, relay.value(value));
         }
         crossing::submit_at(stream, self.slot, value, self.held.upgrade())
+    }
+}
+
+/// A wait that a graph has captured, and which keeps the import as long as it may be launched.
+///
+/// A launch may still wait when the graph is gone, so from the first launch on the thread follows
+/// the maker, as for any other wait.
+struct CapturedWait {
+    import: Arc<Import>,
+    value: u64,
+}
+
+impl Prepare for CapturedWait {
+    fn prepare(&self) -> Result<()> {
+        self.import.begin_to_follow(self.value)
     }
 }
 
@@ -311,8 +346,10 @@ impl ImportedTimeline {
     /// may also be this process. It works on Linux and on Windows.
     ///
     /// It checks the file before it reads from it. The descriptor stays open while anything waits
-    /// for the timeline. On Windows one more handle stays open for each file, and one for the
-    /// maker's process while anything waits.
+    /// for the timeline, and as long as a graph exists that has captured such a wait. If other code
+    /// than this crate's [`Capture`](crate::capture::Capture) began the capture, it stays open until
+    /// the value is reached or the maker ends, even if the graph is never launched. On Windows one
+    /// more handle stays open for each file, and one for the maker's process while anything waits.
     ///
     /// A file that is refused does not stay mapped.
     ///

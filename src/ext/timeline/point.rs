@@ -293,7 +293,10 @@ impl StreamRef {
     /// of a timeline does.
     ///
     /// In a capture the wait becomes a node. Each launch waits for the same point, so only the
-    /// first launch may have to wait. [`Timeline`](crate::ext::Timeline) has an example.
+    /// first launch may have to wait. The graph keeps this stream's context. If other code than
+    /// this crate's [`Capture`](crate::capture::Capture) began the capture, that code must keep it.
+    /// While a capture of this crate is under way, the call also makes that of
+    /// [`capture_info`](Self::capture_info). [`Timeline`](crate::ext::Timeline) has an example.
     ///
     /// # Errors
     ///
@@ -326,9 +329,8 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
         return crossing::submit_wait(stream, slot, value);
     }
     // SAFETY: as for `wait_value`; the page is registered in the stream's context, which the stream
-    // keeps alive. A graph that captures the wait may run after the stream: an executable graph
-    // keeps its context, and the end of the context waits for launches, also in streams of other
-    // contexts (measured on an H200).
+    // keeps alive, and which ends after the work of its streams. No capture of this crate is under
+    // way. Whoever begins a capture without this crate vouches for the contexts of its streams.
     unsafe { wait_value(stream, slot, value) }
 }
 
