@@ -192,3 +192,31 @@ fn a_found_value_replaces_what_the_host_has_waited_for() {
     };
     assert_eq!([program(true), program(false)], [0, 1]);
 }
+
+/// An allocation writes no value. So a wait that something unreported ends is not after it, even if
+/// its bytes contain the value.
+#[test]
+fn an_allocation_is_no_write_of_a_value() {
+    use cuda_order_check::{AccessKind, By, Stride, What};
+    let pairs = |allocated: Access| {
+        let program = [
+            Work(2, vec![Access::read(0x40, 4), allocated]),
+            Write(1, VALUE, 5),
+            // No work of the stream sees the value any more.
+            Work(1, vec![Access::write(0x12, 2)]),
+            waits(1, VALUE),
+            Do::Query(What::Stream(StreamId(1)), true),
+            Work(1, vec![Access::write(0x40, 4)]),
+        ];
+        let mut checker = Checker::default();
+        for (line, does) in (1..).zip(program) {
+            common::tell(&mut checker, line, &common::Step { by: By::Thread(ThreadId(1)), does });
+        }
+        checker.take_findings().iter().filter_map(common::lines).collect::<Vec<_>>()
+    };
+    let rows = Access::new(AccessKind::Allocate, 0, 0).rows(9, Stride { width: 1, pitch: 4 });
+    for allocated in [Access::new(AccessKind::Allocate, 0, 0x20), rows] {
+        let found = pairs(allocated.clone());
+        assert!(found.contains(&(1, 4)) && found.contains(&(1, 6)), "{found:?}: {allocated:x?}");
+    }
+}
