@@ -133,9 +133,9 @@ impl fmt::Debug for TimelineHandle {
 ///
 /// **Keep it until no other process uses its timelines.** The last drop of the memory and its
 /// timelines waits until their streams have written to the memory for the last time
-/// ([`cuEventSynchronize`]), and frees it ([`cuMemFree`], which may wait for other work of the
-/// context). It makes these calls between two of [`cuThreadExchangeStreamCaptureMode`], so captures
-/// go on. While you keep the memory, dropping its timelines never blocks.
+/// ([`cuEventSynchronize`]), and frees it ([`cuMemFree`], which waits for all work of the device).
+/// It makes these calls between two of [`cuThreadExchangeStreamCaptureMode`], so captures go on.
+/// While you keep the memory, dropping its timelines never blocks.
 ///
 /// It takes 2 MiB. The driver shares device memory in blocks of that size, so a smaller allocation
 /// would expose the rest of its block to the other processes.
