@@ -67,6 +67,26 @@ fn line(text: &str, word: &str) -> String {
 }
 
 /// A report names the allocation, and the streams by their names and the calls that created them.
+/// Memory of a pool begins in the order of a stream.
+#[test]
+fn a_report_names_an_allocation_in_stream_order() {
+    let mut checker = Checker::default();
+    let mut number = 0;
+    let mut tell = |name, stream, access: Access| {
+        number += 1;
+        let call = Call::new(name, number, ThreadId(1));
+        checker.apply(call, Op::Work { stream: StreamId(stream), accesses: &[access] });
+    };
+    tell("cuMemAllocAsync", 0xa, Access::allocate(0x1000, 0x200));
+    tell("cuMemFreeAsync", 0xa, Access::free(0x1000, 0x200));
+    tell("cuMemAllocAsync", 0xa, Access::allocate(0x1000, 0x100));
+    tell("cuMemsetD8Async", 0xa, Access::write(0x1010, 64));
+    tell("cuMemsetD8Async", 0xb, Access::write(0x1010, 64));
+    let text = checker.take_findings()[0].to_string();
+    let memory = "from byte 16 of 256 bytes that call #3 (cuMemAllocAsync) allocated";
+    assert_eq!(line(&text, "memory:"), memory);
+}
+
 #[test]
 fn a_report_names_the_allocation_and_the_streams() {
     let mut checker = Checker::default();

@@ -33,6 +33,10 @@ impl Checker {
                     AccessKind::Free => self.allocations.free(&access.range),
                     _ => self.allocations.forget(&access.range),
                 }
+                // Memory that begins on the host does so by `Op::Allocate`, or is ordinary memory.
+                if kind == AccessKind::Allocate && agent.stream().is_some() {
+                    self.allocations.begin(access.range.clone(), call);
+                }
             }
         }
     }

@@ -170,13 +170,21 @@ impl State {
             0 => StreamKind::Blocking,
             _ => StreamKind::NonBlocking,
         };
+        let (created, id) = (of.created, self.stream_id(stream));
+        let device = self.contexts[of.context].device;
+        let (stream, context) = (id, self.context_id(of.context));
+        // Each context, and each thread in it, has its own, of one and the same handle.
+        let whose = format!("context {:#x}, device {device}", context.0);
         let name = match kind {
-            StreamKind::Legacy => Some("0x1 (the legacy default stream)"),
-            _ if per_thread => Some("0x2 (a per-thread default stream)"),
+            StreamKind::Legacy => Some(format!("0x1 (the legacy default stream of {whose})")),
+            _ if per_thread => {
+                let thread = thread::label(thread::number());
+                let thread = thread.strip_prefix("thread ").unwrap_or(&thread);
+                Some(format!("0x2 (the per-thread default stream of thread {thread}, {whose})"))
+            }
             _ => None,
         };
-        let (created, id) = (of.created, self.stream_id(stream));
-        let (stream, context) = (id, self.context_id(of.context));
+        let name = name.as_deref();
         let Some(order) = &mut self.order else { return };
         order.stream(Op::StreamCreate { stream, context, kind, name }, created);
     }

@@ -255,7 +255,9 @@ fn a_report_has_all_its_parts() {
         let found = order_texts(&raw.soft).concat();
         let (first, last) = (desk.pinned.addr() + 8, desk.pinned.addr() + 64);
         let thread = std::thread::current().name().unwrap_or("main").to_owned();
-        let stream = "stream 0x1 (the legacy default stream)";
+        let context = desk.context().addr();
+        let stream =
+            format!("stream 0x1 (the legacy default stream of context {context:#x}, device 0)");
         for part in [
             "error: missing order: two calls touch the same 56 bytes, and nothing orders them\n",
             &format!(

@@ -351,6 +351,25 @@ fn reports_tell_threads_apart() {
     });
 }
 
+/// The per-thread default streams of two threads have one handle, and two names.
+#[test]
+fn reports_tell_per_thread_default_streams_apart() {
+    aside("reports_tell_per_thread_default_streams_apart", || {
+        let builder = SoftDriver::builder().check_order(OrderCheck::Report);
+        let raw = Raw::planting(builder);
+        let desk = Desk::new(&raw, false);
+        let sets: Body = |p| p.set(std::ptr::without_provenance_mut(2), p.buffer, 64);
+        threads(&desk, false, sets, sets);
+        desk.end();
+        let found = order_texts(&raw.soft).concat();
+        let order = found.lines().find_map(|line| line.strip_prefix("  order:   stream ")).unwrap();
+        let (one, two) = order.split_once(" is not after any call on stream ").unwrap();
+        assert!(one.starts_with("0x2 (the per-thread default stream of thread "), "{found}");
+        assert!(two.starts_with("0x2 (the per-thread default stream of thread "), "{found}");
+        assert_ne!(one, two);
+    });
+}
+
 /// A value is read by whoever reads it: only so many bytes are one.
 #[test]
 #[should_panic(expected = "this stream, value or driver accepts no report")]
