@@ -10,6 +10,7 @@ mod unix {
     use std::sync::{MutexGuard, Once};
 
     use crate::front::hooks::{self, Control};
+    use crate::model::findings;
     use crate::model::machine::{Locked, MACHINES};
     use crate::model::switches::FORKED;
 
@@ -49,6 +50,7 @@ mod unix {
         for machine in &MACHINES {
             machine.switches.shut_down(true);
         }
+        findings::exit::summaries();
     }
 
     pub(crate) fn watch() {

@@ -77,6 +77,8 @@ pub(crate) struct Findings {
     /// Whether it is still to be printed that reports can show stacks.
     hint: bool,
     exitcode: u8,
+    /// Whether the summary was written.
+    ended: bool,
 }
 
 impl Findings {
@@ -101,6 +103,7 @@ impl Findings {
             suppress: config.order_suppress.clone(),
             hint: !config.order_backtraces && !config.order_json,
             exitcode: config.order_exitcode,
+            ended: false,
         }
     }
 
@@ -149,7 +152,8 @@ impl Findings {
     /// that the checker was on.
     pub(crate) fn summary(&mut self) {
         let Counts { errors, warnings, suppressed } = self.counts;
-        if self.log.is_none() && errors + warnings + suppressed == 0 {
+        let is_silent = self.log.is_none() && errors + warnings + suppressed == 0;
+        if std::mem::replace(&mut self.ended, true) || is_silent {
             return;
         }
         let text = if self.json {
@@ -201,6 +205,7 @@ pub(crate) mod exit {
         {
             extern "C" fn at_exit() {
                 if !LIBRARY.load(Ordering::Relaxed) {
+                    summaries();
                     leave();
                 }
             }
@@ -218,6 +223,25 @@ pub(crate) mod exit {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn leave_to_library() {
         LIBRARY.store(true, Ordering::Relaxed);
+    }
+
+    /// Writes the summaries of the drivers that were not dropped: a program may end by `exit`, or
+    /// have its driver in a static variable. The shared library does it by itself.
+    #[cfg(unix)]
+    pub(crate) fn summaries() {
+        if LIBRARY.load(Ordering::Relaxed) {
+            return;
+        }
+        for machine in
+            crate::model::machine::MACHINES.iter().filter(|machine| !machine.switches.forked())
+        {
+            // A thread that ends the process may have the lock, so it is not waited for.
+            if let Some(mut state) = machine.try_lock()
+                && let Some(order) = &mut state.order
+            {
+                order.findings.summary();
+            }
+        }
     }
 
     /// Ends the process with the status, if there is one. Only for handlers of the exit.

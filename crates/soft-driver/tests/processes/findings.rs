@@ -119,6 +119,28 @@ fn an_error_sets_the_exit_status() {
 }
 
 #[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
+fn inner_exit() {
+    let settings = std::env::var("CUDA_SOFT_DRIVER").unwrap();
+    let soft = Builder::from_text(&settings).unwrap().build();
+    race(soft.driver().symbols(), |_| ());
+    std::process::exit(3);
+}
+
+/// The driver of a program that ends by `exit` is not dropped.
+#[test]
+fn the_summary_comes_at_the_exit() {
+    for (settings, status) in [("order=report", 3), ("order=report,order_exitcode=66", 66)] {
+        let output = start("inner_exit", settings);
+        let errors = text(&output);
+        assert_eq!(output.status.code(), Some(status), "{errors}");
+        let summary = "order checker: 1 error, 0 warnings\n";
+        assert_eq!(errors.matches(summary).count(), 1, "{errors}");
+    }
+}
+
+#[test]
 fn findings_are_written_as_json_lines_to_a_file() {
     for test in ["inner_shared", "inner_built"] {
         let log = Place::new(&format!("{test}.jsonl"));
