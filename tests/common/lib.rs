@@ -1,9 +1,7 @@
-//! What the tests share: the driver under test, latches that hold a stream, and child processes.
-//!
-//! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked
-//! into the test; `shared`, the same as a shared library through dlopen; `native`, the machine's
-//! own. With `soft`, `CUDA_EVENTS_TEST_VERSION=11.0` has the software driver be of that version of
-//! CUDA.
+//! What the tests share: the driver under test, latches that hold a stream, and what
+//! `cuda-test-harness` has: child processes, and the choice of the driver by
+//! `CUDA_EVENTS_TEST_DRIVER`. With the software driver in the process,
+//! `CUDA_EVENTS_TEST_VERSION=11.0` makes it of that version of CUDA.
 //!
 //! What is process-wide makes a test need a process of its own: forks, the pool (which looks at all
 //! captures), the poller, the count of host functions, the places for observers and for software
@@ -16,7 +14,6 @@
 )]
 
 pub mod allocations;
-pub mod child;
 pub mod counting;
 #[cfg(unix)]
 pub mod fork;
@@ -24,19 +21,14 @@ pub mod futures;
 #[cfg(any(target_os = "linux", windows))]
 pub mod handover;
 pub mod hooked;
-#[cfg(any(target_os = "linux", windows))]
-pub mod memory;
 pub mod raw;
 pub mod table;
 #[cfg(target_os = "linux")]
 pub mod threads;
 pub mod timelines;
 pub mod trap;
-pub mod watch;
 
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::c_void;
-use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,47 +44,17 @@ use cuda_events::{
 };
 use cuda_soft_driver::{Builder, OrderCheck, SoftDriver, Time};
 
-/// How a line begins that says that something did not run.
-pub const NOT_RUN: &str = "NOT RUN";
-
-/// Which driver the tests run on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Door {
-    Soft,
-    Shared,
-    Native,
-}
-
-impl Door {
-    pub fn chosen() -> Self {
-        match std::env::var("CUDA_EVENTS_TEST_DRIVER").as_deref() {
-            Err(_) | Ok("soft") => Self::Soft,
-            Ok("shared") => Self::Shared,
-            Ok("native") => Self::Native,
-            Ok(other) => {
-                panic!("CUDA_EVENTS_TEST_DRIVER is {other:?}; it takes soft, shared or native")
-            }
-        }
-    }
-}
-
-/// The software driver as a shared library.
-pub fn shared_library() -> PathBuf {
-    beside("cuda_soft_driver_shared", "cuda-soft-driver-shared")
-}
+pub use cuda_test_harness::TestDriver as Door;
+#[cfg(any(target_os = "linux", windows))]
+pub use cuda_test_harness::memory;
+pub use cuda_test_harness::{
+    NOT_RUN, beside, child, named_library, own_process, say_not_run, shared_library, soft_settings,
+    watch,
+};
 
 /// A library that is no driver: see its package.
 pub fn fake_library() -> PathBuf {
     beside("cuda_events_fake_library", "cuda-events-fake-library")
-}
-
-/// A library that cargo and the packed test folder put beside the test binaries.
-fn beside(name: &str, package: &str) -> PathBuf {
-    let name = format!("{DLL_PREFIX}{name}{DLL_SUFFIX}");
-    let binary = std::env::current_exe().expect("the test binary has a path");
-    let library = binary.with_file_name(name);
-    assert!(library.is_file(), "{} is not there; build the package {package}", library.display());
-    library
 }
 
 /// A driver for one test, with the primary context of its first device.
@@ -217,19 +179,13 @@ fn load_with(
             (driver.expect("the shared software driver loads"), None)
         }
         Door::Native => {
+            let options = match named_library() {
+                Some(path) => &options.clone().path(path),
+                None => options,
+            };
             (Driver::load_with(options).expect("this machine has an NVIDIA driver"), None)
         }
     }
-}
-
-/// What the environment says beside `settings`, which are in the form of `CUDA_SOFT_DRIVER`: what
-/// both say counts once.
-pub fn soft_settings(settings: &str) -> String {
-    let ambient = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
-    let name = |pair: &str| pair.split('=').next().map(str::to_owned);
-    let set: Vec<_> = settings.split(',').map(name).collect();
-    let ambient = ambient.split(',').filter(|pair| !set.contains(&name(pair)));
-    ambient.chain([settings]).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(",")
 }
 
 /// The order checker's errors and then its warnings, as it writes them.
@@ -370,13 +326,6 @@ impl SlowWork {
 pub fn not_run(why: &str) {
     assert_ne!(Door::chosen(), Door::Soft, "{why}");
     say_not_run(why);
-}
-
-/// As [`not_run`], where it is not for the driver that a test cannot run.
-pub fn say_not_run(why: &str) {
-    let test = watch::test().unwrap_or_else(|| "a test".to_owned());
-    // Past the harness, which keeps to itself what a test prints that passes.
-    let _ = writeln!(std::io::stderr(), "{NOT_RUN}: {test}: {why}");
 }
 
 /// For calls on the raw table.

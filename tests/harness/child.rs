@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{Door, watch};
+use crate::{TestDriver, watch};
 
 const ROLE: &str = "CUDA_EVENTS_TEST_CHILD";
 /// What a line of the child's begins with, among those of the test harness.
@@ -79,7 +79,7 @@ fn spawn(command: &mut Command) -> std::process::Child {
 /// Whether a process is given another time of its own start than others are. It says so.
 pub fn starts_are_made_up() -> bool {
     if is_emulated() {
-        super::say_not_run("an emulator makes up the process's own /proc/self/stat");
+        crate::say_not_run("an emulator makes up the process's own /proc/self/stat");
     }
     is_emulated()
 }
@@ -145,11 +145,7 @@ impl Child {
         Self::start_named(&full_name(test), role, configure)
     }
 
-    pub(crate) fn start_named(
-        test: &str,
-        role: &str,
-        configure: impl FnOnce(&mut Command),
-    ) -> Self {
+    pub fn start_named(test: &str, role: &str, configure: impl FnOnce(&mut Command)) -> Self {
         watch::alive();
         let errors = Errors::new();
         let mut command = command(&own_binary(), test, role);
@@ -300,7 +296,7 @@ pub fn passed_alone(place: &str, settings: &str) -> bool {
 pub fn turn() -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     let take = || TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    (Door::chosen() == Door::Native).then(|| watch::without_limit(take))
+    (TestDriver::chosen() == TestDriver::Native).then(|| watch::without_limit(take))
 }
 
 /// In a child that may hang: ends it after so many seconds, which fails its test in the parent.
