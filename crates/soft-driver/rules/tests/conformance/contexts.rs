@@ -417,7 +417,7 @@ rules! {
         saw.code("then cuEventCreate", rig.cuEventCreate(&mut event, 0));
         // To make another one current in its place ended a real driver's process, and at times its
         // exit handlers did.
-        crate::common::child::end_at_once(0);
+        cuda_test_harness::child::end_at_once(0);
     }
 
     /// A call on an event, or on a stream that the program created, needs no current context.

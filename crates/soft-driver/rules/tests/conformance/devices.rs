@@ -3,11 +3,11 @@
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
+use cuda_test_harness::TestDriver;
+use cuda_test_harness::child::{role, say, to_hex};
+use cuda_test_harness::soft_settings;
 
 use crate::capture::{GLOBAL, begin, fate};
-use crate::common::Door;
-use crate::common::child::{role, say, to_hex};
-use crate::common::soft_settings;
 use crate::raw::{
     BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said,
 };
@@ -62,7 +62,7 @@ fn visible() {
 /// The devices that a process sees with this list, or without a list.
 fn sees(list: Option<&str>) -> String {
     // The shared library reads the environment itself.
-    let asked = if Door::chosen() == Door::Soft { ",visible=environment" } else { "" };
+    let asked = if TestDriver::chosen() == TestDriver::Soft { ",visible=environment" } else { "" };
     let settings = soft_settings(&format!("devices=3{asked}"));
     let mut environment = vec![("CUDA_SOFT_DRIVER", settings.as_str())];
     environment.extend(list.map(|list| ("CUDA_VISIBLE_DEVICES", list)));

@@ -9,8 +9,8 @@ use std::ptr::null_mut;
 use std::sync::mpsc::channel;
 
 use cuda_events::sys::*;
+use cuda_test_harness::TestDriver;
 
-use crate::common::Door;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, TIMING, elsewhere, must, said};
 use crate::rules;
 
@@ -74,7 +74,7 @@ fn fail_software(rig: &Rig) {
 fn break_context(rig: &Rig, queued: impl FnOnce(CUstream)) {
     let stream = rig.stream(NON_BLOCKING);
     // This comes before the stream is held, because loading may wait for the context.
-    let trap = (Door::chosen() == Door::Native).then(|| load_trap(rig, stream));
+    let trap = (TestDriver::chosen() == TestDriver::Native).then(|| load_trap(rig, stream));
     let latch = rig.hold(stream);
     if let Some(trap) = trap {
         launch(rig, trap, stream);
@@ -157,7 +157,7 @@ rules! {
         saw.code("then query", rig.cuEventQuery(events[0]));
         saw.code("destroyed again", rig.cuEventDestroy_v2(events[0]));
         // The rest may be impossible to clean up.
-        crate::common::child::end_at_once(0);
+        cuda_test_harness::child::end_at_once(0);
     }
 
     /// Destroying streams of a failed context returns the context's error. Later queries of these
@@ -173,7 +173,7 @@ rules! {
         saw.text(counted(codes));
         saw.code("then query", rig.cuStreamQuery(streams[0]));
         saw.code("destroyed again", rig.cuStreamDestroy_v2(streams[0]));
-        crate::common::child::end_at_once(0);
+        cuda_test_harness::child::end_at_once(0);
     }
 
     /// Graphs and executable graphs can be destroyed after a context failed.
@@ -186,7 +186,7 @@ rules! {
         saw.text(format_args!("executable graphs {}", counted(execs)));
         let graphs = made.iter().map(|(graph, _)| rig.cuGraphDestroy(*graph));
         saw.text(format_args!("graphs {}", counted(graphs)));
-        crate::common::child::end_at_once(0);
+        cuda_test_harness::child::end_at_once(0);
     }
 
     /// No object can be created in a failed context. `cuCtxSynchronize` and the export of an event

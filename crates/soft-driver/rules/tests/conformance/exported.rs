@@ -1,11 +1,11 @@
-//! Entry points that the crate does not bind: a rule calls them by their exported names.
+//! Entry points that the raw layer does not declare: the list here has their types.
 
 use std::ffi::{CStr, c_void};
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{Copy2D, Copy3D, MemsetParams, PoolPointer, PoolProps, UpdateInfo};
 
-use crate::raw::Rig;
+use crate::raw::{Rig, exported_name};
 
 impl Rig {
     /// The function with this exported name. A driver of the version that the rule needs has it.
@@ -28,15 +28,9 @@ macro_rules! exported {
         #[allow(non_snake_case, clippy::too_many_arguments)]
         impl Rig {
             $(pub fn $name(&self, $($argument: $type),*) -> CUresult {
-                const NAME: &CStr = match CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes(),
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name without NUL"),
-                };
                 type Function = unsafe extern "C" fn($($type),*) -> CUresult;
                 // SAFETY: the list below has the driver's declarations.
-                let call = unsafe { self.entry::<Function>(NAME) };
+                let call = unsafe { self.entry::<Function>(exported_name!($name)) };
                 // SAFETY: the arguments are as `Raw::new` requires.
                 unsafe { call($($argument),*) }
             })*

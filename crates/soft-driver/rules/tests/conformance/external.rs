@@ -7,8 +7,8 @@ use std::ptr::{null, null_mut};
 
 use cuda_events::sys::*;
 use cuda_soft_driver::SemaphoreKind;
+use cuda_test_harness::memory;
 
-use crate::common::memory;
 use crate::green::{one, stream_in};
 use crate::raw::{NON_BLOCKING, Rig, said};
 use crate::rules;
@@ -121,7 +121,7 @@ rules! {
          CUDA_ERROR_UNKNOWN (999); all open"
     {
         let (pipe, _other_end) = std::io::pipe().expect("a pipe");
-        let memory = memory::file(4096, rustix::fs::SealFlags::empty());
+        let memory = memory::plain(4096);
         let files =
             [("/dev/null", nothing()), ("a pipe", pipe.into()), ("a file of memory", memory)];
         let mut open = true;

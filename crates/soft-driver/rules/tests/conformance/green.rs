@@ -8,8 +8,8 @@ use std::io::Write as _;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
+use cuda_test_harness::TestDriver;
 
-use crate::common::Door;
 use crate::raw::{
     BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
     Sent, TIMING, must, said,
@@ -72,7 +72,7 @@ pub fn describe(rig: &Rig, resources: &mut [CUdevResource]) -> (CUresult, CUdevR
 
 /// Prints the next step, because it may end the process.
 fn step(what: &str) {
-    if Door::chosen() == Door::Native {
+    if TestDriver::chosen() == TestDriver::Native {
         // This bypasses the harness, which would show nothing if the process ends.
         writeln!(std::io::stderr(), "describing {what}").expect("stderr is open");
     }

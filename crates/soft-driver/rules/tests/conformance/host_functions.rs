@@ -74,7 +74,7 @@ fn inside(
 ) {
     let (answer, answers) = channel();
     // The rule waits for the codes, so the driver's table exists while the function runs.
-    let raw = Raw { driver: rig.driver };
+    let raw = **rig;
     must(
         "cuLaunchHostFunc",
         rig.host(stream, move || answer.send(calls(&raw)).expect("the rule waits")),

@@ -6,8 +6,8 @@ use std::ptr::{null, null_mut};
 use cuda_events::sys::*;
 
 use cuda_soft_driver::attributes::H200;
+use cuda_test_harness::TestDriver;
 
-use crate::common::Door;
 use crate::raw::{NULL_STREAM, Raw, Rig, must, said};
 use crate::rules;
 
@@ -57,7 +57,7 @@ const CHOSEN: &[u32] = &[
 ];
 
 fn an_h200() -> Result<(), String> {
-    if Door::chosen() != Door::Native {
+    if TestDriver::chosen() != TestDriver::Native {
         return Ok(());
     }
     let rig = Rig::new("");
@@ -341,7 +341,7 @@ rules! {
         must("cuDriverGetVersion", rig.cuDriverGetVersion(&mut version));
         saw.holds(
             "the version that the loader knows",
-            u32::try_from(version) == Ok(rig.driver.version().as_raw()),
+            u32::try_from(version) == Ok(rig.version().as_raw()),
         );
     }
 }

@@ -6,9 +6,9 @@
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
+use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
+use cuda_test_harness::{TestDriver, soft_settings};
 
-use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::common::{Door, soft_settings};
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said};
 use crate::rules;
 use crate::rules::{Saw, do_not_hang};
@@ -246,8 +246,8 @@ fn opened_late(when: &str, importer: &mut Peer, descriptor: &[u8; 64]) -> String
 
 /// The software driver reports what NVIDIA leaves undefined.
 fn the_use_of_stale_imports() -> Result<(), String> {
-    match Door::chosen() {
-        Door::Native => Ok(()),
+    match TestDriver::chosen() {
+        TestDriver::Native => Ok(()),
         _ => Err("misuse in the software driver".to_owned()),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::common::Door;
-use crate::common::child;
+use cuda_test_harness::TestDriver;
+use cuda_test_harness::child;
+
 use crate::raw::{Rig, must};
 
 /// Not a rule: the head of the log, for the page that is written from it.
@@ -16,22 +17,22 @@ fn head() {
     let mut name = [0_u8; 128];
     must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr(), 128, rig.device));
     let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
-    let door = match Door::chosen() {
-        Door::Soft => "soft",
-        Door::Shared => "shared",
-        Door::Native => "native",
+    let driver = match TestDriver::chosen() {
+        TestDriver::Soft => "soft",
+        TestDriver::Shared => "shared",
+        TestDriver::Native => "native",
     };
     let command: Vec<String> = std::env::args().skip(1).collect();
-    println!("\nhead door | {door}");
+    println!("\nhead door | {driver}");
     println!("head device | {name} (of {})", rig.device_count());
-    println!("head driver | {}CUDA {}", kernel_module(), rig.driver.version());
+    println!("head driver | {}CUDA {}", kernel_module(), rig.version());
     println!("head date | {}", today());
-    println!("head command | CUDA_EVENTS_TEST_DRIVER={door} conformance {}", command.join(" "));
+    println!("head command | CUDA_EVENTS_TEST_DRIVER={driver} conformance {}", command.join(" "));
 }
 
 /// The version of the NVIDIA driver, where that is what is under test and can be told.
 fn kernel_module() -> String {
-    if Door::chosen() != Door::Native {
+    if TestDriver::chosen() != TestDriver::Native {
         return String::new();
     }
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();

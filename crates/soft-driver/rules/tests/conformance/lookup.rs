@@ -5,8 +5,8 @@ use std::fmt;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
+use cuda_test_harness::TestDriver;
 
-use crate::common::Door;
 use crate::raw::{Raw, said};
 use crate::rules;
 
@@ -18,7 +18,7 @@ const STATUS_BEFORE: CUdriverProcAddressQueryResult = CUdriverProcAddressQueryRe
 
 /// A library of Rust exports all its functions on Windows, whatever version it simulates.
 fn chosen_exports() -> Result<(), String> {
-    let made_in_rust = cfg!(windows) && Door::chosen() == Door::Shared;
+    let made_in_rust = cfg!(windows) && TestDriver::chosen() == TestDriver::Shared;
     if made_in_rust { Err("this library exports all that it has".to_owned()) } else { Ok(()) }
 }
 
@@ -66,7 +66,7 @@ fn ask_v1(raw: &Raw, name: &CStr, version: i32, flags: u64) -> String {
 }
 
 fn version(raw: &Raw) -> i32 {
-    raw.driver.version().as_raw().try_into().expect("versions are small")
+    raw.version().as_raw().try_into().expect("versions are small")
 }
 
 /// A base name, the versions that brought a new function under it, and those of its per-thread
@@ -383,7 +383,7 @@ rules! {
     [since(12, 0)]
     fn the_lookup_agrees_with_the_exports(rig, saw) = "the same address for every entry point" {
         let mut other = Vec::new();
-        for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= rig.driver.version()) {
+        for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= rig.version()) {
             let base = std::ffi::CString::new(entry.base).expect("a name without NUL");
             let asked = entry.version.as_raw().try_into().expect("versions are small");
             if ask(rig, &base, asked, 0).function != rig.export(entry.name).addr() {
@@ -402,7 +402,7 @@ rules! {
     /// name, and the per-thread twins, too.
     fn exports(rig, saw) = "all there" {
         let mut missing = Vec::new();
-        for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= rig.driver.version()) {
+        for entry in ENTRY_POINTS.iter().filter(|entry| entry.version <= rig.version()) {
             let twin = entry.per_thread_version.map(|_| [entry.name.to_bytes(), b"_ptsz"].concat());
             let twin = twin.map(|name| std::ffi::CString::new(name).expect("a name without NUL"));
             for name in [Some(entry.name.to_owned()), twin].into_iter().flatten() {
@@ -449,7 +449,7 @@ rules! {
     /// A function that is newer than the driver is not exported.
     [needs(chosen_exports)]
     fn exports_of_newer_functions(rig, saw) = "none there" {
-        let newer = ENTRY_POINTS.iter().filter(|entry| entry.version > rig.driver.version());
+        let newer = ENTRY_POINTS.iter().filter(|entry| entry.version > rig.version());
         let there: Vec<_> = newer
             .filter(|entry| !rig.export(entry.name).is_null())
             .map(|entry| entry.name.to_string_lossy())

@@ -1,5 +1,6 @@
-//! What a CUDA driver does, rule by rule, on the raw table: the software driver and a real one run
-//! the same rules.
+//! What a CUDA driver does, rule by rule: the software driver and a real one run the same rules.
+//! They call the driver's functions directly. Of `cuda-events` they use the raw layer alone: the
+//! declarations, and the list of entry points with their versions.
 //!
 //! Each rule is a test that does a few calls, says in short text what the driver answered, and
 //! compares that with what was measured on a real driver. With `--nocapture` the log holds a line
@@ -16,8 +17,6 @@
         reason = "what rules of a platform use: fork, exit handlers, files of memory"
     )
 )]
-
-use cuda_events_test_support as common;
 
 mod exported;
 mod raw;

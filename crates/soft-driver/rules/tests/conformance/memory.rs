@@ -5,9 +5,9 @@ use std::ptr::null_mut;
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{Copy2D, Location, PoolPointer, PoolProps, Side2D};
+use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
+use cuda_test_harness::soft_settings;
 
-use crate::common::child::{Child, from_hex, hear, role, say, to_hex};
-use crate::common::soft_settings;
 use crate::raw::{NON_BLOCKING, Rig, must, said};
 use crate::rules;
 use crate::rules::do_not_hang;

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 use cuda_events::sys::*;
+use cuda_test_harness::child::say;
 
-use crate::common::child::say;
-#[cfg(unix)]
-use crate::common::fork;
 use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, must, said};
 use crate::rules;
 use crate::rules::Saw;
+#[cfg(unix)]
+use cuda_test_harness::fork;
 
 unsafe extern "C" {
     fn atexit(handler: extern "C" fn()) -> i32;
@@ -265,7 +265,7 @@ rules! {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         rig.record(event, stream);
         rig.synchronize(stream);
-        let (raw, event) = (Raw { driver: rig.driver }, Sent::new(event));
+        let (raw, event) = (**rig, Sent::new(event));
         let (begin, begun) = channel();
         std::thread::spawn(move || {
             for calls in 1_u64.. {

@@ -2,18 +2,18 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
-use std::mem::ManuallyDrop;
+use std::mem::transmute;
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuda_events::sys::*;
-use cuda_events::{Driver, LoadOptions};
 use cuda_soft_driver::{Builder, SoftDriver};
-
-use crate::common::{Door, shared_library, soft_settings, watch};
+use cuda_test_harness::{TestDriver, named_library, shared_library, soft_settings, watch};
+use libloading::Library;
 
 pub const BLOCKING: u32 = CU_STREAM_DEFAULT;
 pub const NON_BLOCKING: u32 = CU_STREAM_NON_BLOCKING;
@@ -29,27 +29,73 @@ pub const PER_THREAD: CUstream = std::ptr::without_provenance_mut(CU_STREAM_PER_
 /// The driver's entry points, under the names that it exports.
 #[derive(Clone, Copy)]
 pub struct Raw {
-    pub driver: Driver,
+    /// Never freed: a thread may call it while the process ends.
+    table: &'static Table,
+    version: Version,
 }
 
 impl Raw {
     /// # Safety
     ///
+    /// What `export` returns for a name is NULL, or the driver's function of that name, which stays
+    /// valid.
+    ///
     /// The holder passes places that can be written, and handles that are live, NULL, or of a kind
     /// that the driver checks (measured). Rules that pass other handles run only on the software
     /// driver, which checks them.
-    unsafe fn new(driver: Driver) -> Self {
-        Self { driver }
+    unsafe fn new(export: &dyn Fn(&CStr) -> *mut c_void) -> Self {
+        // SAFETY: the caller's.
+        let table = Box::leak(Box::new(unsafe { Table::new(export) }));
+        let mut raw = Self { table, version: Version::from_raw(0) };
+        let mut version = 0;
+        must("cuDriverGetVersion", raw.cuDriverGetVersion(&mut version));
+        raw.version = Version::from_raw(version.try_into().expect("versions are positive"));
+        raw
+    }
+
+    /// The CUDA version of the driver.
+    pub fn version(&self) -> Version {
+        self.version
     }
 }
 
+/// Defines the calls, and the table of their functions.
 macro_rules! calls {
-    ($($name:ident($($argument:ident: $type:ty),*) $([$optional:ident])?;)*) => {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        /// The functions by their exported names; `None` where the driver exports none.
+        #[allow(non_snake_case)]
+        struct Table {
+            $($name: Option<unsafe extern "C" fn($($type),*) -> CUresult>,)*
+        }
+
+        impl Table {
+            /// # Safety
+            ///
+            /// As `Raw::new`.
+            unsafe fn new(export: &dyn Fn(&CStr) -> *mut c_void) -> Self {
+                Self {
+                    // SAFETY: NULL is `None`, and all else is a function of the driver's
+                    // declaration, with which the check below compares this list.
+                    $($name: unsafe {
+                        transmute::<*mut c_void, Option<unsafe extern "C" fn($($type),*) -> CUresult>>(
+                            export(exported_name!($name)),
+                        )
+                    },)*
+                }
+            }
+        }
+
+        // The types are those of the raw layer.
+        const _: fn(&Symbols) = |symbols| {
+            fn is<F>(_: impl Into<Option<F>>) {}
+            $(is::<unsafe extern "C" fn($($type),*) -> CUresult>(symbols.$name);)*
+        };
+
         #[allow(non_snake_case, clippy::too_many_arguments)]
         impl Raw {
             $(pub fn $name(&self, $($argument: $type),*) -> CUresult {
-                let call = self.driver.symbols().$name;
-                $(let call = call.$optional(concat!("the driver has no ", stringify!($name)));)?
+                let call = self.table.$name;
+                let call = call.expect(concat!("the driver has no ", stringify!($name)));
                 // SAFETY: the arguments are as `Raw::new` requires.
                 unsafe { call($($argument),*) }
             })*
@@ -57,20 +103,33 @@ macro_rules! calls {
     };
 }
 
+/// The name of a function as a C string.
+macro_rules! exported_name {
+    ($name:ident) => {
+        const {
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name without NUL"),
+            }
+        }
+    };
+}
+pub(crate) use exported_name;
+
 calls! {
     cuInit(flags: u32);
     cuDriverGetVersion(version: *mut i32);
     cuGetProcAddress(symbol: *const u8, function: *mut *mut c_void, version: i32,
-        flags: u64) [expect];
+        flags: u64);
     cuGetProcAddress_v2(symbol: *const u8, function: *mut *mut c_void, version: i32, flags: u64,
-        status: *mut CUdriverProcAddressQueryResult) [expect];
+        status: *mut CUdriverProcAddressQueryResult);
     cuGetErrorName(error: CUresult, text: *mut *const u8);
     cuGetErrorString(error: CUresult, text: *mut *const u8);
     cuDeviceGet(device: *mut CUdevice, ordinal: i32);
     cuDeviceGetCount(count: *mut i32);
     cuDeviceGetName(name: *mut u8, length: i32, device: CUdevice);
     cuDeviceGetAttribute(value: *mut i32, attribute: CUdevice_attribute, device: CUdevice);
-    cuDeviceGetLuid(luid: *mut u8, node_mask: *mut u32, device: CUdevice) [expect];
+    cuDeviceGetLuid(luid: *mut u8, node_mask: *mut u32, device: CUdevice);
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut u32, active: *mut i32);
@@ -81,51 +140,51 @@ calls! {
     cuCtxPushCurrent_v2(context: CUcontext);
     cuCtxPopCurrent_v2(context: *mut CUcontext);
     cuCtxGetDevice(device: *mut CUdevice);
-    cuCtxGetDevice_v2(device: *mut CUdevice, context: CUcontext) [expect];
+    cuCtxGetDevice_v2(device: *mut CUdevice, context: CUcontext);
     cuCtxSynchronize();
-    cuCtxSynchronize_v2(context: CUcontext) [expect];
+    cuCtxSynchronize_v2(context: CUcontext);
     cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32);
-    cuCtxGetId(context: CUcontext, id: *mut u64) [expect];
+    cuCtxGetId(context: CUcontext, id: *mut u64);
     cuDeviceGetDevResource(device: CUdevice, resource: *mut CUdevResource,
-        kind: CUdevResourceType) [expect];
+        kind: CUdevResourceType);
     cuCtxGetDevResource(context: CUcontext, resource: *mut CUdevResource,
-        kind: CUdevResourceType) [expect];
+        kind: CUdevResourceType);
     cuGreenCtxGetDevResource(green: CUgreenCtx, resource: *mut CUdevResource,
-        kind: CUdevResourceType) [expect];
+        kind: CUdevResourceType);
     cuDevSmResourceSplitByCount(result: *mut CUdevResource, groups: *mut u32,
         input: *const CUdevResource, remaining: *mut CUdevResource, flags: u32,
-        min_count: u32) [expect];
+        min_count: u32);
     cuDevResourceGenerateDesc(description: *mut CUdevResourceDesc, resources: *mut CUdevResource,
-        count: u32) [expect];
+        count: u32);
     cuGreenCtxCreate(green: *mut CUgreenCtx, description: CUdevResourceDesc, device: CUdevice,
-        flags: u32) [expect];
-    cuGreenCtxDestroy(green: CUgreenCtx) [expect];
-    cuCtxFromGreenCtx(context: *mut CUcontext, green: CUgreenCtx) [expect];
-    cuGreenCtxRecordEvent(green: CUgreenCtx, event: CUevent) [expect];
-    cuGreenCtxWaitEvent(green: CUgreenCtx, event: CUevent) [expect];
+        flags: u32);
+    cuGreenCtxDestroy(green: CUgreenCtx);
+    cuCtxFromGreenCtx(context: *mut CUcontext, green: CUgreenCtx);
+    cuGreenCtxRecordEvent(green: CUgreenCtx, event: CUevent);
+    cuGreenCtxWaitEvent(green: CUgreenCtx, event: CUevent);
     cuGreenCtxStreamCreate(stream: *mut CUstream, green: CUgreenCtx, flags: u32,
-        priority: i32) [expect];
-    cuCtxRecordEvent(context: CUcontext, event: CUevent) [expect];
-    cuCtxWaitEvent(context: CUcontext, event: CUevent) [expect];
+        priority: i32);
+    cuCtxRecordEvent(context: CUcontext, event: CUevent);
+    cuCtxWaitEvent(context: CUcontext, event: CUevent);
     cuEventCreate(event: *mut CUevent, flags: u32);
     cuEventDestroy_v2(event: CUevent);
     cuEventRecord(event: CUevent, stream: CUstream);
-    cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: u32) [expect];
+    cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: u32);
     cuEventQuery(event: CUevent);
     cuEventSynchronize(event: CUevent);
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
-    cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent) [expect];
+    cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent);
     cuIpcGetEventHandle(handle: *mut CUipcEventHandle, event: CUevent);
     cuIpcOpenEventHandle(event: *mut CUevent, handle: CUipcEventHandle);
     cuImportExternalSemaphore(semaphore: *mut CUexternalSemaphore,
-        description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) [expect];
-    cuDestroyExternalSemaphore(semaphore: CUexternalSemaphore) [expect];
+        description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC);
+    cuDestroyExternalSemaphore(semaphore: CUexternalSemaphore);
     cuSignalExternalSemaphoresAsync(semaphores: *const CUexternalSemaphore,
         params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, count: u32,
-        stream: CUstream) [expect];
+        stream: CUstream);
     cuWaitExternalSemaphoresAsync(semaphores: *const CUexternalSemaphore,
         params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, count: u32,
-        stream: CUstream) [expect];
+        stream: CUstream);
     cuStreamCreate(stream: *mut CUstream, flags: u32);
     cuStreamCreateWithPriority(stream: *mut CUstream, flags: u32, priority: i32);
     cuStreamDestroy_v2(stream: CUstream);
@@ -134,43 +193,43 @@ calls! {
     cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: u32);
     cuStreamGetPriority(stream: CUstream, priority: *mut i32);
     cuStreamGetFlags(stream: CUstream, flags: *mut u32);
-    cuStreamGetId(stream: CUstream, id: *mut u64) [expect];
+    cuStreamGetId(stream: CUstream, id: *mut u64);
     cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
-    cuStreamGetCtx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx) [expect];
-    cuStreamGetGreenCtx(stream: CUstream, green: *mut CUgreenCtx) [expect];
-    cuStreamGetDevice(stream: CUstream, device: *mut CUdevice) [expect];
+    cuStreamGetCtx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx);
+    cuStreamGetGreenCtx(stream: CUstream, green: *mut CUgreenCtx);
+    cuStreamGetDevice(stream: CUstream, device: *mut CUdevice);
     cuStreamGetAttribute(stream: CUstream, attribute: CUstreamAttrID,
-        value: *mut CUstreamAttrValue) [expect];
+        value: *mut CUstreamAttrValue);
     cuStreamSetAttribute(stream: CUstream, attribute: CUstreamAttrID,
-        value: *const CUstreamAttrValue) [expect];
+        value: *const CUstreamAttrValue);
     cuStreamAddCallback(stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void,
         flags: u32);
     cuLaunchHostFunc(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
     cuLaunchHostFunc_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void,
-        sync_mode: u32) [expect];
+        sync_mode: u32);
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
     cuStreamBeginCaptureToGraph(stream: CUstream, graph: CUgraph, dependencies: *const CUgraphNode,
-        edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode) [expect];
+        edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode);
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
     cuStreamGetCaptureInfo(stream: CUstream, status: *mut CUstreamCaptureStatus,
-        id: *mut u64) [expect];
+        id: *mut u64);
     cuStreamGetCaptureInfo_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64,
-        graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize) [expect];
+        graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize);
     cuStreamGetCaptureInfo_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64,
         graph: *mut CUgraph, dependencies: *mut *const CUgraphNode,
-        edges: *mut *const CUgraphEdgeData, count: *mut usize) [expect];
+        edges: *mut *const CUgraphEdgeData, count: *mut usize);
     cuStreamUpdateCaptureDependencies(stream: CUstream, dependencies: *mut CUgraphNode,
-        count: usize, flags: u32) [expect];
+        count: usize, flags: u32);
     cuStreamUpdateCaptureDependencies_v2(stream: CUstream, dependencies: *mut CUgraphNode,
-        edges: *const CUgraphEdgeData, count: usize, flags: u32) [expect];
+        edges: *const CUgraphEdgeData, count: usize, flags: u32);
     cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
-    cuStreamWaitValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32) [expect];
+    cuStreamWaitValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32);
     cuStreamWriteValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32,
-        flags: u32) [expect];
-    cuStreamWaitValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64, flags: u32) [expect];
+        flags: u32);
+    cuStreamWaitValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64, flags: u32);
     cuStreamWriteValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64,
-        flags: u32) [expect];
+        flags: u32);
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
     cuMemFree_v2(address: CUdeviceptr);
     cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
@@ -183,21 +242,80 @@ calls! {
     cuMemFreeHost(memory: *mut c_void);
     cuMemHostGetDevicePointer_v2(address: *mut CUdeviceptr, memory: *mut c_void, flags: u32);
     cuGraphCreate(graph: *mut CUgraph, flags: u32);
-    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64) [expect];
+    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64);
     cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
     cuGraphDestroy(graph: CUgraph);
     cuGraphExecDestroy(exec: CUgraphExec);
     cuGraphAddEventRecordNode(node: *mut CUgraphNode, graph: CUgraph,
-        dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
+        dependencies: *const CUgraphNode, count: usize, event: CUevent);
     cuGraphAddEventWaitNode(node: *mut CUgraphNode, graph: CUgraph,
-        dependencies: *const CUgraphNode, count: usize, event: CUevent) [expect];
-    cuGraphEventRecordNodeGetEvent(node: CUgraphNode, event: *mut CUevent) [expect];
-    cuGraphEventRecordNodeSetEvent(node: CUgraphNode, event: CUevent) [expect];
-    cuGraphEventWaitNodeGetEvent(node: CUgraphNode, event: *mut CUevent) [expect];
-    cuGraphEventWaitNodeSetEvent(node: CUgraphNode, event: CUevent) [expect];
+        dependencies: *const CUgraphNode, count: usize, event: CUevent);
+    cuGraphEventRecordNodeGetEvent(node: CUgraphNode, event: *mut CUevent);
+    cuGraphEventRecordNodeSetEvent(node: CUgraphNode, event: CUevent);
+    cuGraphEventWaitNodeGetEvent(node: CUgraphNode, event: *mut CUevent);
+    cuGraphEventWaitNodeSetEvent(node: CUgraphNode, event: CUevent);
     cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode,
-        event: CUevent) [expect];
-    cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent) [expect];
+        event: CUevent);
+    cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent);
+}
+
+/// Where a driver's functions come from.
+enum Exports {
+    Soft(SoftDriver),
+    Library(&'static Library),
+}
+
+impl Exports {
+    fn of(chosen: TestDriver, settings: &str) -> Self {
+        match chosen {
+            TestDriver::Soft => {
+                let builder = Builder::from_text(&soft_settings(settings));
+                Self::Soft(builder.expect("settings that are understood").build())
+            }
+            TestDriver::Shared => Self::Library(open(&[shared_library()])),
+            TestDriver::Native => Self::Library(open(&match named_library() {
+                Some(path) => vec![path],
+                None => SYSTEM.iter().map(PathBuf::from).collect(),
+            })),
+        }
+    }
+
+    /// The address that a linker finds under a name, NULL for none.
+    fn address(&self, name: &CStr) -> *mut c_void {
+        match self {
+            Self::Soft(soft) => soft.resolve(name),
+            Self::Library(library) => {
+                // SAFETY: the address is only read, and not called as this type.
+                let symbol = unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) };
+                // SAFETY: as above.
+                let address = symbol.map(|symbol| unsafe { symbol.try_as_raw_ptr() });
+                address.ok().flatten().unwrap_or(null_mut())
+            }
+        }
+    }
+}
+
+/// The names of the machine's own driver.
+const SYSTEM: &[&str] = if cfg!(windows) {
+    &["nvcuda.dll"]
+} else {
+    &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"]
+};
+
+/// The driver library of this process: the first of these that can be opened.
+fn open(candidates: &[PathBuf]) -> &'static Library {
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let mut errors = Vec::new();
+        for path in candidates {
+            // SAFETY: it is named as a driver, whose initialisers may run.
+            match unsafe { Library::new(path) } {
+                Ok(library) => return library,
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+        panic!("no driver can be opened: {}", errors.join("; "))
+    })
 }
 
 /// A driver. Unless the rig is bare, the primary context of the driver's first device is current on
@@ -208,8 +326,7 @@ pub struct Rig {
     /// NULL if the rig is bare.
     pub context: CUcontext,
     created: RefCell<Vec<CUcontext>>,
-    soft: Option<SoftDriver>,
-    library: Option<ManuallyDrop<libloading::Library>>,
+    exports: Exports,
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
@@ -228,44 +345,15 @@ impl Rig {
         // rules, with one primary context and one thread for host functions, so its rules take
         // turns.
         static TURN: Mutex<()> = Mutex::new(());
-        let door = Door::chosen();
-        let turn =
-            (door != Door::Soft).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        let chosen = TestDriver::chosen();
+        let turn = (chosen != TestDriver::Soft)
+            .then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         watch::alive();
-        let options = LoadOptions::new();
-        let (driver, soft) = match door {
-            Door::Soft => {
-                let soft = Builder::from_text(&soft_settings(settings))
-                    .expect("settings that are understood")
-                    .build();
-                (soft.try_driver(&options).expect("the software driver resolves"), Some(soft))
-            }
-            Door::Shared => (
-                Driver::load_with(&options.path(shared_library()))
-                    .expect("the shared software driver loads"),
-                None,
-            ),
-            Door::Native => {
-                (Driver::load_with(&options).expect("this machine has an NVIDIA driver"), None)
-            }
-        };
-        let library = driver.library().map(|path| {
-            // SAFETY: the library is already loaded, so its initialisers do not run now.
-            ManuallyDrop::new(
-                unsafe { libloading::Library::new(path) }.expect("it is loaded already"),
-            )
-        });
-        // SAFETY: the rules keep these duties.
-        let raw = unsafe { Raw::new(driver) };
-        Self {
-            raw,
-            device: 0,
-            context: null_mut(),
-            created: RefCell::default(),
-            soft,
-            library,
-            _turn: turn,
-        }
+        let exports = Exports::of(chosen, settings);
+        // SAFETY: the functions are a driver's, which stays loaded, and the rules keep the duties.
+        let raw = unsafe { Raw::new(&|name| exports.address(name)) };
+        let created = RefCell::default();
+        Self { raw, device: 0, context: null_mut(), created, exports, _turn: turn }
     }
 
     /// With the primary context of the first device current.
@@ -283,19 +371,15 @@ impl Rig {
 
     /// The software driver, where it is part of this process.
     pub fn soft(&self) -> Option<&SoftDriver> {
-        self.soft.as_ref()
+        match &self.exports {
+            Exports::Soft(soft) => Some(soft),
+            Exports::Library(_) => None,
+        }
     }
 
     /// The address that a linker finds under an exported name, NULL for none.
     pub fn export(&self, name: &CStr) -> *mut c_void {
-        if let Some(soft) = &self.soft {
-            return soft.resolve(name);
-        }
-        let library = self.library.as_ref().expect("what is not in the process is a library");
-        // SAFETY: the address is only read, and not called as this type.
-        let symbol = unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) };
-        // SAFETY: as above.
-        symbol.map_or(null_mut(), |symbol| unsafe { symbol.try_as_raw_ptr() }.unwrap_or(null_mut()))
+        self.exports.address(name)
     }
 
     /// Another context of the same device, which is current nowhere.

@@ -6,12 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Stdio;
 use std::sync::{PoisonError, RwLock};
 
-use cuda_events::Version;
-use cuda_events::sys::CUresult;
+use cuda_events::sys::{CUresult, Version};
+use cuda_test_harness::child::{self, end_after, own_binary, say};
+use cuda_test_harness::soft_settings;
+use cuda_test_harness::{TestDriver, say_not_run};
 
-use crate::common::child::{self, end_after, own_binary, say};
-use crate::common::soft_settings;
-use crate::common::{Door, say_not_run};
 use crate::raw::{Rig, said};
 
 /// The role of a child that does one rule.
@@ -113,7 +112,7 @@ impl How {
     pub fn settings(mut self, settings: &'static str) -> Self {
         self.settings = settings;
         // A shared library reads them once.
-        self.alone |= Door::chosen() == Door::Shared;
+        self.alone |= TestDriver::chosen() == TestDriver::Shared;
         self
     }
 
@@ -150,14 +149,14 @@ impl How {
 
     /// Why it cannot run here.
     pub fn unable(&self) -> Option<String> {
-        if self.soft_only && Door::chosen() == Door::Native {
+        if self.soft_only && TestDriver::chosen() == TestDriver::Native {
             return Some("undefined on a real driver".to_owned());
         }
         if let Some(lacking) = self.needs.and_then(|needs| needs().err()) {
             return Some(lacking);
         }
         let since = self.since?;
-        let version = Rig::bare(self.settings).driver.version();
+        let version = Rig::bare(self.settings).version();
         if version < since {
             return Some(format!("since CUDA {since}, the driver is of {version}"));
         }

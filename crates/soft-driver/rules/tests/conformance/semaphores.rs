@@ -6,16 +6,16 @@ use std::ffi::{CStr, c_char, c_void};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr::{null, null_mut};
 
-use cuda_events::Device;
+use cuda_events::sys::CUuuid;
 use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+use cuda_test_harness::TestDriver;
 
-use crate::common::Door;
-use crate::raw::Rig;
+use crate::raw::{Rig, must};
 
 /// Whether this machine has Vulkan for the driver under test.
 pub fn available() -> Result<(), String> {
-    match Door::chosen() {
-        Door::Native => {
+    match TestDriver::chosen() {
+        TestDriver::Native => {
             Vulkan::new(None).map(drop).map_err(|why| format!("Vulkan has no semaphores: {why}"))
         }
         _ => Ok(()),
@@ -24,10 +24,10 @@ pub fn available() -> Result<(), String> {
 
 /// The descriptor of a new semaphore, which its owner keeps until this process ends.
 pub fn exported(rig: &Rig, kind: SemaphoreKind) -> OwnedFd {
-    if Door::chosen() == Door::Native {
-        let device = Device::new(rig.driver, 0).expect("the device");
-        let uuid = *device.uuid().expect("it has one").as_bytes();
-        let vulkan = Vulkan::new(Some(uuid)).expect("it was there");
+    if TestDriver::chosen() == TestDriver::Native {
+        let mut uuid = CUuuid { bytes: [0; 16] };
+        must("cuDeviceGetUuid", rig.cuDeviceGetUuid(&mut uuid, rig.device));
+        let vulkan = Vulkan::new(Some(uuid.bytes)).expect("it was there");
         return vulkan.export(kind).expect("a semaphore");
     }
     let made = ExternalSemaphore::new(kind).expect("the system has files of memory");

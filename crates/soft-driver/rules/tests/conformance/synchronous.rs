@@ -72,14 +72,12 @@ fn returns(rig: &Rig, call: impl FnOnce() -> CUresult, patience: Duration) -> bo
         }
     }
     let latch = rig.hold(LEGACY);
-    let (context, driver) = (Sent::new(rig.context), rig.driver);
+    let (context, raw) = (Sent::new(rig.context), **rig);
     let call = Carry(call);
     let (done, heard) = channel();
     let before = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // SAFETY: the context is live.
-            let current = unsafe { (driver.symbols().cuCtxSetCurrent)(context.get()) };
-            must("cuCtxSetCurrent", current);
+            must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
             must("the call", (call.open())());
             let _ = done.send(());
         });

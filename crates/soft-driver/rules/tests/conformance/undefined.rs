@@ -8,10 +8,10 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 #[cfg(target_os = "linux")]
 use cuda_soft_driver::SemaphoreKind;
+use cuda_test_harness::child::{role, say};
+use cuda_test_harness::soft_settings;
 
 use crate::capture;
-use crate::common::child::{role, say};
-use crate::common::soft_settings;
 #[cfg(target_os = "linux")]
 use crate::external::{OPAQUE, TIMELINE, import};
 use crate::green::describe;
@@ -172,7 +172,7 @@ misuses! {
     {
         let event = rig.event(NO_TIMING);
         about(tell, event);
-        let (raw, sent) = (crate::raw::Raw { driver: rig.driver }, crate::raw::Sent::new(event));
+        let (raw, sent) = (**rig, crate::raw::Sent::new(event));
         let destroy = move || must("cuEventDestroy", raw.cuEventDestroy_v2(sent.get()));
         let thread = std::thread::Builder::new().name("the-destroyer".to_owned());
         let thread = thread.spawn(destroy).expect("a thread");

@@ -12,11 +12,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use cuda_events::sys::*;
+use cuda_test_harness::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
+use cuda_test_harness::memory::{self, Mapping, PAGE, Shared};
+use cuda_test_harness::{TestDriver, soft_settings};
 
 use crate::capture::{RELAXED, capturing, end};
-use crate::common::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
-use crate::common::memory::{self, Mapping, PAGE, Shared};
-use crate::common::{Door, soft_settings};
 use crate::green;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said};
 use crate::rules;
@@ -230,11 +230,9 @@ fn beside_a_wait(
 ) -> String {
     let (tell, told) = channel();
     let context = crate::raw::Sent::new(rig.current());
-    let driver = rig.driver;
+    let raw = **rig;
     let thread = std::thread::spawn(move || {
-        // SAFETY: the context is alive.
-        let code = unsafe { (driver.symbols().cuCtxSetCurrent)(context.get()) };
-        must("cuCtxSetCurrent", code);
+        must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
         let _ = tell.send(call());
     });
     match told.recv_timeout(SHORT) {
@@ -252,9 +250,8 @@ fn beside_a_wait(
 /// The last release of the primary context, while a stream of another context waits for the first
 /// word.
 fn released_beside_a_wait(rig: &Rig, other: CUcontext, words: &Words) -> String {
-    let (driver, device) = (rig.driver, rig.device);
-    // SAFETY: nothing of the primary context is used after this.
-    let call = move || unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(device) };
+    let (raw, device) = (**rig, rig.device);
+    let call = move || raw.cuDevicePrimaryCtxRelease_v2(device);
     rig.within(other, || beside_a_wait(rig, call, || words.word(0).store(1, Ordering::SeqCst)))
 }
 
@@ -407,7 +404,7 @@ fn isolated(command: &mut Command) {
 }
 
 fn looks_at_pages() -> Result<(), String> {
-    let blind = is_emulated() && Door::chosen() != Door::Native;
+    let blind = is_emulated() && TestDriver::chosen() != TestDriver::Native;
     if blind {
         Err("an emulator does not tell whether a page can be written".to_owned())
     } else {
@@ -707,9 +704,8 @@ rules! {
         let (words, stream) =
             (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING));
         must("cuStreamWaitValue64", wait(rig, stream, words.at(0), 1));
-        let (raw, memory) = (rig.driver, crate::raw::Sent::new(words.host));
-        // SAFETY: nothing of the program uses it after this.
-        let call = move || unsafe { (raw.symbols().cuMemFreeHost)(memory.get()) };
+        let (raw, memory) = (**rig, crate::raw::Sent::new(words.host));
+        let call = move || raw.cuMemFreeHost(memory.get());
         saw.text(beside_a_wait(rig, call, || words.word(0).store(1, Ordering::SeqCst)));
         std::process::exit(0);
     }
@@ -766,16 +762,13 @@ rules! {
             (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING));
         let (event, other) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         rig.record(event, other);
-        let driver = rig.driver;
+        let raw = **rig;
         let sent = (words.at(0), crate::raw::Sent::new(stream), crate::raw::Sent::new(event));
         let (address, stream, event) = sent;
         let (submitted, submits) = channel();
         std::thread::spawn(move || {
-            let wait = driver.symbols().cuStreamWaitValue64_v2.expect("looked for before");
             for _ in 0..CALLS {
-                // SAFETY: the stream and the word exist until the process ends.
-                let code = unsafe { wait(stream.get(), address, 1, CU_STREAM_WAIT_VALUE_GEQ) };
-                let _ = submitted.send(code);
+                let _ = submitted.send(wait(&raw, stream.get(), address, 1));
             }
         });
         let mut count = 0;
@@ -786,8 +779,7 @@ rules! {
         saw.text(format_args!("{count}, then one blocks"));
         let (asked, answers) = channel();
         std::thread::spawn(move || {
-            // SAFETY: the event exists until the process ends.
-            let _ = asked.send(unsafe { (driver.symbols().cuEventQuery)(event.get()) });
+            let _ = asked.send(raw.cuEventQuery(event.get()));
         });
         let returns = answers.recv_timeout(LONG).is_ok();
         saw.text(format_args!("cuEventQuery {}", if returns { "returns" } else { "blocks" }));
@@ -805,19 +797,13 @@ rules! {
         const CALLS: usize = 600;
         let (words, stream) =
             (std::mem::ManuallyDrop::new(Words::new(rig)), rig.stream(NON_BLOCKING));
-        let (driver, stream) = (rig.driver, crate::raw::Sent::new(stream));
+        let (raw, stream) = (**rig, crate::raw::Sent::new(stream));
         let (awaited, written) = (words.at(0), words.at(1));
         let (submitted, submits) = channel();
         std::thread::spawn(move || {
-            let wait = driver.symbols().cuStreamWaitValue64_v2.expect("looked for before");
-            let write = driver.symbols().cuStreamWriteValue64_v2.expect("looked for before");
             for _ in 0..CALLS {
-                // SAFETY: the stream and the words exist until the process ends.
-                let codes = unsafe {
-                    let code = wait(stream.get(), awaited, 1, CU_STREAM_WAIT_VALUE_GEQ);
-                    [code, write(stream.get(), written, 1, 0)]
-                };
-                let _ = submitted.send(codes);
+                let awaited = wait(&raw, stream.get(), awaited, 1);
+                let _ = submitted.send([awaited, write(&raw, stream.get(), written, 1)]);
             }
         });
         let mut count = 0;
