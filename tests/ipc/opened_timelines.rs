@@ -5,8 +5,9 @@
 use crate::common;
 
 use std::future::IntoFuture;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -474,6 +475,44 @@ fn a_point_that_the_driver_holds_holds_nobody() {
     other.0.kill();
     drop((opened, second, stream, theirs, own, future));
     wait_until("all is given back", || soft.live().streams == 0);
+}
+
+/// An observer may ask for a point in the very call that another one makes.
+#[test]
+fn an_observer_may_ask_for_a_point() {
+    let Some(gpu) = gpu() else { return };
+    let opened = Arc::new(OnceLock::<Arc<OpenedTimeline>>::new());
+    let (asked, asks) = channel();
+    let driver = gpu.driver.observe({
+        let opened = Arc::clone(&opened);
+        move |call| {
+            if let (WAIT, Some(opened)) = (call.function, opened.get()) {
+                let _ = asked.send(opened.point(call.arguments[2] + 1));
+            }
+        }
+    });
+    let driver = driver.expect("there is room");
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let mut peer = Peer::start();
+    let own = Arc::new(open(&context, &peer.make()).expect("it can be opened"));
+    opened.set(Arc::clone(&own)).expect("it is set once");
+    let value = peer.number("signal") + 1;
+    let asking = std::thread::spawn({
+        let own = Arc::clone(&own);
+        move || own.point(value)
+    });
+    wait_until("the point returns", || asking.is_finished());
+    let first = asking.join().expect("no panic").expect("a point");
+    let second = asks.try_recv().expect("the observer has run").expect("a point");
+    assert_eq!([first, second].map(|point| point.value()), [value, value + 1]);
+    for point in [first, second] {
+        assert_eq!(point.query(), Ok(Progress::Pending));
+        assert_eq!(peer.number("signal"), point.value());
+        reached(point);
+    }
+    assert!(driver.stop_observing());
+    drop((opened, own));
+    peer.end();
 }
 
 /// Another importer sees the maker's end first, and its rescue poisons the maker's memory. That is
