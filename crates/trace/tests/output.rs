@@ -295,6 +295,29 @@ fn what_is_missing_is_said_in_both() {
     assert!(html(&trace).contains(told));
 }
 
+/// The times of a trace are its owner's to change. A span that ends before its start has no length.
+#[test]
+fn a_span_that_ends_too_early_has_no_length() {
+    let soft = SoftDriver::new();
+    let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let tracer = Tracer::new(&context).unwrap();
+    tracer.span(&stream, "changed").unwrap().end(&stream).unwrap();
+    let mut trace = tracer.finish(Duration::from_secs(60));
+    trace.merge({
+        tracer.span(&stream, "other").unwrap().end(&stream).unwrap();
+        tracer.finish(Duration::from_secs(60))
+    });
+    let first = trace.spans[0].start;
+    trace.spans[1].start = first + Duration::from_millis(2);
+    trace.spans[1].end = first + Duration::from_millis(1);
+    let json = chrome(&trace);
+    let slices = phase(&json, "X");
+    let changed = slices.iter().find(|slice| slice["name"] == "other").expect("the span");
+    assert_eq!(changed["dur"].as_f64(), Some(0.0));
+    assert!(html(&trace).contains("other"));
+}
+
 #[test]
 fn an_empty_trace_is_written() {
     let trace = Trace::new();
