@@ -481,6 +481,24 @@ fn two_refused_writes_keep_nobody_waiting() {
     idle(&waiting);
 }
 
+/// A timeline whose context has failed can be poisoned as well. The first reason stays.
+#[test]
+fn the_first_reason_of_a_poison_stays() {
+    let Some(gpu) = gpu() else { return };
+    let Some(soft) = gpu.soft() else {
+        return common::say_not_run("the context fails");
+    };
+    let timeline = timeline(&gpu);
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    soft.fail_contexts(code);
+    assert_eq!(point.query().map_err(|error| error.code()), Err(Some(code)));
+    assert_eq!(timeline.poison().map_err(|error| error.code()), Err(Some(code)));
+    assert_eq!(point.query().map_err(|error| error.code()), Err(Some(code)));
+    drop(latch);
+}
+
 /// The driver refuses the write that would poison: then it is done at once.
 #[test]
 fn refused_poison_is_there_at_once() {
