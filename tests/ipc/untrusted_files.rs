@@ -284,6 +284,31 @@ fn no_stream_waits_for_a_peer_without_the_thread() {
     }
 }
 
+/// As above, for a stream that is to wait for a signal of another context: nobody would notice the
+/// failure of that context.
+#[test]
+fn no_stream_waits_for_another_context_without_the_thread() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    if gpu.soft().is_none() {
+        return common::say_not_run("a driver may need memory where there is none");
+    }
+    let other = Other::new(&gpu);
+    let there = Stream::new(&other, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(gpu.stream()).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    for _ in 0..3 {
+        let refused = without_new_threads(|| there.wait_point(point));
+        assert_eq!(refused, Err(NO_THREAD));
+    }
+    assert_eq!(there.query(), Ok(Progress::Done), "no wait was submitted");
+    there.wait_point(point).expect("a wait");
+    assert_eq!(there.query(), Ok(Progress::Pending));
+    latch.release();
+    idle(&there);
+}
+
 /// The page of a file is registered anew in each context that comes after another one at the same
 /// place.
 #[test]

@@ -483,6 +483,8 @@ impl OpenedTimeline {
     ///
     /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
     ///   [unreachable](Self#when-the-maker-ends).
+    /// * [`Error::SharedTimeline`] with [`NoThread`](Refusal::NoThread) if the system starts no
+    ///   thread.
     /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
     pub fn point(&self, value: u64) -> Result<Point> {
         wait::refuse_fork()?;

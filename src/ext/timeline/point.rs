@@ -303,6 +303,9 @@ impl StreamRef {
     /// * [`Error::Poisoned`] or the driver's error, if the point is known to be
     ///   [unreachable](Point#failures), or its context has failed.
     /// * [`Error::TimelineInCapture`] in a capture, for a point of another context.
+    /// * [`Error::SharedTimeline`] with [`NoThread`](crate::ipc::SharedTimelineError::NoThread) if
+    ///   the wait needs the crate's thread, because the point is of another context or process, and
+    ///   the system starts none.
     /// * [`Error::ContextDropped`]; [`Error::DriverMismatch`]; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier.
     #[doc(alias = "cuStreamWaitValue64")]
