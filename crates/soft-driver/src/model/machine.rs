@@ -1,8 +1,8 @@
 //! A machine: one independent instance of the driver, in a slot of this process.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use crate::abi::*;
@@ -54,6 +54,10 @@ pub(crate) type Locked = MutexGuard<'static, State>;
 pub(crate) struct Machine {
     pub(crate) slot: usize,
     state: Mutex<State>,
+    /// The threads that wait for the state now.
+    held_up: AtomicUsize,
+    /// How often a thread had to wait for it.
+    hold_ups: AtomicU64,
     /// Host threads that wait for work to be done.
     pub(crate) done: Condvar,
     /// The thread that runs host functions.
@@ -75,6 +79,8 @@ impl Machine {
         Self {
             slot,
             state: Mutex::new(State::new(slot)),
+            held_up: AtomicUsize::new(0),
+            hold_ups: AtomicU64::new(0),
             done: Condvar::new(),
             host: Condvar::new(),
             pool: Condvar::new(),
@@ -87,7 +93,21 @@ impl Machine {
     }
 
     pub(crate) fn lock(&'static self) -> Locked {
-        // A panic in this crate is a bug in it, but must not take every later test with it.
+        match self.state.try_lock() {
+            Ok(state) => return state,
+            // A panic in this crate is a bug in it, but must not take every later test with it.
+            Err(TryLockError::Poisoned(state)) => return state.into_inner(),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        self.held_up.fetch_add(1, Ordering::SeqCst);
+        self.hold_ups.fetch_add(1, Ordering::SeqCst);
+        let state = self.lock_uncounted();
+        self.held_up.fetch_sub(1, Ordering::SeqCst);
+        state
+    }
+
+    /// The same for a thread that asks for [`hold_ups`](Self::hold_ups), and is none itself.
+    pub(crate) fn lock_uncounted(&'static self) -> Locked {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,6 +119,13 @@ impl Machine {
             Err(std::sync::TryLockError::Poisoned(state)) => Some(state.into_inner()),
             Err(std::sync::TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// How often a thread had to wait for the state; `None` while one does. The system shows such a
+    /// thread asleep, but it is at work.
+    pub(crate) fn hold_ups(&self) -> Option<u64> {
+        let count = self.hold_ups.load(Ordering::SeqCst);
+        (self.held_up.load(Ordering::SeqCst) == 0).then_some(count)
     }
 
     pub(crate) fn count_call(&self) -> u64 {

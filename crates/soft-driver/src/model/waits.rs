@@ -39,7 +39,7 @@ pub(crate) struct Waits {
     moves: u64,
     /// The threads that wait, and the changes that they know of.
     waiting: BTreeMap<i32, u64>,
-    /// How often a thread stopped waiting.
+    /// How often a thread or a task stopped waiting.
     left: u64,
     /// How many of them, or of those that just look, wait for what the driver does not see.
     lookers: usize,
@@ -251,11 +251,14 @@ impl Machine {
             let left = waits.left;
             let left_out = waits.waiting.keys().chain(&waits.servants).copied().collect();
             let calls = waits.threads.iter().map(|(thread, of)| (*thread, of.calls)).collect();
-            let question = Question { slot: self.slot, calls, left_out };
+            let servants = waits.servants.clone();
+            let question = Question { slot: self.slot, calls, left_out, servants };
             let mut quiet = core::mem::replace(&mut waits.quiet, Quiet::new());
+            let hold_ups = self.hold_ups();
             drop(state);
             let sign = quiet.look(&question);
-            state = self.lock();
+            state = self.lock_uncounted();
+            let sign = sign.filter(|_| hold_ups.is_some() && self.hold_ups() == hold_ups);
             if state.epoch != epoch {
                 return Err(DEINITIALIZED);
             }
@@ -300,10 +303,16 @@ impl Machine {
             waits.looked = Some((waits.changes, sign));
             let look = waits.look.filter(|_| waits.tasks > 0);
             if let Some(look) = look {
+                // Until it is over nobody else takes it for done, and moves the time.
+                waits.attended = true;
                 drop(state);
                 look();
                 state = self.lock();
-                if state.epoch != epoch || state.stopping {
+                if state.epoch != epoch {
+                    return Err(DEINITIALIZED);
+                }
+                state.engine.waits.attended = false;
+                if state.stopping {
                     return Err(DEINITIALIZED);
                 }
             }
@@ -455,6 +464,8 @@ impl HostClock for VirtualClock {
         if let Some(mut state) = self.state() {
             let waits = &mut state.engine.waits;
             waits.tasks = waits.tasks.saturating_sub(1);
+            // Its thread runs, and a look that goes on now may have found it asleep.
+            waits.left += 1;
         }
     }
 

@@ -87,6 +87,7 @@ fn waits_with_a_limit_take_part() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "threads that sleep are only seen on Linux")]
 fn futures_take_part() {
     for machine in all() {
         let (_stream, event) = machine.busy(SECOND);
@@ -156,6 +157,7 @@ fn loops_of_questions_take_part() {
 
 /// Time waits for a thread that computes before it gives the driver work.
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "threads that sleep are only seen on Linux")]
 fn time_waits_for_threads_that_run() {
     let machine = Machine::new(Scheduler::Prompt);
     for _ in 0..5 {
@@ -225,6 +227,7 @@ fn hour(seed: u64) -> Run {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "threads that sleep are only seen on Linux")]
 fn an_hour_is_the_same_in_each_run() {
     let first = hour(7);
     assert!(first.len() > 200 && first.last().unwrap().1 >= HOUR, "{}", first.len());
@@ -235,6 +238,7 @@ fn an_hour_is_the_same_in_each_run() {
 
 /// Threads that each wait in their own way, and one that is told by another.
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "threads that sleep are only seen on Linux")]
 fn threads_have_the_same_times_in_each_run() {
     let run = || {
         let machine = Machine::new(Scheduler::Prompt);
