@@ -43,7 +43,8 @@ impl StreamName {
 impl fmt::Display for StreamName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.given() {
-            Some(given) => write!(f, "{} \"{given}\"", self.name),
+            // Reports are read line by line.
+            Some(given) => write!(f, "{} {given:?}", self.name),
             None => f.write_str(&self.name),
         }
     }

@@ -67,6 +67,19 @@ fn line(text: &str, word: &str) -> String {
 }
 
 /// A report names the allocation, and the streams by their names and the calls that created them.
+/// A name with the end of a line in it does not break the line of a report.
+#[test]
+fn a_name_stays_in_its_line() {
+    let mut checker = Checker::default();
+    let call = |number| Call::new("cuMemsetD8Async", number, ThreadId(1));
+    let accesses = &[Access::write(0x1010, 64)];
+    checker.apply(call(1), Op::Work { stream: StreamId(0xa), accesses });
+    checker.apply(call(2), Op::StreamName { stream: StreamId(0xa), name: "up\n\"x\"" });
+    checker.apply(call(3), Op::Work { stream: StreamId(0xb), accesses });
+    let text = checker.take_findings()[0].to_string();
+    assert!(line(&text, "first:").contains(r#"on stream 0xa "up\n\"x\"","#), "{text}");
+}
+
 /// Memory of a pool begins in the order of a stream.
 #[test]
 fn a_report_names_an_allocation_in_stream_order() {
