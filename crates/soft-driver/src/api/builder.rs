@@ -244,6 +244,7 @@ impl Builder {
     /// The [type](Self) has an example.
     pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
         self.config.scheduler = scheduler;
+        self.config.prints_seed = false;
         self
     }
 
@@ -643,7 +644,12 @@ impl Builder {
             "time" => {
                 self.time(if choice("real", "virtual")? { Time::Virtual } else { Time::Real })
             }
-            "seed" if value == "random" => self.scheduler(Scheduler::random()),
+            "seed" if value == "random" => {
+                // The text may be parsed without a driver being made of it.
+                let mut builder = self.scheduler(Scheduler::from_time());
+                builder.config.prints_seed = true;
+                builder
+            }
             "seed" => self.scheduler(Scheduler::Seeded(number()?)),
             "latency" => self.latency(Duration::from_micros(number()?)),
             "connections" => self.connections(number()?.try_into().map_err(|_| bad())?),

@@ -139,6 +139,9 @@ impl SoftDriver {
         machine.reset(&mut state);
         machine.restart_calls();
         state.clock.start(config.time);
+        if config.prints_seed {
+            config.scheduler.print();
+        }
         if let Scheduler::Seeded(seed) = config.scheduler {
             state.engine.random = seed;
             // Without the thread it works all the same, as long as the program makes calls.

@@ -151,11 +151,22 @@ pub enum Scheduler {
 impl Scheduler {
     /// At random, with a seed from the time. It prints the seed, so the run can be repeated.
     pub fn random() -> Self {
+        let scheduler = Self::from_time();
+        scheduler.print();
+        scheduler
+    }
+
+    /// The same, to be printed later.
+    pub(crate) fn from_time() -> Self {
         let since =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let seed = since.as_nanos() as u64;
-        crate::say!("work is scheduled at random, with the seed {seed}");
-        Self::Seeded(seed)
+        Self::Seeded(since.as_nanos() as u64)
+    }
+
+    pub(crate) fn print(self) {
+        if let Self::Seeded(seed) = self {
+            crate::say!("work is scheduled at random, with the seed {seed}");
+        }
     }
 }
 
@@ -172,6 +183,8 @@ pub(crate) struct Config {
     pub(crate) rules: Rules,
     pub(crate) time: Time,
     pub(crate) scheduler: Scheduler,
+    /// Whether the driver's start prints the seed.
+    pub(crate) prints_seed: bool,
     pub(crate) latency: Duration,
     /// How many channels a context has; what the environment says, unless told.
     pub(crate) connections: Option<u32>,
@@ -216,6 +229,7 @@ impl Config {
         rules: Rules::Faithful,
         time: Time::Real,
         scheduler: Scheduler::Prompt,
+        prints_seed: false,
         latency: Duration::ZERO,
         connections: None,
         on_deadlock: OnDeadlock::Misuse,

@@ -140,6 +140,15 @@ fn the_summary_comes_at_the_exit() {
     }
 }
 
+/// It is that of the driver that works: the library parses its settings twice.
+#[test]
+fn a_random_seed_is_printed_once() {
+    for test in ["inner_shared", "inner_built"] {
+        let errors = text(&start(test, "seed=random"));
+        assert_eq!(errors.matches("with the seed ").count(), 1, "{test}: {errors}");
+    }
+}
+
 #[test]
 fn findings_are_written_as_json_lines_to_a_file() {
     for test in ["inner_shared", "inner_built"] {
