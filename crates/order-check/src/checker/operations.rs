@@ -45,13 +45,11 @@ impl Checker {
                 self.events.remove(&event);
             }
             Op::ContextDestroy { context } => {
-                for stream in
-                    self.contexts.remove(&context).map(|of| of.streams).unwrap_or_default()
-                {
+                let streams = self.contexts.remove(&context).map(|of| of.streams);
+                for stream in streams.unwrap_or_default() {
                     self.object(call, is_stream(stream), AccessKind::Write);
                     self.destroy_stream(stream);
                 }
-                self.contexts.remove(&context);
             }
             Op::ThreadName { thread, name } => {
                 self.ensure(By::Thread(thread));

@@ -51,16 +51,18 @@ impl Checker {
 
     pub(super) fn destroy_stream(&mut self, stream: StreamId) {
         let Some(of) = self.streams.remove(&stream) else { return };
-        let context = self.contexts.entry(of.name.context).or_default();
-        context.streams.retain(|other| *other != stream);
-        if context.legacy == Some(stream) {
-            context.legacy = None;
+        // With its context, nothing is left that could wait for the whole of it.
+        if let Some(context) = self.contexts.get_mut(&of.name.context) {
+            context.streams.retain(|other| *other != stream);
+            if context.legacy == Some(stream) {
+                context.legacy = None;
+            }
+            if of.fresh {
+                context.fresh.retain(|other| *other != stream);
+                context.fresh_gone.push(of.tail.clone());
+            }
+            context.gone.push(of.tail.clone());
         }
-        if of.fresh {
-            context.fresh.retain(|other| *other != stream);
-            context.fresh_gone.push(of.tail.clone());
-        }
-        context.gone.push(of.tail.clone());
         for slot in of.branches.into_iter().chain([of.slot]) {
             self.leaving.push((slot, of.tail.clone()));
         }
