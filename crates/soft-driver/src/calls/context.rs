@@ -337,8 +337,7 @@ pub(crate) fn ctx_create_v3(
     device: CUdevice,
 ) -> Answer {
     if count != 0 {
-        drop(call.ready()?);
-        return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+        return call.refuse(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
     }
     ctx_create(call, context, flags, device)
 }
@@ -351,8 +350,7 @@ pub(crate) fn ctx_create_v4(
     device: CUdevice,
 ) -> Answer {
     if !params.is_null() && params.get()?.numExecAffinityParams != 0 {
-        drop(call.ready()?);
-        return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+        return call.refuse(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
     }
     ctx_create(call, context, flags, device)
 }

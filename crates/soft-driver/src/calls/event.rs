@@ -223,8 +223,7 @@ pub(crate) fn event_record_with_flags(
     flags: c_uint,
 ) -> Answer {
     if flags & !CU_EVENT_RECORD_EXTERNAL != 0 {
-        drop(call.ready()?);
-        return Err(INVALID_VALUE);
+        return call.refuse(INVALID_VALUE);
     }
     record_with(call, event, stream, flags == CU_EVENT_RECORD_EXTERNAL)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::model::call_frame::CallFrame;
-use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind};
+use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind, NodeParams};
 use crate::model::handles::Kind;
 use crate::model::machine::{Locked, State};
 use crate::model::memory::Place;
@@ -413,12 +413,25 @@ pub(crate) fn add_node_with(
     count: usize,
     kind: impl FnOnce(&State) -> Result<NodeKind, CUresult>,
 ) -> Answer {
+    add_node_of(call, out, graph, dependencies, count, |state| Ok((kind(state)?, None)))
+}
+
+/// As [`add_node_with`], for a node that shows the parameters it was made with.
+pub(crate) fn add_node_of(
+    call: &CallFrame,
+    out: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    made: impl FnOnce(&State) -> Result<(NodeKind, Option<NodeParams>), CUresult>,
+) -> Answer {
     let mut state = call.ready()?;
     out.required()?;
     let graph = state.graph(graph)?;
     let after = state.nodes_of(graph, dependencies, count)?;
-    let kind = kind(&state)?;
+    let (kind, params) = made(&state)?;
     let node = state.add_node(graph, after, kind)?;
+    state.nodes[node].params = params;
     out.put(core::ptr::without_provenance_mut(state.nodes.handle(node) as usize))
 }
 

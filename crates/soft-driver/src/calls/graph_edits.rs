@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
 use crate::calls::capture::plain_edges;
 use crate::calls::copies::Rows;
-use crate::calls::graph::add_node_with;
+use crate::calls::graph::add_node_of;
 use crate::calls::graph_nodes::host_kind;
 use crate::model::blocks::Block;
 use crate::model::call_frame::CallFrame;
@@ -39,7 +39,16 @@ pub(crate) fn graph_add_dependencies(
     to: Ptr<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    let mut state = call.ready()?;
+    add_edges(call.ready()?, graph, from, to, count)
+}
+
+fn add_edges(
+    mut state: Locked,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    count: usize,
+) -> Answer {
     let graph = state.graph(graph)?;
     let pairs = pairs(&state, graph, from, to, count)?;
     let there = |(from, to): &(u32, u32)| from == to || state.nodes[*to].after.contains(from);
@@ -60,9 +69,9 @@ pub(crate) fn graph_add_dependencies_v2(
     edges: Ptr<CUgraphEdgeData>,
     count: usize,
 ) -> Answer {
-    drop(call.ready()?);
+    let state = call.ready()?;
     plain_edges(edges, count)?;
-    graph_add_dependencies(call, graph, from, to, count)
+    add_edges(state, graph, from, to, count)
 }
 
 /// Measured: an edge that is not there is an invalid value.
@@ -73,7 +82,16 @@ pub(crate) fn graph_remove_dependencies(
     to: Ptr<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    let mut state = call.ready()?;
+    remove_edges(call.ready()?, graph, from, to, count)
+}
+
+fn remove_edges(
+    mut state: Locked,
+    graph: Ptr<CUgraph_st>,
+    from: Ptr<CUgraphNode>,
+    to: Ptr<CUgraphNode>,
+    count: usize,
+) -> Answer {
     let graph = state.graph(graph)?;
     let pairs = pairs(&state, graph, from, to, count)?;
     if pairs.iter().any(|(from, to)| !state.nodes[*to].after.contains(from)) {
@@ -93,9 +111,9 @@ pub(crate) fn graph_remove_dependencies_v2(
     edges: Ptr<CUgraphEdgeData>,
     count: usize,
 ) -> Answer {
-    drop(call.ready()?);
+    let state = call.ready()?;
     plain_edges(edges, count)?;
-    graph_remove_dependencies(call, graph, from, to, count)
+    remove_edges(state, graph, from, to, count)
 }
 
 /// The node's edges go with it; executable graphs stay as they are.
@@ -158,16 +176,9 @@ fn add_memory_node(
     count: usize,
     made: impl FnOnce(&State) -> Result<Made, CUresult>,
 ) -> Answer {
-    let mut params = None;
-    add_node_with(call, out, graph, dependencies, count, |state| {
-        let (kind, given) = made(state)?;
-        params = Some(given);
-        Ok(kind)
-    })?;
-    let mut state = call.ready()?;
-    let node = state.node(out.get()?)?;
-    state.nodes[node].params = params;
-    Ok(())
+    add_node_of(call, out, graph, dependencies, count, |state| {
+        made(state).map(|(kind, params)| (kind, Some(params)))
+    })
 }
 
 pub(crate) fn graph_add_memset_node(
@@ -451,10 +462,10 @@ fn update_refused(old: &[ExecNode], new: &[ExecNode]) -> Option<(u32, u64)> {
 /// Has an executable graph do what a graph of the same shape says.
 fn update(
     call: &CallFrame,
+    mut state: Locked,
     exec: Ptr<CUgraphExec_st>,
     graph: Ptr<CUgraph_st>,
 ) -> Result<Option<(u32, u64)>, CUresult> {
-    let mut state = call.ready()?;
     let exec = state.exec(exec)?;
     let graph = state.graph(graph)?;
     let new = state.flattened(graph).ok_or(INVALID_VALUE)?;
@@ -478,9 +489,9 @@ pub(crate) fn graph_exec_update_v2(
     graph: Ptr<CUgraph_st>,
     info: Ptr<UpdateInfo>,
 ) -> Answer {
-    drop(call.ready()?);
+    let state = call.ready()?;
     info.required()?;
-    let refused = update(call, exec, graph)?;
+    let refused = update(call, state, exec, graph)?;
     let (result, node) = refused.unwrap_or((0, 0));
     let error_node = core::ptr::without_provenance_mut(node as usize);
     info.put(UpdateInfo { result, error_node, error_from_node: core::ptr::null_mut() })?;
@@ -494,9 +505,9 @@ pub(crate) fn graph_exec_update(
     node: Ptr<CUgraphNode>,
     result: Ptr<c_uint>,
 ) -> Answer {
-    drop(call.ready()?);
+    let state = call.ready()?;
     result.required()?;
-    let refused = update(call, exec, graph)?;
+    let refused = update(call, state, exec, graph)?;
     let (why, at_fault) = refused.unwrap_or((0, 0));
     node.put_if(core::ptr::without_provenance_mut(at_fault as usize));
     result.put(why)?;

@@ -34,8 +34,7 @@ pub(crate) fn launch_host_func_v2(
     sync_mode: c_uint,
 ) -> Answer {
     if sync_mode > CU_HOST_TASK_SPINWAIT {
-        drop(call.ready()?);
-        return Err(INVALID_VALUE);
+        return call.refuse(INVALID_VALUE);
     }
     launch_host_func(call, stream, host_fn, user_data)
 }

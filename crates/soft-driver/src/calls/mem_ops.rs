@@ -240,8 +240,7 @@ pub(crate) fn stream_batch_mem_op(
     flags: c_uint,
 ) -> Answer {
     if flags != 0 || count >= TOO_MANY {
-        drop(call.ready()?);
-        return Err(INVALID_VALUE);
+        return call.refuse(INVALID_VALUE);
     }
     value_operations(call, stream, &operations.read_array(count as usize)?)
 }

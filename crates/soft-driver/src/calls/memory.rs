@@ -131,7 +131,15 @@ pub(crate) fn mem_get_info(call: &CallFrame, free: Ptr<usize>, total: Ptr<usize>
 }
 
 pub(crate) fn mem_alloc(call: &CallFrame, address: Ptr<CUdeviceptr>, bytes: usize) -> Answer {
-    let mut state = call.ready()?;
+    allocate(call, call.ready()?, address, bytes)
+}
+
+fn allocate(
+    call: &CallFrame,
+    mut state: Locked,
+    address: Ptr<CUdeviceptr>,
+    bytes: usize,
+) -> Answer {
     address.required()?;
     let context = state.current(call)?;
     state.refuse_unsafe(call)?;
@@ -150,13 +158,13 @@ pub(crate) fn mem_alloc_pitch(
     height: usize,
     element: c_uint,
 ) -> Answer {
-    drop(call.ready()?);
+    let state = call.ready()?;
     pitch.required()?;
     if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
         return Err(INVALID_VALUE);
     }
     let row = width.checked_next_multiple_of(PITCH).ok_or(OUT_OF_MEMORY)?;
-    mem_alloc(call, address, row.checked_mul(height).ok_or(OUT_OF_MEMORY)?)?;
+    allocate(call, state, address, row.checked_mul(height).ok_or(OUT_OF_MEMORY)?)?;
     pitch.put(row)
 }
 

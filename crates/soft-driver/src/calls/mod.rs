@@ -61,6 +61,5 @@ use crate::model::call_frame::CallFrame;
 pub(crate) fn unsupported(call: &CallFrame) -> Answer {
     // Before `cuInit` as well: the CUDA runtime asks for tables first of all.
     call.lock()?.say_unsupported(call.name());
-    drop(call.ready()?);
-    Err(NOT_SUPPORTED)
+    call.refuse(NOT_SUPPORTED)
 }

@@ -29,8 +29,7 @@ pub(crate) fn function_name(
     name: Ptr<*const c_uchar>,
     function: Memory,
 ) -> Answer {
-    drop(call.ready()?);
-    Err(if name.is_null() || function.is_null() { INVALID_VALUE } else { NOT_SUPPORTED })
+    call.refuse(if name.is_null() || function.is_null() { INVALID_VALUE } else { NOT_SUPPORTED })
 }
 
 /// Tables of what is not exported by name. Measured: one that the driver does not know is an

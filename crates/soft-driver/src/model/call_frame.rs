@@ -82,4 +82,9 @@ impl CallFrame {
         state.order_call(self);
         if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
     }
+
+    /// Refuses the call, but before `cuInit` for that reason alone.
+    pub(crate) fn refuse(&self, code: CUresult) -> Answer {
+        self.ready().and(Err(code))
+    }
 }
