@@ -1,7 +1,5 @@
 //! The clock of waits on the host: the machine's, unless the driver has its own.
 
-use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 use crate::driver::Driver;
@@ -10,7 +8,7 @@ use crate::driver::Driver;
 ///
 /// A driver in software may have virtual time, which stands still while nothing waits for it. Such
 /// a driver implements this trait and attaches it with [`Driver::with_clock`]. From then on the
-/// waits of this crate with a limit, and its futures, take part in that time. Code that waits by
+/// waits of this crate with a limit take part in that time. Code that waits by
 /// itself does the same: it asks [`Driver::clock`], and waits with [`wait`](Self::wait) if there is
 /// one. `cuda-soft-driver` does it for its virtual time. A real driver has no such clock.
 ///
@@ -87,14 +85,6 @@ pub trait HostClock: Send + Sync {
     fn serve(&self);
 }
 
-/// Whether any driver of this process has a clock. What is called often looks here first.
-static ATTACHED: AtomicBool = AtomicBool::new(false);
-
-#[inline(always)]
-pub(crate) fn is_any_attached() -> bool {
-    ATTACHED.load(Ordering::Relaxed)
-}
-
 impl Driver {
     /// Returns the same driver with a clock, which all that is created with the returned driver
     /// uses.
@@ -131,7 +121,6 @@ impl Driver {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     pub fn with_clock(self, clock: &'static dyn HostClock) -> Self {
-        ATTACHED.store(true, Ordering::Relaxed);
         self.attach(clock)
     }
 
@@ -141,29 +130,5 @@ impl Driver {
     /// No driver call. [`with_clock`](Self::with_clock) has an example.
     pub fn clock(self) -> Option<&'static dyn HostClock> {
         self.attached()
-    }
-}
-
-/// The wait of a task, as the clock counts it.
-pub(crate) struct TaskWait(&'static dyn HostClock);
-
-impl TaskWait {
-    /// `None` with the machine's clock.
-    pub(crate) fn begin(driver: Driver, look: fn()) -> Option<Self> {
-        let clock = driver.clock()?;
-        clock.begin_task(look);
-        Some(Self(clock))
-    }
-}
-
-impl Drop for TaskWait {
-    fn drop(&mut self) {
-        self.0.end_task();
-    }
-}
-
-impl fmt::Debug for TaskWait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TaskWait")
     }
 }

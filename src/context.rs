@@ -511,17 +511,81 @@ impl Context {
         &self.0.owned
     }
 
-    /// Gives this share back. If it was the last one, returns a value whose drop ends the context
-    /// and may block.
-    pub(crate) fn give_back(self) -> Option<impl Send + 'static> {
-        Arc::into_inner(self.0)
+    /// Returns whether other code owns the context and nothing here keeps it alive: it comes from
+    /// [`from_raw`](Self::from_raw) or [`current`](Self::current).
+    ///
+    /// A thread that takes a share of such a context for later use cannot rely on it: the owner may
+    /// end the context as soon as the program's own shares are gone.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let owned = Context::primary(Device::new(driver, 0)?)?;
+    /// // SAFETY: `owned` outlives `borrowed`, and no stream of it is captured.
+    /// let borrowed = unsafe { Context::from_raw(driver, owned.as_raw()) }?;
+    /// assert!(borrowed.is_borrowed() && !owned.is_borrowed());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn is_borrowed(&self) -> bool {
+        matches!(self.0.owned, Owned::Nothing)
+    }
+
+    /// Returns whether this crate retained or created the context: it comes from
+    /// [`primary`](Self::primary) or [`green`](Self::green).
+    ///
+    /// Such contexts of one device share memory, registrations of memory, and events. Of a context
+    /// that other code made, nothing of the kind is certain.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // SAFETY: the owner is kept, and no stream of the context is captured.
+    /// let theirs = unsafe { Context::from_raw_with_owner(driver, context.as_raw(), context.clone()) }?;
+    /// assert!(context.is_retained() && !theirs.is_retained());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn is_retained(&self) -> bool {
+        matches!(self.0.owned, Owned::Primary | Owned::Green(_))
+    }
+
+    /// Drops this share, unless it is the last one; then returns it.
+    ///
+    /// [Dropping the last share](Self#dropping-the-last-share) can block. A thread that must not be
+    /// blocked drops its shares with this method, and hands the last one to another thread. Of
+    /// threads that drop all shares at once in this way, exactly one gets the last one. It makes no
+    /// driver call.
+    ///
+    /// No [`WeakContext`] finds the context any more once the last
+    /// share was returned.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let share = context.clone();
+    /// assert_eq!(share.drop_unless_last(), None);
+    /// if let Some(last) = context.drop_unless_last() {
+    ///     std::thread::spawn(move || drop(last));
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    #[must_use = "dropping the last share can block"]
+    pub fn drop_unless_last(self) -> Option<Self> {
+        Arc::into_inner(self.0).map(|last| Self(Arc::new(last)))
     }
 
     /// Whether the driver treats the events of both contexts alike: a primary context and its green
     /// contexts share them. For a context that other code owns this is not known.
     pub(crate) fn shares_events(&self, other: &Self) -> bool {
-        let retained = |context: &Self| matches!(context.0.owned, Owned::Primary | Owned::Green(_));
-        self == other || retained(self) && retained(other) && self.device() == other.device()
+        self == other
+            || self.is_retained() && other.is_retained() && self.device() == other.device()
     }
 
     /// The place for the event that `wait_stream` records in the legacy default stream.

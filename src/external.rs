@@ -196,7 +196,7 @@ pub struct BinarySemaphore(Arc<Imported>);
 /// [captured](self#captures) it; the semaphore itself lives on in the other API. In a forked child
 /// the drop does nothing.
 ///
-/// A [`Timeline`](crate::ext::Timeline) is different: this crate creates it, and the host can read
+/// A `Timeline` of the crate `cuda-timelines` is different: that crate creates it, and the host can read
 /// it.
 ///
 /// ```

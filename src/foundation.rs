@@ -1,22 +1,29 @@
 //! What a crate on top of this one needs beyond events and streams.
 //!
-//! A crate that wraps more of the driver (memory, modules, kernels) takes the function pointers
-//! from [`Driver::symbols`](crate::Driver::symbols) and calls them by itself. The items here are
-//! the rest of what such a crate needs, and this workspace's own crates use no others:
+//! A crate that wraps more of the driver (memory, modules, kernels) makes the calls by itself. The
+//! items here are what such a crate needs for that, and this workspace's own crates use no others.
+//! `cuda-timelines` uses each of them:
 //!
 //! | for | use |
 //! | --- | --- |
-//! | turning the driver's code into an [`Error`] that names the call | [`Function::check`](crate::sys::Function::check) |
+//! | a driver call that no method makes | [`call!`]; [`Function::check`] turns a code into an [`Error`] that names the call |
 //! | calls that depend on the current context | [`with_current`] |
 //! | referring to a context without keeping it alive | [`WeakContext`] |
+//! | not being blocked by the end of a context | [`Context::drop_unless_last`] |
+//! | memory that is registered for all contexts of a device | [`Context::is_retained`]; [`Context::is_borrowed`] |
+//! | objects of two drivers | [`Driver::is_same_library`](crate::Driver::is_same_library) |
+//! | a query of an event by its bare handle that failed | [`EventRef::mark_failed`](crate::EventRef::mark_failed) |
 //! | doing without what a capture would take in | [`is_capture_under_way`] |
+//! | nodes that refer to objects, in a capture | [`OwnCapture`], [`GraphValue`] |
 //! | leaving a forked child alone | [`is_forked_child`] |
+//! | holding a lock over driver calls | [`deferring_observers`] |
+//! | waits on the host in the driver's own time | [`HostClock`](crate::HostClock) |
 //! | sending bytes to another process that detects damage | [`Envelope`] |
+//! | finding the device and the process of an object of another process | [`Origin`], [`ExporterProcess::of_origin`](crate::ipc::ExporterProcess::of_origin) |
 //!
 //! ```
-//! use cuda_events::foundation::with_current;
+//! use cuda_events::foundation::{call, with_current};
 //! use cuda_events::sys::CUdeviceptr;
-//! use cuda_events::sys::Function::{cuMemAlloc_v2, cuMemFree_v2};
 //! use cuda_events::{Context, Device, Result};
 //!
 //! /// Memory of a device; dropping it frees it.
@@ -27,21 +34,20 @@
 //!
 //! impl Buffer {
 //!     fn new(context: &Context, bytes: usize) -> Result<Self> {
-//!         let mut address = 0;
-//!         let alloc = context.driver().symbols().cuMemAlloc_v2;
+//!         let (driver, mut address) = (context.driver(), 0);
 //!         // SAFETY: a place for the address; the context is current.
-//!         with_current(context, || cuMemAlloc_v2.check(unsafe { alloc(&mut address, bytes) }))?;
+//!         let alloc = || unsafe { call!(driver, cuMemAlloc_v2(&mut address, bytes)) };
+//!         with_current(context, alloc)?;
 //!         Ok(Self { context: context.clone(), address })
 //!     }
 //! }
 //!
 //! impl Drop for Buffer {
 //!     fn drop(&mut self) {
-//!         let free = self.context.driver().symbols().cuMemFree_v2;
+//!         let driver = self.context.driver();
 //!         // SAFETY: this value owns the memory.
-//!         let _ = with_current(&self.context, || {
-//!             cuMemFree_v2.check(unsafe { free(self.address) })
-//!         });
+//!         let free = || unsafe { call!(driver, cuMemFree_v2(self.address)) };
+//!         let _ = with_current(&self.context, free);
 //!     }
 //! }
 //!
@@ -61,8 +67,78 @@ use crate::sys::{CUresult, Function};
 #[cfg(doc)]
 use crate::{capture::Capture, sys::calls::*};
 
+pub use crate::capture::external::OwnCapture;
 pub use crate::context::WeakContext;
+pub use crate::driver::observer::{Deferring, deferring_observers};
+pub use crate::graph::kept::GraphValue;
 pub use crate::ipc::envelope::{Damage, Envelope, Fields};
+pub use crate::ipc::origin::Origin;
+
+/// Makes a driver call, and returns a [`Result<()>`](crate::Result) whose error names it.
+///
+/// The first argument is the [`Driver`](crate::Driver). The second is the call: the name of a field
+/// of [`Symbols`](crate::sys::Symbols), with its arguments. An entry point that some drivers lack
+/// has a question mark. Like the methods of this crate, the macro calls nothing in a forked child.
+/// [Observers](crate::Driver::observe) see the call. The caller writes the `unsafe` block, and
+/// argues that the arguments are valid.
+///
+/// ```
+/// use cuda_events::foundation::{call, with_current};
+/// use cuda_events::sys::CUresult;
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let mut id = 0;
+/// // SAFETY: the stream is alive, and there is a place for its number.
+/// unsafe { call!(driver, cuStreamGetId?(stream.as_raw(), &mut id)) }?;
+/// assert_eq!(stream.id()?, id);
+/// let mut address = 0;
+/// // SAFETY: a place for the address.
+/// let alloc = || unsafe { call!(driver, cuMemAlloc_v2(&mut address, 0)) };
+/// let refused = with_current(&context, alloc).expect_err("nothing is allocated");
+/// assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Driver`] for every code except `CUDA_SUCCESS`; [`Error::Unsupported`] if the driver lacks
+/// the entry point; [`Error::ForkedChild`].
+#[doc(inline)]
+pub use crate::foundation_call as call;
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! foundation_call {
+    ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        let driver: $crate::Driver = $driver;
+        let function = $crate::sys::Function::$function;
+        if $crate::foundation::is_forked_child() {
+            Err($crate::Error::ForkedChild { function })
+        } else {
+            function.check((driver.symbols().$function)($($argument),*))
+        }
+    }};
+    ($driver:expr, $function:ident?($($argument:expr),* $(,)?)) => {{
+        let driver: $crate::Driver = $driver;
+        let function = $crate::sys::Function::$function;
+        if $crate::foundation::is_forked_child() {
+            Err($crate::Error::ForkedChild { function })
+        } else {
+            match driver.symbols().$function {
+                Some(pointer) => function.check(pointer($($argument),*)),
+                None => Err($crate::Error::Unsupported {
+                    function,
+                    since: function.entry_point().version,
+                    driver: driver.version(),
+                }),
+            }
+        }
+    }};
+}
 
 impl Function {
     /// Turns the code that this function returned into a result.

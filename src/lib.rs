@@ -19,8 +19,8 @@
 //! # What this crate does not do
 //!
 //! * It launches no kernels and allocates no memory.
-//! * Only items of [`ext`] start threads. All other items keep little state for the process: see
-//!   [the list](#process-wide-state). The page of [`ext`] lists the state of its items.
+//! * It starts no thread, and keeps little state for the process: see [the
+//!   list](#process-wide-state). The page of [`ext`] lists the state of its items.
 //! * It does not use a current device or a current stream. Constructors take a context; operations
 //!   take a stream.
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
@@ -59,10 +59,10 @@
 //! | ordering streams | [`record`](EventRef::record), [`wait_event`](StreamRef::wait_event), [`wait_stream`](StreamRef::wait_stream) |
 //! | measuring time | [`EventFlags::TIMING`], [`elapsed_ms`](EventRef::elapsed_ms), [`ext::Timer`] |
 //! | waiting on the host | [`synchronize`](EventRef::synchronize), [`synchronize_timeout`](EventRef::synchronize_timeout), [`query`](EventRef::query) |
-//! | a completion that many threads watch, signals from the host | [`ext::Timeline`], [`ext::HostTimeline`] |
-//! | awaiting | `event.await`, [`completion`](StreamRef::completion), [`ext::Completion`] |
+//! | a completion that many threads watch, signals from the host | timelines: the crate `cuda-timelines` |
+//! | awaiting events, streams and timelines | the crate `cuda-timelines` |
 //! | other processes | [`IpcEventDescriptor`], [`ipc::ExporterProcess`], [`ext::IpcLease`] |
-//! | other containers, and processes that may be killed | [`ext::TimelineFile`], [`ext::ImportedTimeline`]; if only bytes can be exchanged: [`ext::TimelineMemory`], [`ext::OpenedTimeline`] |
+//! | other containers, and processes that may be killed | shared timelines: the crate `cuda-timelines` |
 //! | ordering with a graphics API | [`external`] |
 //! | captures and graphs | [`capture`], [`graph`], [`record_external`](StreamRef::record_external) |
 //! | host functions, values in memory | [`launch_host_function`](StreamRef::launch_host_function), [`mem_ops`] |
@@ -113,8 +113,7 @@
 //! | --- | --- | --- |
 //! | a flag: the process was forked after the driver was initialised, or has loaded several driver libraries | the process ends | none |
 //! | the drivers that were loaded | the process ends | none |
-//! | a list of the captures that [`Capture`](capture::Capture) began, with the events and semaphores of each. [`record_external`](StreamRef::record_external), [`wait_external`](StreamRef::wait_external), and signals and waits of [semaphores](external#captures) read it during a capture: they must find the graph that keeps the object, and the driver returns only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
-//! | the number of these captures in progress, for [`ext::EventPool`], [`ext::Timeline`], and signals and waits of semaphores | the process ends | none |
+//! | the number of the captures in progress that [`Capture`](capture::Capture) began, and a list of them with the events and semaphores of each. [`EventPool`](ext::EventPool) and [`is_capture_under_way`](foundation::is_capture_under_way) read the number. [`record_external`](StreamRef::record_external), [`wait_external`](StreamRef::wait_external), and signals and waits of [semaphores](external#captures) read it during a capture: they must find the graph that keeps the object, and the driver returns only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
 //! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver gets their numbers and never their addresses | the driver calls them | a mutex, in these two methods and when the driver calls a closure |
 //! | the sixteen places for [observers](Driver::observe): a driver function takes no pointer to an observer's data, so the place identifies the observer | the process ends | one for each place, in the observed calls |
 //!

@@ -4,10 +4,8 @@
 //! types in place of this module, and tries the orders in which threads may run and see each
 //! other's writes.
 
-pub(crate) use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
-pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+pub(crate) use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Declares a static. Loom makes it anew for each run.
 macro_rules! global {

@@ -12,10 +12,10 @@ use std::task::Wake;
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use cuda_events::ext::Completion;
 use cuda_events::mem_ops::{WaitCondition, WaitValueFlags};
 use cuda_events::sys::{CUhostFn, CUresult};
 use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_timelines::Completion;
 use serde_json::{Value, json};
 
 use crate::rounds::{percentile, rounded};

@@ -9,10 +9,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cuda_events::ext::{HostTimeline, Timeline};
 use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::CUresult;
 use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_timelines::{CudaStreamExt, HostTimeline, Timeline};
 use serde_json::{Value, json};
 
 use crate::completions::{launch, nanoseconds, short, wait};

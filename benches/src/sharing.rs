@@ -11,13 +11,13 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::process::{Child, ChildStdin, ChildStdout, ExitCode};
 use std::time::Instant;
 
-use cuda_events::ext::{
-    ImportedTimeline, OpenedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
-    TimelineHandle, TimelineMemory,
-};
 use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{CUdeviceptr, CUipcMemHandle, CUresult};
 use cuda_events::{Context, Driver, Stream, StreamOptions};
+use cuda_timelines::{
+    CudaStreamExt, ImportedTimeline, OpenedTimeline, Point, Timeline, TimelineDescriptor,
+    TimelineFile, TimelineHandle, TimelineMemory,
+};
 use serde_json::{Value, json};
 
 use crate::rounds::{percentile, rounded};

@@ -10,9 +10,9 @@ use std::future::{Future, IntoFuture};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use cuda_events::ext::{Point, Timeline};
 use cuda_events::sys::CUresult;
 use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_timelines::{CudaStreamExt, Point, Timeline};
 use serde_json::{Value, json};
 
 use crate::completions::{

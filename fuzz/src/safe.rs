@@ -9,8 +9,7 @@ use std::time::Duration;
 use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::ext::{
-    Completion, EventPool, HostTimeline, IpcLease, LazyEvent, Point, PointCompletion, PooledEvent,
-    StreamScope, Timeline, TimelineFile, Timer, Timing, current_stream,
+    EventPool, IpcLease, LazyEvent, PooledEvent, StreamScope, Timer, Timing, current_stream,
 };
 use cuda_events::graph::{Graph, GraphExec, GraphNode};
 use cuda_events::host_functions::pending_host_functions;
@@ -21,6 +20,9 @@ use cuda_events::{
     StreamRef,
 };
 use cuda_soft_driver::{Live, OnDeadlock, OnMisuse, SoftDriver};
+use cuda_timelines::{
+    Completion, CudaStreamExt, HostTimeline, Point, PointCompletion, Timeline, TimelineFile,
+};
 
 use super::bytes::Bytes;
 

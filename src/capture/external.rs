@@ -8,7 +8,7 @@ use super::registry;
 use crate::error::Result;
 use crate::event::Event;
 use crate::event::RecordFlags;
-use crate::graph::kept::Captured;
+use crate::graph::kept::{Captured, GraphValue};
 use crate::stream::StreamRef;
 use crate::stream::WaitFlags;
 use crate::stream::capture_info::CaptureStatus;
@@ -121,16 +121,6 @@ impl StreamRef {
         Ok(info.id.filter(|_| info.status == CaptureStatus::Active))
     }
 
-    /// The number of the capture that the stream takes part in, if this crate began it. No driver
-    /// call while no such capture is under way.
-    pub(crate) fn own_capture(&self) -> Result<Option<u64>> {
-        if !under_way() {
-            return Ok(None);
-        }
-        let capture = self.active_capture()?;
-        Ok(capture.filter(|id| registry::find(self.driver(), *id).is_some()))
-    }
-
     /// Makes the driver call `function`, which puts nodes into the graph of the capture. The graph
     /// keeps the values that the nodes refer to. If other code began the capture, the values are
     /// leaked.
@@ -160,5 +150,99 @@ impl StreamRef {
             _ => {}
         }
         made
+    }
+}
+
+/// A [`Capture`](super::Capture) that a stream takes part in.
+///
+/// A node that a capture adds may refer to an object: an address, a handle. The graph runs at each
+/// launch, so it must keep that object. It does if you add the node by [`keep`](Self::keep).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::capture::{Capture, CaptureMode};
+/// use cuda_events::foundation::{GraphValue, OwnCapture, call, with_current};
+/// use cuda_events::sys::{CUdeviceptr, Function};
+/// use cuda_events::{Context, Device, Result, Stream, StreamOptions, StreamRef};
+///
+/// /// Memory of a device; dropping it frees it.
+/// struct Buffer(Context, CUdeviceptr);
+///
+/// impl GraphValue for Buffer {}
+///
+/// impl Drop for Buffer {
+///     fn drop(&mut self) {
+///         // SAFETY: this value owns the memory.
+///         let free = || unsafe { call!(self.0.driver(), cuMemFree_v2(self.1)) };
+///         let _ = with_current(&self.0, free);
+///     }
+/// }
+///
+/// /// Sets the first byte. A graph that captures this keeps the memory.
+/// fn clear(buffer: &Arc<Buffer>, stream: &StreamRef) -> Result<()> {
+///     let (at, raw) = (buffer.1, stream.as_raw());
+///     // SAFETY: the memory is there until the stream, or the graph, is done with it.
+///     let clear = || unsafe { call!(buffer.0.driver(), cuMemsetD8Async(at, 0, 1, raw)) };
+///     match OwnCapture::of(stream)? {
+///         Some(capture) => capture.keep(buffer.clone(), Function::cuMemsetD8Async, clear),
+///         None => clear(),
+///     }
+/// }
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let mut at = 0;
+/// // SAFETY: a place for the address; the context is current.
+/// with_current(&context, || unsafe { call!(driver, cuMemAlloc_v2(&mut at, 4096)) })?;
+/// let buffer = Arc::new(Buffer(context.clone(), at));
+/// // SAFETY: no other thread has this stream.
+/// let capture = unsafe { Capture::begin(&stream, CaptureMode::ThreadLocal) }?;
+/// clear(&buffer, &stream)?;
+/// let graph = capture.end()?;
+/// assert_eq!(Arc::strong_count(&buffer), 2, "the graph keeps it");
+/// # drop(graph);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OwnCapture<'a> {
+    stream: &'a StreamRef,
+    id: u64,
+}
+
+impl<'a> OwnCapture<'a> {
+    /// Returns the capture that the stream takes part in, if [`Capture`](super::Capture) began it.
+    ///
+    /// No driver call while no such capture is under way. Otherwise that of
+    /// [`capture_info`](StreamRef::capture_info).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`capture_info`](StreamRef::capture_info).
+    pub fn of(stream: &'a StreamRef) -> Result<Option<Self>> {
+        if !under_way() {
+            return Ok(None);
+        }
+        let id = stream.active_capture()?;
+        let own = id.filter(|id| registry::find(stream.driver(), *id).is_some());
+        Ok(own.map(|id| Self { stream, id }))
+    }
+
+    /// Adds nodes by `add`, which calls `function`; the graph keeps the value.
+    ///
+    /// If that call fails, the driver may have added the nodes all the same, and the value is kept.
+    ///
+    /// # Errors
+    ///
+    /// Those of `add`.
+    pub fn keep(
+        &self,
+        value: Arc<dyn GraphValue>,
+        function: Function,
+        add: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.stream.keeping(self.id, function, &[Captured::Prepared(value)], add)
     }
 }

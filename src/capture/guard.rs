@@ -123,7 +123,7 @@ impl<'a> Capture<'a> {
     ///   is used only with [`record_external`](StreamRef::record_external) or
     ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
     /// * This rule includes a thread of this crate: the poller, which queries the event of each
-    ///   pending [`Completion`](crate::ext::Completion). Await or drop the futures of an event
+    ///   pending `Completion` of the crate `cuda-timelines`. Await or drop the futures of an event
     ///   before you record it in the capture. When the drop has returned, the poller no longer
     ///   queries the event.
     /// * An [`EventPool`](crate::ext::EventPool) does not reuse events that are returned to it

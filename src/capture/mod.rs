@@ -18,7 +18,7 @@
 //! ```
 
 mod dependencies;
-mod external;
+pub(crate) mod external;
 mod guard;
 mod mode;
 mod registry;

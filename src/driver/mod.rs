@@ -268,8 +268,20 @@ impl Driver {
         &self.0.loaded.symbols
     }
 
-    /// Whether both are tables of one library: then objects of one can be used with the other.
-    pub(crate) fn is_same_library(self, other: Self) -> bool {
+    /// Returns whether both are drivers of one library: then objects of one can be used with the
+    /// other.
+    ///
+    /// Drivers of one library differ, for example, in their [observers](Self::observe). It makes no
+    /// driver call.
+    ///
+    /// ```
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let observed = driver.observe(|_call| {})?;
+    /// assert!(observed != driver && observed.is_same_library(driver));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn is_same_library(self, other: Self) -> bool {
         self.0.loaded.library == other.0.loaded.library
     }
 }

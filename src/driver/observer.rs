@@ -136,17 +136,44 @@ struct Deferred {
     elapsed: Duration,
 }
 
-/// A lock guard, or another guard, that is held over driver calls. The observers of these calls run
-/// after its drop. They are the user's code: under the lock, such code could wait for itself.
-pub(crate) struct Deferring<G> {
+/// A guard whose drop calls the observers of the calls that were made under it, from
+/// [`deferring_observers`].
+pub struct Deferring<G> {
     guard: G,
     // Dropped after the guard.
     _observers: DeferringObservers,
 }
 
-/// Has the observers of this thread's calls wait until the guard is dropped.
+/// Defers the observers of this thread's driver calls until the guard is dropped.
+///
+/// [Observers](Driver::observe) are code of the program. Under a lock of your crate, such code could
+/// wait for itself. So wrap each lock guard that you hold over driver calls: the observers then run
+/// after the lock is released, on the same thread and in the order of the calls. Without observers
+/// it costs a few loads and stores of a thread-local.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::sync::{Arc, Mutex};
+///
+/// use cuda_events::Device;
+/// use cuda_events::foundation::deferring_observers;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let (count, seen) = (Arc::new(Mutex::new(0)), Arc::new(AtomicU32::new(0)));
+/// let (theirs, sum) = (Arc::clone(&count), Arc::clone(&seen));
+/// let driver = driver.observe(move |_call| {
+///     // It takes the same lock.
+///     sum.fetch_add(*theirs.lock().unwrap(), Ordering::Relaxed);
+/// })?;
+/// let mut locked = deferring_observers(count.lock().unwrap());
+/// **locked = Device::count(driver)?;
+/// drop(locked); // the observer is called here
+/// assert!(seen.load(Ordering::Relaxed) >= 1);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[inline(always)]
-pub(crate) fn deferring_observers<G>(guard: G) -> Deferring<G> {
+pub fn deferring_observers<G>(guard: G) -> Deferring<G> {
     Deferring { guard, _observers: DeferringObservers::begin() }
 }
 
@@ -166,6 +193,7 @@ impl<G> DerefMut for Deferring<G> {
     }
 }
 
+/// Defers observers from its making until its drop.
 struct DeferringObservers {
     /// Inside another one, which calls the observers.
     nested: bool,
@@ -251,14 +279,13 @@ impl Driver {
     /// rest of the process unless [`stop_observing`](Self::stop_observing) removes it.
     ///
     /// An observer may use and drop every object of this crate, also those of the observed call,
-    /// and may wait for threads that do: no lock of this crate is held while it runs. Where a method
-    /// holds a lock over its driver calls, as [`Timeline::signal`](crate::ext::Timeline::signal)
-    /// does, the observer runs when the lock is released, before the method returns.
-    /// [`started`](Call::started) and [`elapsed`](Call::elapsed) are those of the call. If two
-    /// threads signal one timeline, their observers may run in another order than the calls.
+    /// and may wait for threads that do: no lock of this crate is held while it runs. Where code
+    /// holds a lock over driver calls [and defers observers](crate::foundation::deferring_observers),
+    /// the observer runs when the lock is released. [`started`](Call::started) and
+    /// [`elapsed`](Call::elapsed) are those of the call.
     ///
-    /// Calls of the thread that serves all futures are observed on that thread. An observer that
-    /// blocks there delays them all, and must not wait for a future.
+    /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,
+    /// are observed on those threads.
     ///
     /// A process has sixteen places for observers. Each place serves one driver forever, because
     /// objects may still use its functions. So a process can have sixteen observers at a time, and

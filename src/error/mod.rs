@@ -100,8 +100,8 @@ pub enum Error {
     /// * A stream can use only the [semaphores](crate::external) of its own context. Streams of a
     ///   [green](crate::Context::green) context cannot use any, so an import in one returns this
     ///   error, too.
-    /// * A [`TimelineFile`](crate::ext::TimelineFile) or a
-    ///   [`TimelineMemory`](crate::ext::TimelineMemory) serves only streams of the context that it
+    /// * A `TimelineFile` or a
+    ///   `TimelineMemory` serves only streams of the context that it
     ///   was made in.
     /// * [`copy_attributes_from`](crate::StreamRef::copy_attributes_from) needs two streams of one
     ///   context. [`ForeignStream::new`](crate::ForeignStream::new) needs a stream of the given
@@ -184,27 +184,27 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. No call was made.
     ExportOfImport,
-    /// A signal of a [timeline](crate::ext::Timeline#captures), or a wait for a point of another
+    /// A signal of a timeline, or a wait for a point of another
     /// context, was given to a capturing stream. No call was made: each launch of the graph would
     /// write the same value again.
     TimelineInCapture {
         /// The call that was not made.
         function: Function,
     },
-    /// A [timeline](crate::ext::Timeline) cannot belong to the per-thread default stream. It is a
+    /// A timeline cannot belong to the per-thread default stream. It is a
     /// different stream in each thread, so the counter could go back. No call was made.
     PerThreadTimeline,
     /// A blocking stream was to be created in a [green](crate::Context::green) context, in which all
     /// streams must be [non-blocking](crate::StreamOptions::blocking). No stream was created.
     BlockingInGreenContext,
-    /// The timeline was [poisoned](crate::ext::Timeline::poison) before it reached the value.
+    /// The timeline was poisoned before it reached the value.
     Poisoned,
     /// The point is not reached, and the last share of its timeline's context was dropped, so this
     /// process cannot find out whether it ever will be. For a point of a timeline of another
-    /// process: this process dropped its [`ImportedTimeline`](crate::ext::ImportedTimeline) or
-    /// [`OpenedTimeline`](crate::ext::OpenedTimeline).
+    /// process: this process dropped its `ImportedTimeline` or
+    /// `OpenedTimeline`.
     ContextDropped,
-    /// The process that had to signal an [imported](crate::ext::ImportedTimeline) timeline has
+    /// The process that had to signal an imported timeline has
     /// ended before the timeline reached the value, or the [exporter](crate::ipc::ExporterProcess)
     /// of an event has ended before the event's record completed.
     ExporterGone,

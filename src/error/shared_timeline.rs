@@ -1,15 +1,13 @@
 //! The reasons why a timeline cannot be shared between processes.
 
-/// The reason why a timeline could not be [shared](crate::ext::TimelineFile) with other processes
-/// or [imported](crate::ext::ImportedTimeline).
+/// The reason why a timeline could not be shared with other processes or imported
+/// from one (crate `cuda-timelines`).
 ///
 /// ```
-/// use cuda_events::Error;
-/// use cuda_events::ext::TimelineDescriptor;
 /// use cuda_events::ipc::SharedTimelineError;
 ///
 /// let wrong = SharedTimelineError::DescriptorLength { found: 3, expected: 20 };
-/// assert_eq!(TimelineDescriptor::from_bytes(&[0; 3]), Err(Error::SharedTimeline(wrong)));
+/// assert_eq!(wrong.to_string(), "timeline descriptor refused: it has 3 bytes, not 20");
 /// ```
 ///
 /// `Debug` prints the same text as `Display`.
@@ -38,6 +36,11 @@ pub enum SharedTimelineError {
     NoSuchTimeline {
         /// The number of the place.
         index: u16,
+    },
+    /// The descriptor names a timeline that is shared in another way.
+    OtherKind {
+        /// Whether the timeline is in device memory, and not in a file.
+        in_memory: bool,
     },
     /// The file descriptor does not belong to a file of memory (`memfd`). On Windows: the handle
     /// does not belong to a section, or the section belongs to a file on a disk, where a read can

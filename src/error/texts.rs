@@ -408,7 +408,7 @@ impl fmt::Display for SharedTimelineError {
             }
             Self::DescriptorMagic => f.write_str(
                 "timeline descriptor refused: it does not begin like one; send the bytes of \
-                 TimelineDescriptor::to_bytes, or of TimelineHandle::to_bytes",
+                 TimelineDescriptor::to_bytes",
             ),
             Self::DescriptorVersion { found, expected } => write!(
                 f,
@@ -423,6 +423,14 @@ impl fmt::Display for SharedTimelineError {
                 f,
                 "timeline descriptor refused: it names place {index}, which no file or memory of \
                  timelines has; use the same release in both processes"
+            ),
+            Self::OtherKind { in_memory: true } => f.write_str(
+                "the descriptor names a timeline in device memory; import it with \
+                 ImportedTimeline::open_memory",
+            ),
+            Self::OtherKind { in_memory: false } => f.write_str(
+                "the descriptor names a timeline in a file; import it with ImportedTimeline::open, \
+                 and with the file",
             ),
             Self::NotMemory if cfg!(windows) => f.write_str(
                 "the handle does not belong to a section of the page file; send the handle of a \

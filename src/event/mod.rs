@@ -11,6 +11,7 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bitflags::bitflags;
@@ -111,6 +112,13 @@ impl EventFlags {
 pub struct Event(EventRef);
 
 form_of!(EventRef: Event);
+
+/// For types that take an event, or a share of one.
+impl AsRef<EventRef> for Arc<Event> {
+    fn as_ref(&self) -> &EventRef {
+        self
+    }
+}
 
 /// An event that other code owns; [`Event`] dereferences to this type.
 ///
@@ -322,7 +330,7 @@ impl EventRef {
     ///
     /// One driver call: [`cuEventQuery`]. It takes one lock of the driver: threads that query at
     /// the same time slow each other down. Instead, let one thread query for all of them: see
-    /// [`Completion`](crate::ext::Completion). A point of a [timeline](crate::ext::Timeline) needs
+    /// `Completion` of the crate `cuda-timelines`. A point of a timeline of that crate needs
     /// no lock.
     ///
     /// ```
@@ -353,7 +361,8 @@ impl EventRef {
     #[inline]
     pub fn query(&self) -> Result<Progress> {
         // SAFETY: the event is alive as long as `self` is.
-        self.watched(unsafe { query(self.driver, self.raw) })
+        let answer = unsafe { ask!(self.driver, cuEventQuery(self.raw)) };
+        self.watched(answer.and_then(Answer::progress))
     }
 
     /// Blocks the calling thread until all work before the last record is done. The thread spins
@@ -473,18 +482,38 @@ impl EventRef {
     /// Notes whether a query, a wait or a record failed.
     #[inline(always)]
     fn watched<T>(&self, result: Result<T>) -> Result<T> {
-        result.inspect_err(|_| self.note_failure())
+        result.inspect_err(|_| self.mark_failed())
     }
 
     /// Out of line, so a success needs no space for an error.
     #[cold]
     #[inline(never)]
     fn refused(&self, answer: Answer) -> Error {
-        self.note_failure();
+        self.mark_failed();
         answer.error()
     }
 
-    pub(crate) fn note_failure(&self) {
+    /// Marks the event as failed, so that a pool does not use it again.
+    ///
+    /// This crate's own methods do it when they return an error. Code that calls the driver with the
+    /// bare handle does it by this method. It makes no driver call.
+    ///
+    /// ```
+    /// use cuda_events::ext::EventPool;
+    /// use cuda_events::{Context, Device, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let pool = EventPool::new(&context, EventFlags::empty())?;
+    /// let event = pool.take()?;
+    /// // ... a call with `event.as_raw()` has returned an error ...
+    /// event.mark_failed();
+    /// drop(event);
+    /// assert_eq!(pool.available(), 0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn mark_failed(&self) {
         // Relaxed: code that passes the event to another thread synchronizes by itself, after this
         // store.
         self.failed.store(true, Ordering::Relaxed);
@@ -496,18 +525,6 @@ impl EventRef {
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
-}
-
-/// [`EventRef::query`] for callers that have only the handle.
-///
-/// # Safety
-///
-/// `raw` must be a live event of this driver.
-#[allow(unsafe_code)]
-#[inline(always)]
-pub(crate) unsafe fn query(driver: Driver, raw: CUevent) -> Result<Progress> {
-    // SAFETY: the caller vouches for the event.
-    unsafe { ask!(driver, cuEventQuery(raw)) }?.progress()
 }
 
 #[allow(unsafe_code)]

@@ -181,7 +181,7 @@ impl EventRef {
     #[cold]
     #[inline(never)]
     fn record_error(&self, stream: &StreamRef, answer: Answer) -> Error {
-        self.note_failure();
+        self.mark_failed();
         let shared = self.context().shares_events(stream.context());
         if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE && !shared {
             self.mismatch(stream.context(), answer)

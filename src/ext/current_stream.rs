@@ -8,7 +8,7 @@ use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use std::sync::Arc;
 
-use crate::ext::needs::form_of;
+use crate::forms::form_of;
 use crate::{Context, StreamRef};
 
 type Shared = Arc<dyn AsRef<StreamRef> + Send + Sync>;

@@ -7,8 +7,10 @@ use core::ops::Deref;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicUsize;
 
-use crate::ext::needs::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, PoisonError, few};
-use crate::ext::needs::{capture_under_way, forked, form_of, has_failed, note_failure};
+use crate::capture::under_way as capture_under_way;
+use crate::driver::fork::forked;
+use crate::forms::form_of;
+use crate::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, PoisonError, few};
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 
@@ -367,7 +369,7 @@ fn own_shelf() -> usize {
 /// [`query`](EventRef::query), [`synchronize`](EventRef::synchronize) or
 /// [`synchronize_timeout`](EventRef::synchronize_timeout), the drop destroys the event instead of
 /// giving it back. This includes calls through an `&EventRef`, and errors of a future that waits
-/// for the event ([`Completion::new`](crate::ext::Completion::new)).
+/// for the event (`Completion::new` of the crate `cuda-timelines`).
 ///
 /// Errors of other calls do not count, such as those of [`wait_event`](StreamRef::wait_event) of a
 /// stream. If such an error is about the event, [`discard`](Self::discard) it.
@@ -403,7 +405,7 @@ impl PooledEvent {
 
     /// Destroys the event instead of giving it back. One driver call: [`cuEventDestroy`].
     pub fn discard(self) {
-        note_failure(&self);
+        self.mark_failed();
     }
 }
 
@@ -412,7 +414,7 @@ impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is the destructor.
         let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
-        if has_failed(&entry.event) || capture_under_way() {
+        if entry.event.has_failed() || capture_under_way() {
             destroy(entry);
         } else {
             put(entry);
@@ -430,6 +432,13 @@ impl Deref for PooledEvent {
 }
 
 form_of!(EventRef: PooledEvent);
+
+/// For types that take an event, or a share of one.
+impl AsRef<EventRef> for std::sync::Arc<PooledEvent> {
+    fn as_ref(&self) -> &EventRef {
+        self
+    }
+}
 
 impl fmt::Debug for EventPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

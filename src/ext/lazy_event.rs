@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::capture::CaptureStatus;
-use crate::ext::needs::elapsed_function;
 use crate::sys::Function;
 use crate::{
     Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, StreamRef,
@@ -453,7 +452,7 @@ impl LazyEvent {
             return Ok((start, end));
         }
         // Without any driver object there is no driver to be asked which call it has.
-        let known = self.event().or(end.event()).map(|event| elapsed_function(event));
+        let known = self.event().or(end.event()).map(|event| event.elapsed_function());
         let function = known.unwrap_or(Function::cuEventElapsedTime_v2);
         Err(if (self.flags & end.flags).contains(EventFlags::TIMING) {
             Error::NotRecorded { function, code: None }

@@ -25,10 +25,10 @@ use crate::sys::calls::*;
 /// semaphores of its nodes alive; the graph from which it was made may be dropped. The last share
 /// of a [semaphore](crate::external#captures) must not be dropped during a launch.
 ///
-/// It also keeps its context, and for captured waits for [points](StreamRef::wait_point) the
-/// contexts of the streams and the imports of timelines. A launch keeps no context, in whichever
-/// stream it is: if the executable graph holds the last share of a context, its drop
-/// [waits](Context#dropping-the-last-share) for the launch.
+/// It also keeps its context, and the [values](crate::foundation::GraphValue) that other crates put
+/// into a capture. A launch keeps no context, in whichever stream it is: if the executable graph
+/// holds the last share of a context, its drop [waits](Context#dropping-the-last-share) for the
+/// launch.
 ///
 /// The driver does not allow two threads to use one executable graph: it may be sent to another
 /// thread, but not shared.
@@ -158,10 +158,8 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// * [`Error::SharedTimeline`] with
-    ///   [`NoThread`](crate::ipc::SharedTimelineError::NoThread): the graph waits for a point of an
-    ///   [imported](crate::ext::ImportedTimeline) timeline, and the thread that follows its maker
-    ///   cannot be started. Nothing was launched.
+    /// * The error of a [value](crate::foundation::GraphValue) that cannot be prepared. Nothing was
+    ///   launched.
     /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is capturing. The call invalidates the
     ///   capture.
     /// * [`Error::ContextMismatch`]: the graph has an interprocess event, and the stream belongs to

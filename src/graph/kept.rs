@@ -23,7 +23,7 @@ pub(super) struct Values {
     /// By their own addresses.
     others: References<usize, Other>,
     /// By their own addresses.
-    pub(super) prepared: References<usize, Arc<dyn Prepare>>,
+    pub(super) prepared: References<usize, Arc<dyn GraphValue>>,
 }
 
 /// Events by the addresses of nodes and of events.
@@ -31,11 +31,26 @@ pub(super) type Events = References<usize, Arc<Event>>;
 
 type Other = Arc<dyn Any + Send + Sync>;
 
-/// A value of a node that must be prepared before the node runs for the first time.
-pub(crate) trait Prepare: Send + Sync {
-    /// Prepares it for this launch and all later ones. After an error it is asked again.
-    fn prepare(&self) -> Result<()>;
+/// A value that a graph keeps because its nodes refer to it; see
+/// [`OwnCapture::keep`](crate::foundation::OwnCapture::keep), which has an example.
+///
+/// Do not drop the last share of a value during a launch if its drop ends what the nodes refer to:
+/// a launch keeps nothing.
+pub trait GraphValue: Send + Sync + 'static {
+    /// Prepares the value for a launch and all later ones.
+    ///
+    /// It is called before the first launch of each executable graph with such nodes. An error is
+    /// that of the launch, which does not happen; the next launch calls it again.
+    ///
+    /// # Errors
+    ///
+    /// Any; without an own implementation none.
+    fn prepare(&self) -> Result<()> {
+        Ok(())
+    }
 }
+
+impl GraphValue for crate::context::Context {}
 
 /// A value that a node of a capture refers to.
 #[derive(Clone)]
@@ -43,7 +58,7 @@ pub(crate) enum Captured {
     Event(Arc<Event>),
     /// The owner of another handle, such as an imported semaphore or a context.
     Other(Other),
-    Prepared(Arc<dyn Prepare>),
+    Prepared(Arc<dyn GraphValue>),
 }
 
 impl Kept {

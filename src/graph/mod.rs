@@ -27,8 +27,6 @@ use core::mem::replace;
 use core::ptr::null_mut;
 use std::sync::Arc;
 
-#[cfg(doc)]
-use crate::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::call::{Entry, ask, call, entry};
@@ -57,9 +55,8 @@ use crate::sys::calls::*;
 /// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph. So the
 /// graph keeps that event too. A graph keeps the semaphores that were captured into it in the same
 /// way, but their last share must not be dropped during a launch: see
-/// [captures](crate::external#captures). For captured waits for
-/// [points](StreamRef::wait_point) it keeps the contexts of the streams and the imports of
-/// timelines.
+/// [captures](crate::external#captures). It also keeps the
+/// [values](crate::foundation::GraphValue) that other crates put into a capture.
 ///
 /// The driver does not allow two threads to use one graph: it may be sent to another thread, but
 /// not shared.

@@ -1,10 +1,6 @@
 //! The envelope of a message from one process to another: its kind, its version, its fields, and a
 //! checksum, which detects damage.
 
-use crate::device::Uuid;
-use crate::driver::process::{Identity, Numbering};
-use crate::ipc::origin::Origin;
-
 /// A kind of message to another process: four bytes that identify it, and the version that is
 /// written and read.
 ///
@@ -142,37 +138,4 @@ impl Fields<'_> {
         self.rest = after;
         Ok(*field)
     }
-
-    pub(crate) fn take_origin(&mut self) -> Result<Origin, Damage> {
-        Ok(Origin {
-            pid: u32::from_le_bytes(self.take()?),
-            device: Uuid::from_bytes(self.take()?),
-            process: Identity {
-                started: u64::from_le_bytes(self.take()?),
-                numbering: Numbering {
-                    pid_namespace: u32::from_le_bytes(self.take()?),
-                    time_namespace: u32::from_le_bytes(self.take()?),
-                    boot: self.take()?,
-                },
-            },
-        })
-    }
-}
-
-/// The bytes that [`Fields::take_origin`] reads; all zero for none.
-pub(crate) fn origin_bytes(origin: Option<Origin>) -> [u8; 52] {
-    let mut bytes = [0; 52];
-    if let Some(Origin { pid, device, process: Identity { started, numbering } }) = origin {
-        let fields: [&[u8]; 6] = [
-            &pid.to_le_bytes(),
-            device.as_bytes(),
-            &started.to_le_bytes(),
-            &numbering.pid_namespace.to_le_bytes(),
-            &numbering.time_namespace.to_le_bytes(),
-            &numbering.boot,
-        ];
-        let all = fields.into_iter().flatten();
-        bytes.iter_mut().zip(all).for_each(|(place, byte)| *place = *byte);
-    }
-    bytes
 }

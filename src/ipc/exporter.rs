@@ -155,14 +155,16 @@ impl ExporterProcess {
     ///   from another namespace,
     /// * `/proc` cannot be read, or this process can open no more files.
     pub fn of(descriptor: &IpcEventDescriptor) -> Self {
-        Self::of_origin(descriptor.origin)
+        descriptor.origin.map_or(Self { pid: None, watch: None }, |origin| Self::of_origin(&origin))
     }
 
-    pub(crate) fn of_origin(origin: Option<Origin>) -> Self {
-        let started = origin.and_then(|origin| origin.process.comparable_start());
-        let watch =
-            origin.zip(started).and_then(|(origin, started)| watch::Watch::of(origin.pid, started));
-        Self { pid: origin.map(|origin| origin.pid), watch }
+    /// Finds the process of an [`Origin`], which has an example.
+    ///
+    /// The rules are those of [`of`](Self::of). It makes no driver call.
+    pub fn of_origin(origin: &Origin) -> Self {
+        let started = origin.process.comparable_start();
+        let watch = started.and_then(|started| watch::Watch::of(origin.pid, started));
+        Self { pid: Some(origin.pid), watch }
     }
 
     /// Returns the exporter's process id, if the descriptor contains it.

@@ -179,7 +179,7 @@ impl IpcEventDescriptor {
         if self.origin.is_some() {
             flags |= FLAG_ORIGIN;
         }
-        let origin = envelope::origin_bytes(self.origin);
+        let origin = self.origin.map_or([0; Origin::LEN], |origin| origin.to_bytes());
         ENVELOPE.seal(&[&u16::to_le_bytes(flags), &origin, &self.handle])
     }
 
@@ -199,15 +199,15 @@ impl IpcEventDescriptor {
             // In a later release these flags may change the meaning of the rest.
             return Err(DescriptorError::Flags { unknown }.into());
         }
-        let origin = fields.take_origin()?;
-        if flags & FLAG_ORIGIN == 0 && envelope::origin_bytes(Some(origin)) != [0; 52] {
+        let origin: [u8; Origin::LEN] = fields.take()?;
+        if flags & FLAG_ORIGIN == 0 && origin != [0; Origin::LEN] {
             // Its maker had an exporter, and the flag was lost on the way.
             return Err(DescriptorError::Checksum.into());
         }
         Ok(Self {
             handle: fields.take()?,
             blocking_sync: flags & FLAG_BLOCKING_SYNC != 0,
-            origin: (flags & FLAG_ORIGIN != 0).then_some(origin),
+            origin: (flags & FLAG_ORIGIN != 0).then(|| Origin::from_bytes(&origin)),
         })
     }
 }

@@ -1,22 +1,118 @@
-//! Where an exported object comes from.
+//! Where an object that other processes use comes from: its process and its device.
 
 use crate::context::Context;
 use crate::device::Uuid;
-use crate::driver::process::Identity;
+use crate::driver::process::{Identity, Numbering};
 use crate::error::Result;
 
-/// The device and the process of an exported object, which an importer checks.
+/// The process and the device that an object belongs to, for other processes.
+///
+/// Another process parses its bytes, finds the device by its UUID, and checks with
+/// [`ExporterProcess::of_origin`](crate::ipc::ExporterProcess::of_origin) whether the process still
+/// runs.
+///
+/// ```
+/// use cuda_events::foundation::Origin;
+/// use cuda_events::ipc::{ExporterProcess, ExporterState};
+/// use cuda_events::{Context, Device};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let bytes: [u8; Origin::LEN] = Origin::of(&context)?.to_bytes();
+///
+/// // In another process:
+/// let origin = Origin::from_bytes(&bytes);
+/// assert_eq!(origin.device(), context.device().uuid()?);
+/// assert_eq!(origin.pid(), std::process::id());
+/// assert_ne!(ExporterProcess::of_origin(&origin).state(), ExporterState::Ended);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
+pub struct Origin {
     pub(crate) pid: u32,
     pub(crate) device: Uuid,
     pub(crate) process: Identity,
 }
 
 impl Origin {
-    /// The origin of this process's objects in a context.
-    pub(crate) fn of(context: &Context) -> Result<Self> {
+    /// The length of [`to_bytes`](Self::to_bytes) in bytes.
+    pub const LEN: usize = 52;
+
+    /// Returns the origin of this process's objects in a context.
+    ///
+    /// The first call for a context makes the driver call of [`Device::uuid`](crate::Device::uuid)
+    /// and some system calls; later calls make none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::uuid`](crate::Device::uuid).
+    pub fn of(context: &Context) -> Result<Self> {
         let (device, process) = context.device_and_process()?;
         Ok(Self { pid: std::process::id(), device, process })
     }
+
+    /// Returns the process id, in the process's own pid namespace.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Returns the UUID of the device.
+    pub fn device(&self) -> Uuid {
+        self.device
+    }
+
+    /// Returns the bytes to send. The numbers are little-endian.
+    ///
+    /// | bytes | field |
+    /// | --- | --- |
+    /// | 0–3 | the process id |
+    /// | 4–19 | the UUID of the device |
+    /// | 20–27 | the start time of the process, in ticks since the boot; on Windows since 1601 |
+    /// | 28–35 | the numbers of its namespaces of process ids and of clocks |
+    /// | 36–51 | the boot of its system |
+    ///
+    /// The last three are zero if the process cannot know them.
+    pub fn to_bytes(&self) -> [u8; Self::LEN] {
+        let Self { pid, device, process: Identity { started, numbering } } = self;
+        let fields: [&[u8]; 6] = [
+            &pid.to_le_bytes(),
+            device.as_bytes(),
+            &started.to_le_bytes(),
+            &numbering.pid_namespace.to_le_bytes(),
+            &numbering.time_namespace.to_le_bytes(),
+            &numbering.boot,
+        ];
+        let mut bytes = [0; Self::LEN];
+        let all = fields.into_iter().flatten();
+        bytes.iter_mut().zip(all).for_each(|(place, byte)| *place = *byte);
+        bytes
+    }
+
+    /// Parses the bytes of [`to_bytes`](Self::to_bytes). Any bytes are an origin:
+    /// [`Envelope`](crate::foundation::Envelope) detects damage.
+    pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
+        let mut rest = &bytes[..];
+        Self {
+            pid: u32::from_le_bytes(take(&mut rest)),
+            device: Uuid::from_bytes(take(&mut rest)),
+            process: Identity {
+                started: u64::from_le_bytes(take(&mut rest)),
+                numbering: Numbering {
+                    pid_namespace: u32::from_le_bytes(take(&mut rest)),
+                    time_namespace: u32::from_le_bytes(take(&mut rest)),
+                    boot: take(&mut rest),
+                },
+            },
+        }
+    }
 }
+
+/// Takes the first bytes. The array is as long as all fields together.
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    let Some((field, after)) = rest.split_first_chunk() else { return [0; N] };
+    *rest = after;
+    *field
+}
+
+static_assertions::const_assert_eq!(Origin::LEN, 4 + 16 + 8 + 4 + 4 + 16);

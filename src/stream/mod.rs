@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{null_mut, without_provenance_mut};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::context::Context;
 use crate::device::Device;
@@ -559,6 +559,13 @@ impl Target for &StreamRef {
 }
 
 impl AsRef<StreamRef> for StreamRef {
+    fn as_ref(&self) -> &StreamRef {
+        self
+    }
+}
+
+/// For types that take a stream, or a share of one.
+impl AsRef<StreamRef> for Arc<Stream> {
     fn as_ref(&self) -> &StreamRef {
         self
     }

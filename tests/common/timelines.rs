@@ -4,10 +4,10 @@ use std::io::Write;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use cuda_events::ext::{Point, PointCompletion, Timeline};
 use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::Function;
 use cuda_events::{Error, Progress, Result, StreamRef};
+use cuda_timelines::{Point, PointCompletion, Timeline};
 
 pub use crate::futures::PATIENCE;
 use crate::{Gpu, crc32, needs};

@@ -7,7 +7,6 @@ use std::ffi::{c_uint, c_void};
 
 use common::counting::Watched;
 use common::{Gpu, Latch, current};
-use cuda_events::ext::Timeline;
 use cuda_events::green::SmResource;
 use cuda_events::sys::{
     CU_STREAM_NON_BLOCKING, CUdevResource, CUdevResourceType, CUresult, Function,
@@ -17,6 +16,7 @@ use cuda_events::{
     Version,
 };
 use cuda_soft_driver::SoftDriver;
+use cuda_timelines::Timeline;
 
 /// Two parts of one size.
 fn halves(gpu: &Gpu) -> [SmResource; 2] {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::Gpu;
 use common::allocations::{Counted, allocations as allocated};
 use common::counting::{calls, counting};
-use cuda_events::ext::{Completion, EventPool, PooledEvent};
+use cuda_events::ext::{EventPool, PooledEvent};
 use cuda_events::graph::Graph;
 use cuda_events::sys::Function::*;
 use cuda_events::sys::*;
@@ -20,6 +20,7 @@ use cuda_events::{
     Context, Device, Driver, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions,
     Stream, StreamOptions, StreamRef,
 };
+use cuda_timelines::Completion;
 
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{Gpu, Latch, Other};
 use cuda_events::attributes::SynchronizationPolicy;
 use cuda_events::capture::{CaptureMode, DependencyUpdate, RecordFlags, WaitFlags};
-use cuda_events::ext::{EventPool, HostTimeline, LazyEvent, Timeline};
+use cuda_events::ext::{EventPool, LazyEvent};
 use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
 use cuda_events::graph::Graph;
 use cuda_events::sys::{CUcontext, CUdevice, CUresult, Function};
@@ -20,6 +20,7 @@ use cuda_events::{
     StreamOptions, StreamRef,
 };
 use cuda_soft_driver::SoftDriver;
+use cuda_timelines::{CudaStreamExt, HostTimeline, Timeline};
 
 /// What a method that is given objects of two libraries must say.
 type Case<'a> = (&'static str, Function, Box<dyn FnMut() -> Result<(), Error> + 'a>);

@@ -324,7 +324,7 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             SharedTimelineError::DescriptorMagic.into(),
             "timeline descriptor refused: it does not begin like one; send the bytes of \
-             TimelineDescriptor::to_bytes, or of TimelineHandle::to_bytes",
+             TimelineDescriptor::to_bytes",
         ),
         (
             SharedTimelineError::DescriptorVersion { found: 2, expected: 1 }.into(),
@@ -339,6 +339,16 @@ fn texts() -> Vec<(Error, &'static str)> {
             SharedTimelineError::NoSuchTimeline { index: 64 }.into(),
             "timeline descriptor refused: it names place 64, which no file or memory of timelines \
              has; use the same release in both processes",
+        ),
+        (
+            SharedTimelineError::OtherKind { in_memory: true }.into(),
+            "the descriptor names a timeline in device memory; import it with \
+             ImportedTimeline::open_memory",
+        ),
+        (
+            SharedTimelineError::OtherKind { in_memory: false }.into(),
+            "the descriptor names a timeline in a file; import it with ImportedTimeline::open, and \
+             with the file",
         ),
         (
             SharedTimelineError::NotMemory.into(),

@@ -19,6 +19,7 @@ use cuda_events::{
     StreamOptions, StreamRef, Version,
 };
 use cuda_soft_driver::SoftDriver;
+use cuda_timelines::CudaStreamExt;
 
 /// Two devices' primary contexts, on the software driver or on a machine that has two.
 fn with_two_devices(work: impl FnOnce(Driver, [Context; 2])) {

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use common::{Door, Gpu, Latch, Other, not_run};
 use cuda_events::capture::CaptureMode;
-use cuda_events::ext::{Completion, LazyEvent, LazyState};
+use cuda_events::ext::{LazyEvent, LazyState};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Stream, StreamOptions,
 };
 use cuda_soft_driver::SoftDriver;
+use cuda_timelines::Completion;
 
 fn lazy(flags: EventFlags) -> LazyEvent {
     LazyEvent::new(flags).expect("an event to be")

@@ -4,7 +4,6 @@ use crate::common::{self, table};
 
 use std::collections::HashSet;
 use std::ffi::c_void;
-use std::future::IntoFuture;
 use std::pin::{Pin, pin};
 use std::sync::Mutex;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -13,11 +12,12 @@ use std::time::Duration;
 use common::counting::{calls, counting, fail_next};
 use common::own_process;
 use common::{Gpu, Latch};
-use cuda_events::ext::{Completion, EventPool, PooledEvent};
+use cuda_events::ext::{EventPool, PooledEvent};
 use cuda_events::sys::{CUevent, CUresult, Function};
 use cuda_events::{
     Context, Device, Driver, Error, EventFlags, EventRef, Progress, Stream, StreamOptions,
 };
+use cuda_timelines::Completion;
 
 fn pool(gpu: &Gpu) -> EventPool {
     EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool")
@@ -127,7 +127,7 @@ fn an_event_whose_await_is_an_error_is_destroyed() {
     let ask = || {
         let event = pool.record_event(&stream).expect("an event");
         event.synchronize().expect("no work");
-        pin!(event.into_future()).poll(&mut TaskContext::from_waker(Waker::noop()))
+        pin!(Completion::new(event)).poll(&mut TaskContext::from_waker(Waker::noop()))
     };
     assert_eq!(ask(), Poll::Ready(Ok(())));
     assert_eq!(pool.available(), 1);

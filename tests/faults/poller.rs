@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as TaskContext, Poll, Waker};
 
-use cuda_events::ext::Completion;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Result, Stream, StreamOptions,
 };
 use cuda_soft_driver::Fault;
+use cuda_timelines::Completion;
 
 use crate::common::futures::block_on;
 use crate::exhaustive::{CODES, soft_driver};

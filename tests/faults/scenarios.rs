@@ -14,11 +14,7 @@ use std::time::Duration;
 
 use cuda_events::attributes::{MemorySyncDomain, SynchronizationPolicy};
 use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
-use cuda_events::ext::{
-    Completion, EventPool, HostTimeline, ImportedTimeline, LazyEvent, LazyState, OpenedTimeline,
-    StreamScope, Timeline, TimelineDescriptor, TimelineFile, TimelineHandle, TimelineMemory, Timer,
-    current_stream,
-};
+use cuda_events::ext::{EventPool, LazyEvent, LazyState, StreamScope, Timer, current_stream};
 #[cfg(target_os = "linux")]
 use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
 use cuda_events::ipc::{DescriptorError, ExporterState};
@@ -30,6 +26,10 @@ use cuda_events::sys::{
 use cuda_events::{
     Context, Device, Driver, Error, Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor,
     Result, Stream, StreamOptions, StreamRef, Uuid, Version,
+};
+use cuda_timelines::{
+    Completion, CudaEventExt, CudaStreamExt, HostTimeline, ImportedTimeline, OpenedTimeline,
+    Timeline, TimelineDescriptor, TimelineFile, TimelineHandle, TimelineMemory,
 };
 
 use cuda_soft_driver::SoftDriver;
@@ -953,11 +953,11 @@ fn opened_timelines(run: &Run) -> Result<()> {
 fn completions(run: &Run) -> Result<()> {
     let (context, stream) = run.stream()?;
     block_on(stream.completion()?)?;
-    block_on(stream.record_event(EventFlags::empty())?.into_future())?;
+    block_on(stream.record_event(EventFlags::empty())?.completion())?;
     let pool = EventPool::new(&context, EventFlags::empty())?;
     let event = pool.take()?;
     event.record(&stream)?;
-    block_on(event.into_future())?;
+    block_on(event.completion())?;
     let held = run.hold(&stream)?;
     let event = Arc::new(stream.record_event(EventFlags::empty())?);
     let mut dropped = Completion::new(event.clone());

@@ -18,14 +18,15 @@ use common::futures::{block_on, wait_until};
 use common::handover::Handover;
 use common::timelines::{PATIENCE, WAIT, WRITE, idle, reached};
 use common::{Door, Gpu, Latch, load, needs, soft_settings};
-use cuda_events::ext::{
-    ImportedTimeline, IpcLease, OpenedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
-    TimelineHandle, TimelineMemory,
-};
+use cuda_events::ext::IpcLease;
 use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::{
     Context, Device, Driver, Error, Event, EventFlags, IpcEventDescriptor, LoadOptions, Progress,
     Result, Stream, StreamOptions,
+};
+use cuda_timelines::{
+    CudaStreamExt, ImportedTimeline, OpenedTimeline, Point, Timeline, TimelineDescriptor,
+    TimelineFile, TimelineHandle, TimelineMemory,
 };
 
 /// Which side of what the victim is, and at which of its calls it is killed.

@@ -8,9 +8,3 @@ mod interprocess;
 mod lease;
 #[cfg(target_os = "linux")]
 mod loss;
-#[cfg(target_os = "linux")]
-mod opened_timelines;
-#[cfg(any(target_os = "linux", windows))]
-mod shared_timelines;
-#[cfg(target_os = "linux")]
-mod untrusted_files;

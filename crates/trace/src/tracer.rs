@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
-use cuda_events::ext::{Completion, EventPool, PooledEvent};
+use cuda_events::ext::{EventPool, PooledEvent};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Error, EventFlags, EventRef, Result, Stream, StreamOptions, StreamRef};
+use cuda_timelines::Completion;
 
 #[cfg(doc)]
 use cuda_events::sys::Function::{

@@ -4,11 +4,11 @@ use std::error::Error;
 use std::ffi::c_void;
 use std::time::Duration;
 
-use cuda_events::ext::{Point, Timeline};
 use cuda_events::sys::{CUdeviceptr, CUresult, Function};
 use cuda_events::{
     Context, Device, Driver, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
 };
+use cuda_timelines::{Point, Timeline};
 
 use crate::nccl::Comm;
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use cuda_events::Error;
-use cuda_events::ext::{TimelineDescriptor, TimelineHandle};
+use cuda_timelines::{TimelineDescriptor, TimelineHandle};
 use cuda_events::ipc::{DescriptorError, IpcEventDescriptor, SharedTimelineError};
 use cuda_events_fuzz::crc32;
 use libfuzzer_sys::fuzz_target;

@@ -9,9 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cuda_events::ext::{
-    HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
-};
+use cuda_timelines::{CudaStreamExt, HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile};
 use cuda_events::ipc::IpcEventDescriptor;
 use cuda_events::{Context, Device, Error, Event, Progress, Result, Stream, StreamOptions};
 use cuda_events_fuzz::bytes::Bytes;

@@ -6,13 +6,15 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cuda_events::ext::{ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile};
 use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::{
     Context, Device, Driver, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result,
     Stream, StreamOptions,
 };
 use cuda_soft_driver::SoftDriver;
+use cuda_timelines::{
+    CudaStreamExt, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
+};
 
 use crate::cost::Clock;
 use crate::worker::{PATIENCE, block_on};

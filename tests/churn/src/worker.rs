@@ -10,15 +10,14 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use cuda_events::capture::{Capture, CaptureMode};
-use cuda_events::ext::{
-    HostTimeline, LazyEvent, StreamScope, Timeline, TimelineFile, Timer, current_stream,
-};
+use cuda_events::ext::{LazyEvent, StreamScope, Timer, current_stream};
 use cuda_events::ipc::DescriptorError;
 use cuda_events::sys::{CUdeviceptr, CUresult, Function};
 use cuda_events::{
     Context, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream, StreamOptions,
     StreamRef,
 };
+use cuda_timelines::{CudaEventExt, CudaStreamExt, HostTimeline, Timeline, TimelineFile};
 
 use crate::cost::Clock;
 use crate::{Generation, Random, Totals};
@@ -366,7 +365,7 @@ impl Worker<'_> {
             self.clock.time("take from the pool", || self.generation.pool.record_event(&stream))?;
         match self.random.below(3) {
             0 => self.clock.time("a wait for a pooled event", || event.synchronize()),
-            1 => self.clock.time("a future of a pooled event", || block_on(event.into_future())),
+            1 => self.clock.time("a future of a pooled event", || block_on(event.completion())),
             _ => {
                 let other = self.stream()?;
                 self.clock.time("wait_event", || other.wait_event(&event))
@@ -382,7 +381,7 @@ impl Worker<'_> {
         }
         let event =
             Arc::new(self.clock.time("record_event", || stream.record_event(EventFlags::empty()))?);
-        let future = cuda_events::ext::Completion::new(Arc::clone(&event));
+        let future = cuda_timelines::Completion::new(Arc::clone(&event));
         if self.random.one_in(3) {
             drop(future);
             return Ok(());

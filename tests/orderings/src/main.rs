@@ -1,6 +1,6 @@
 //! Tries the orders in which threads may run and see each other's writes.
 //!
-//! The files of the library that are named here are the shipped ones, by path: `crate::sync` is
+//! The files of the libraries that are named here are the shipped ones, by path: `crate::sync` is
 //! loom's in this program. What they import besides is in `world.rs`, in a few lines. The files
 //! `checks.rs` have what must be so, in whichever order. Then `faults.rs` weakens one access after the
 //! other, and demands that a check finds it.
@@ -22,14 +22,18 @@ mod world;
 mod list;
 
 pub use world::{Context, Driver, Error, Event, EventFlags, EventRef, Progress, Result, StreamRef};
-use world::{capture, error, sys};
+pub use world::{capture, foundation, sys};
+use world::{error, forms, handle, thread, time};
+
+// The files of cuda-timelines import these by this name.
+extern crate self as cuda_events;
 
 /// A check, and its name.
 type Check = (&'static str, fn());
 
 fn checks() -> impl Iterator<Item = Check> {
-    let all = [driver::checks::ALL, ext::checks::ALL, ext::completion::checks::ALL];
-    all.into_iter().chain([ext::timeline::checks::ALL]).flatten().copied()
+    let all = [driver::checks::ALL, ext::checks::ALL, inbox_checks::ALL, completion::checks::ALL];
+    all.into_iter().chain([timeline::checks::ALL]).flatten().copied()
 }
 
 mod driver {
@@ -48,34 +52,35 @@ mod driver {
 mod ext {
     pub mod checks;
 
-    pub use super::world::{needs, poller};
-
     #[path = "../../../../src/ext/event_pool.rs"]
     pub mod event_pool;
-    #[path = "../../../../src/ext/inbox.rs"]
-    pub mod inbox;
+}
 
-    pub mod completion {
-        pub mod checks;
+mod inbox_checks;
 
-        #[path = "../../../../../src/ext/completion/entry.rs"]
-        pub mod entry;
-    }
+#[path = "../../../crates/timelines/src/inbox.rs"]
+mod inbox;
 
-    pub mod timeline {
-        pub mod checks;
+mod completion {
+    pub mod checks;
 
-        #[path = "../../../../../src/ext/timeline/followed.rs"]
-        pub mod followed;
-        #[path = "../../../../../src/ext/timeline/foreign.rs"]
-        pub mod foreign;
-        #[path = "../../../../../src/ext/timeline/known.rs"]
-        pub mod known;
-        #[path = "../../../../../src/ext/timeline/line.rs"]
-        pub mod line;
-        #[path = "../../../../../src/ext/timeline/queue.rs"]
-        pub mod queue;
-    }
+    #[path = "../../../../crates/timelines/src/completion/entry.rs"]
+    pub mod entry;
+}
+
+mod timeline {
+    pub mod checks;
+
+    #[path = "../../../../crates/timelines/src/timeline/followed.rs"]
+    pub mod followed;
+    #[path = "../../../../crates/timelines/src/timeline/foreign.rs"]
+    pub mod foreign;
+    #[path = "../../../../crates/timelines/src/timeline/known.rs"]
+    pub mod known;
+    #[path = "../../../../crates/timelines/src/timeline/line.rs"]
+    pub mod line;
+    #[path = "../../../../crates/timelines/src/timeline/queue.rs"]
+    pub mod queue;
 }
 
 fn main() {

@@ -122,6 +122,10 @@ pub mod sys {
 pub mod capture {
     use super::{Driver, Result};
 
+    pub fn under_way() -> bool {
+        false
+    }
+
     pub enum CaptureMode {
         Relaxed,
     }
@@ -278,6 +282,13 @@ impl EventRef {
         self.probe
     }
 
+    pub fn has_failed(&self) -> bool {
+        false
+    }
+
+    /// The pool destroys such an event; no check discards one.
+    pub fn mark_failed(&self) {}
+
     pub fn context(&self) -> At {
         At(self.driver.expect("a driver is asked for this event"))
     }
@@ -320,7 +331,7 @@ impl Drop for Event {
     }
 }
 
-pub mod poller {
+pub mod thread {
     #[derive(Default)]
     pub struct Relaxed;
 
@@ -329,49 +340,50 @@ pub mod poller {
             Ok(())
         }
     }
-}
-
-pub mod needs {
-    pub(crate) use crate::sync;
-
-    pub use super::fork::forked;
-    use super::{Driver, EventRef, Probe, Progress, Result, sys};
-
-    pub type Moment = u64;
-
-    pub fn capture_under_way() -> bool {
-        false
-    }
 
     pub fn contain(code: impl FnOnce()) {
         code();
     }
+}
+
+pub mod time {
+    pub type Moment = u64;
+}
+
+pub mod foundation {
+    pub use super::fork::forked as is_forked_child;
 
     /// No check has an observer.
     pub fn deferring_observers<G>(guard: G) -> Box<G> {
         Box::new(guard)
     }
+}
 
-    pub fn has_failed(_: &EventRef) -> bool {
-        false
-    }
-
-    /// The pool destroys such an event; no check discards one.
-    pub fn note_failure(_: &EventRef) {}
-
+pub mod forms {
     macro_rules! form_of {
         ($($ignored:tt)*) => {};
     }
     pub(crate) use form_of;
+}
 
-    /// Whether the event's work is done.
-    ///
-    /// # Safety
-    ///
-    /// It is a handle that [`EventRef::as_raw`] gave. It may be over: that is what is looked for.
-    pub unsafe fn query_handle(_: Driver, event: sys::CUevent) -> Result<Progress> {
-        // SAFETY: probes are never freed.
-        let probe = unsafe { &*event.cast::<Probe>() };
-        Ok(if probe.is_done() { Progress::Done } else { Progress::Pending })
+pub mod handle {
+    use super::{EventRef, Probe, Progress, Result};
+
+    #[derive(Clone, Copy)]
+    pub struct EventHandle(&'static Probe);
+
+    impl EventHandle {
+        pub fn of(event: &EventRef) -> Self {
+            Self(event.probe)
+        }
+
+        /// Whether the event's work is done.
+        ///
+        /// # Safety
+        ///
+        /// None: probes are never freed. The event may be over: that is what is looked for.
+        pub unsafe fn query(self) -> Result<Progress> {
+            Ok(if self.0.is_done() { Progress::Done } else { Progress::Pending })
+        }
     }
 }

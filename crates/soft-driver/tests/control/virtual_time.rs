@@ -5,12 +5,12 @@ use std::task::{Context as Task, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use cuda_events::ext::Timeline;
 use cuda_events::{
     Context, Device, Driver, Event, EventFlags, HostClock, Progress, Stream, StreamOptions,
 };
 use cuda_events_test_support::futures::block_on;
 use cuda_soft_driver::{Scheduler, SoftDriver, Time};
+use cuda_timelines::{CudaEventExt, CudaStreamExt, Timeline};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -98,9 +98,9 @@ fn futures_take_part() {
         let begun = machine.clock.now();
         let mut seen = Vec::new();
         block_on(async {
-            event.await.unwrap();
+            event.completion().await.unwrap();
             seen.push(machine.clock.now() - begun);
-            later.await.unwrap();
+            later.completion().await.unwrap();
             seen.push(machine.clock.now() - begun);
             point.await.unwrap();
             seen.push(machine.clock.now() - begun);
@@ -270,7 +270,7 @@ fn threads_have_the_same_times_in_each_run() {
                     let mut times = Vec::new();
                     for at in 1..20_u32 {
                         let (_stream, event) = machine.busy(at * SECOND / 5);
-                        block_on(event.into_future()).unwrap();
+                        block_on(event.completion()).unwrap();
                         times.push(machine.clock.now() - begun);
                     }
                     times
@@ -290,7 +290,7 @@ fn time_stands_where_nothing_waits() {
     let machine = Machine::new(Scheduler::Prompt);
     let (_stream, event) = machine.busy(SECOND);
     let (_other, _later) = machine.busy(HOUR);
-    block_on(event.into_future()).unwrap();
+    block_on(event.completion()).unwrap();
     let mut given_up = Box::pin(machine.stream().completion().unwrap());
     let _ = given_up.as_mut().poll(&mut Task::from_waker(Waker::noop()));
     drop(given_up);

@@ -1,0 +1,44 @@
+//! Awaits GPU work in tokio. The thread goes on with other tasks meanwhile.
+
+use std::sync::mpsc::channel;
+
+use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
+use cuda_timelines::{CudaEventExt, CudaStreamExt};
+
+// One thread: if an await blocked it, this program would not end.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The NVIDIA driver, or the software driver on a machine without one.
+    let soft = SoftDriver::new();
+    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
+    let context = Context::primary(Device::new(driver, 0)?)?;
+    println!("on {}", context.device().name()?);
+
+    // Work that ends when the second task below sends a message.
+    let stream = Stream::new(&context, StreamOptions::new())?;
+    let (end, ended) = channel();
+    stream.launch_host_function(move || {
+        let _ = ended.recv();
+    })?;
+    let done = stream.record_event(EventFlags::empty())?;
+
+    let waits = async {
+        println!("the first task waits for the event");
+        done.completion().await?;
+        println!("the first task's work is done");
+        Ok::<_, cuda_events::Error>(())
+    };
+    let ends = async {
+        println!("the second task runs meanwhile");
+        let _ = end.send(());
+    };
+    let (waited, ()) = tokio::join!(waits, ends);
+    waited?;
+
+    // Awaits the work that is in the stream now. This crate creates the event.
+    let completion = stream.completion()?;
+    tokio::spawn(completion).await??;
+    assert!(stream.query()?.is_done());
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Completions as futures, on any executor.
+//!
+//! Host functions are not used here: the driver does not run them after the context has failed, so
+//! such a future would never resolve. Instead one thread queries the events, and an error resolves
+//! the future.
+
+mod entry;
+mod rounds;
+
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Context as TaskContext, Poll};
+use std::sync::Arc;
+
+use cuda_events::foundation::is_forked_child;
+use cuda_events::sys::Function;
+use cuda_events::{Error, Event, EventRef, Result};
+
+use self::entry::{Entry, Watch, lock};
+use crate::handle::EventHandle;
+use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::thread::look_now;
+use crate::time::TaskWait;
+
+#[cfg(doc)]
+use crate::calls::*;
+
+/// A future that resolves when the work before an event's last record is done.
+///
+/// [`event.completion()`](crate::CudaEventExt::completion) takes the event. To use the event
+/// afterwards, put it into an `Arc` and await `Arc::clone(&event).completion()`. To wait for a
+/// stream's work without an event, await
+/// [`stream.completion()`](crate::CudaStreamExt::completion).
+///
+/// It resolves with an error when the context fails. It resolves at once if the event is done or
+/// was never recorded. It needs no particular executor. One thread, the poller, queries the driver
+/// for all pending completions of the process. The poller starts when it is first needed, and
+/// sleeps while nothing is pending. It does not disturb stream captures of other threads.
+///
+/// Driver calls: at the first poll [`cuEventQuery`], between two calls of
+/// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.
+///
+/// A task is woken shortly after its work is done (`docs/performance.md`), even if thousands of
+/// older completions are pending. The longer the work has been pending, the longer is the delay, up
+/// to one millisecond. It is some milliseconds in two cases, both beside thousands of other
+/// completions: the completion has been pending for more than ten milliseconds, or it started
+/// together with them. All queries together take at most about a tenth of a core.
+///
+/// # Dropping it
+///
+/// The future owns the event; dropping the future drops the event on the same thread. After the
+/// drop has returned, the poller never queries this event again. The drop waits for at most one
+/// `cuEventQuery` that the poller may be making at that moment. So do not drop the future in a
+/// [host function](cuda_events::StreamRef::launch_host_function): that query may wait for the host function.
+///
+/// The poller has no share of an event or of a context. It has only the driver's handle of the
+/// event, and the drop takes the handle away.
+///
+/// # A borrowed event
+///
+/// A future can be leaked, as by [`core::mem::forget`]. If it had only borrowed the event, the event
+/// could then be destroyed, and the poller would still query it. So it takes no borrowed event:
+///
+/// ```compile_fail,E0597
+/// # use cuda_events::{Event, EventRef};
+/// # use cuda_timelines::Completion;
+/// struct Borrowed<'a>(&'a Event);
+/// # impl AsRef<EventRef> for Borrowed<'_> {
+/// #     fn as_ref(&self) -> &EventRef { self.0 }
+/// # }
+/// # fn borrow(event: Event) {
+/// core::mem::forget(Completion::new(Borrowed(&event))); // error: `event` does not live long enough
+/// # }
+/// ```
+///
+/// # Wakers
+///
+/// The poller wakes the tasks. A waker's `wake` runs on the poller's thread, and delays all other
+/// completions of the process. It should hand the task to an executor, as executors' wakers do. It
+/// must not block, run the task, or drop the last share of a context. CUDA calls in `wake` run in
+/// the [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller. The poller runs
+/// no other code of the caller, except [observers](cuda_events::Driver::observe) of its queries. Such an
+/// observer must not block either.
+///
+/// # Captures
+///
+/// Until the future has resolved or is dropped, the poller is another thread that uses its event.
+/// So do not record the event in a [`Capture`](cuda_events::capture::Capture) with
+/// [`record`](EventRef::record): the next query would invalidate the capture. Drop the future
+/// first. [`record_external`](cuda_events::StreamRef::record_external) and
+/// [`wait_external`](cuda_events::StreamRef::wait_external) are allowed: they do not make the event a part of
+/// the capture.
+///
+/// # The type parameter
+///
+/// `E` holds the event: an [`Event`], an `Arc<Event>` (if you use the event afterwards), a
+/// [`PooledEvent`](cuda_events::ext::PooledEvent), or an `Arc` of one.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+/// use cuda_timelines::{CudaEventExt, CudaStreamExt};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     struct Unpark(std::thread::Thread);
+/// #     impl std::task::Wake for Unpark {
+/// #         fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+/// #     }
+/// #     let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+/// #             std::task::Poll::Ready(output) => return output,
+/// #             std::task::Poll::Pending => std::thread::park(),
+/// #         }
+/// #     }
+/// # }
+/// // `block_on` is that of any executor.
+/// block_on(async {
+///     // An event you recorded.
+///     stream.record_event(EventFlags::empty())?.completion().await?;
+///     // An event you use afterwards.
+///     let event = Arc::new(stream.record_event(EventFlags::empty())?);
+///     Arc::clone(&event).completion().await?;
+///     assert!(event.query()?.is_done());
+///     // Everything that is in the stream now.
+///     stream.completion()?.await
+/// })?;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Completion<E: AsRef<EventRef> + 'static = Event> {
+    entry: Arc<Entry>,
+    /// Neither moved nor lent mutably as long as the entry has the handle; see `Watch::ask`.
+    event: Box<E>,
+    /// Until the result is returned, if the driver has its own clock.
+    wait: Option<TaskWait>,
+}
+
+impl<E: AsRef<EventRef> + 'static> Completion<E> {
+    /// Waits for the event's latest record. It makes no driver call.
+    ///
+    /// Record the event first: an event that was never recorded is done. If the event is recorded
+    /// again before the future has resolved, the future waits for the new record.
+    ///
+    /// It calls `as_ref` once and keeps that event's handle. If the wait fails, dropping the future
+    /// calls `as_ref` once more, to mark the event as failed: a pool does not use such an event
+    /// again.
+    pub fn new(event: E) -> Self {
+        let event = Box::new(event);
+        let named: &EventRef = (*event).as_ref();
+        let driver = named.context().driver();
+        let watch = Watch { event: Some(EventHandle::of(named)), result: None, waker: None };
+        let entry = Entry { driver, registered: AtomicBool::new(false), watch: Mutex::new(watch) };
+        Self { entry: Arc::new(entry), event, wait: None }
+    }
+}
+
+impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<()>> {
+        if is_forked_child() {
+            // The poller did not come along.
+            return Poll::Ready(Err(Error::ForkedChild { function: Function::cuEventQuery }));
+        }
+        let polled = self.look(task);
+        if polled.is_ready() {
+            self.wait = None;
+        } else if self.wait.is_none() {
+            self.wait = TaskWait::begin(self.entry.driver, look_now);
+        }
+        polled
+    }
+}
+
+impl<E: AsRef<EventRef> + 'static> Completion<E> {
+    fn look(&self, task: &TaskContext<'_>) -> Poll<Result<()>> {
+        let entry = &self.entry;
+        let registered = entry.registered.load(Ordering::Relaxed);
+        let (result, known) = entry.look(registered, task.waker());
+        if let Some(result) = result {
+            return Poll::Ready(result);
+        }
+        if !known {
+            let (result, spare) = entry.wake_later(task.waker().clone());
+            drop(spare);
+            if let Some(result) = result {
+                return Poll::Ready(result);
+            }
+        }
+        if !registered {
+            if rounds::register(Arc::clone(entry)) {
+                entry.registered.store(true, Ordering::Relaxed);
+            } else {
+                // The system has no thread for it: let the executor ask again.
+                task.waker().wake_by_ref();
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl<E: AsRef<EventRef> + 'static> Drop for Completion<E> {
+    fn drop(&mut self) {
+        let watch = if is_forked_child() {
+            // Nobody asks here, and a lock that the poller had at the fork is never released.
+            self.entry.watch.try_lock().ok()
+        } else {
+            // Waits for the one query that may be under way, so that none comes after this.
+            Some(lock(&self.entry.watch))
+        };
+        let Some(mut watch) = watch else { return };
+        watch.event = None;
+        let waker = watch.waker.take();
+        let failed = matches!(watch.result, Some(Err(_)));
+        drop(watch);
+        if failed {
+            // The poller has the handle only. A pool that the event comes from must learn of it.
+            (*self.event).as_ref().mark_failed();
+        }
+        drop(waker);
+    }
+}
+
+impl<E: AsRef<EventRef> + fmt::Debug + 'static> fmt::Debug for Completion<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Copied first: what is written to is the caller's, and must not run under the lock.
+        let result = self.entry.watch.try_lock().ok().and_then(|watch| watch.result.clone());
+        f.debug_struct("Completion").field("event", &self.event).field("result", &result).finish()
+    }
+}
+
+static_assertions::assert_impl_all!(Completion: Send, Sync, Unpin);

@@ -1,0 +1,26 @@
+//! The atomics and locks of every structure whose comments argue about orderings.
+//!
+//! They are those of core and std. `tests/orderings` compiles the same source files with loom's
+//! types in place of this module, and tries the orders in which threads may run and see each
+//! other's writes.
+
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Declares a static. Loom makes it anew for each run.
+macro_rules! global {
+    ($(#[$note:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$note])*
+        static $name: $type = $value;
+    };
+}
+pub(crate) use global;
+
+/// Declares a constructor that statics can use. Loom's constructors are not constant.
+macro_rules! constant {
+    ($(#[$note:meta])* $visible:vis fn $($rest:tt)*) => {
+        $(#[$note])*
+        $visible const fn $($rest)*
+    };
+}
+pub(crate) use constant;

@@ -1,0 +1,390 @@
+//! Files of timelines, which other processes can see.
+//!
+//! A file has a page of lines. The first line describes the file. A line is never given to a second
+//! timeline, because other processes may still wait for the first one. The page is never unmapped,
+//! because points may be read at any time.
+
+use core::fmt;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex};
+
+use super::descriptor::TimelineDescriptor;
+use super::known::Known;
+use super::line::{LINES, Line};
+use super::memory::{File, Life};
+use super::slot::{self, Slot, Whose, lock};
+use super::wait;
+use super::watch::Watch;
+use cuda_events::foundation::is_forked_child;
+use cuda_events::ipc::SharedTimelineError as Refusal;
+use cuda_events::sys::CUdeviceptr;
+use cuda_events::{Context, Event, EventFlags, Result};
+
+#[cfg(doc)]
+use crate::calls::*;
+
+/// The version of the layout.
+const VERSION: u16 = 1;
+const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
+
+/// Memory for timelines that other processes see: those of streams
+/// ([`Timeline::shared`](super::Timeline::shared)) and of the host
+/// ([`HostTimeline::shared`](super::HostTimeline::shared)).
+///
+/// It is a memory file (`memfd`): one page with room for 63 timelines. Every process that has its
+/// file descriptor sees all of them. The processes need not share `/dev/shm`, a namespace or a
+/// user.
+///
+/// Send the descriptor over a Unix socket (`SCM_RIGHTS`; this type implements `AsFd`) or let a
+/// child inherit it. Send each timeline's [descriptor](super::Timeline::descriptor) as bytes. The
+/// other process creates an [`ImportedTimeline`](super::ImportedTimeline) from the two. On
+/// [Windows](#on-windows) handles take the place of file descriptors.
+///
+/// Create one file for each group of processes that may see the same timelines. If you cannot send
+/// file descriptors, use [`TimelineMemory`](super::TimelineMemory), which guarantees less.
+///
+/// # Write access
+///
+/// | | access of importers | streams of an importer |
+/// | --- | --- | --- |
+/// | [`new`](Self::new) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
+/// | [`writable`](Self::writable) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
+///
+/// An importer of `new` can neither write the file nor remove its page with its descriptor. The
+/// system leaves one gap: a process of the same user or of root can change the file's mode and open
+/// it again through `/proc`. It still cannot write the file, but it can lock it. If that matters,
+/// run importers as other users, and let them wait with a timeout.
+/// [`writable`](Self::writable) lists what its importers can do.
+///
+/// An importer need not trust the maker for memory safety. If it also must not depend on the maker
+/// to keep its streams running, it opens a `writable` file read-only before the import. Its streams
+/// then wait as for a file of `new`.
+///
+/// # Lifetime
+///
+/// A failed context signals nothing more, and other processes cannot query this process's driver.
+/// So while a signal of a [`Timeline::shared`](super::Timeline::shared) stays pending, the crate's
+/// thread queries the driver: one [`cuEventQuery`] for each file every 5 ms, between two calls of
+/// [`cuThreadExchangeStreamCaptureMode`]. If the context has failed, importers get
+/// [`Error::Poisoned`](cuda_events::Error::Poisoned) within 10 ms and one pass of the thread. The first
+/// shared timeline starts the thread. It makes no call while no signal is pending.
+///
+/// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
+/// passed the last signals, importers see the end. If this process is killed, importers see that:
+/// [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does not keep
+/// the file alive.
+///
+/// The thread also watches a timeline that was dropped together with its file while a signal was
+/// pending. It does so as long as this process holds a share of the timeline's context, unless that
+/// context is only [borrowed](Context::from_raw).
+///
+/// The page stays mapped until the process ends, and registered until the context ends. So each
+/// file that a process creates or imports takes one mapping, and Linux allows a process 65530 of
+/// them (`vm.max_map_count`). In a long-lived process, use one file for many timelines and many
+/// peers instead of one file for each.
+///
+/// On Linux it needs `/proc`. On systems other than Linux and Windows the error is
+/// [`Platform`](Refusal::Platform).
+///
+/// # On Windows
+///
+/// On Windows the file is an unnamed section of the page file, and this type implements `AsHandle`.
+/// Copy the handle into the other process with `DuplicateHandle`, or let a child inherit a copy.
+///
+/// * The handle of a section of [`new`](Self::new) is read-only, and no copy of it allows more. But
+///   a process that may open this process for writing can still write the memory. Most processes of
+///   the same user may do that.
+/// * For the direct wait of streams, copy the handle of [`writable`](Self::writable) unchanged.
+///   With a read-only copy (`FILE_MAP_READ`) streams wait as for a section of `new`.
+/// * The importer watches the maker's process; the section contains its process id and start time.
+///   The importer must be allowed to open it (`SYNCHRONIZE`, `PROCESS_QUERY_LIMITED_INFORMATION`).
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use std::os::fd::AsFd;
+///
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_timelines::{
+///     CudaStreamExt, ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile,
+/// };
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let other = Stream::new(&context, StreamOptions::new())?;
+/// // In the maker:
+/// let file = TimelineFile::new(&context)?;
+/// let timeline = Timeline::shared(stream, &file)?;
+/// let bytes = timeline.descriptor().expect("it is shared").to_bytes();
+/// let sent = file.as_fd().try_clone_to_owned().expect("a file descriptor");
+/// // ... send both over a Unix socket, and the value of each signal ...
+/// let value = timeline.signal()?.value();
+///
+/// // In the importer:
+/// let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
+/// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
+/// let point = imported.point(value);
+/// other.wait_point(point)?;
+/// point.wait()?;
+/// # }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub struct TimelineFile(Arc<SharedFile>);
+
+/// The state that a file's timelines keep alive.
+pub(super) struct SharedFile {
+    #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody can be given it"))]
+    file: File,
+    number: u64,
+    lines: &'static [Line],
+    /// Whether other processes can write the lines.
+    exposed: bool,
+    /// Those that timelines have had, in the order of their places.
+    slots: Mutex<Vec<&'static Slot>>,
+    context: Context,
+    address: CUdeviceptr,
+    /// Those of streams, of which the crate's thread asks while signals are pending.
+    watch: Arc<Watch>,
+    /// The event that the thread queries.
+    #[expect(dead_code, reason = "kept for the watch")]
+    health: Event,
+    /// Until the drop.
+    life: Option<Life>,
+}
+
+/// The lives of dropped files to which streams may still write.
+static ENDING: Mutex<Vec<(Life, Vec<&'static Slot>)>> = Mutex::new(Vec::new());
+
+/// Ends the lives of files to which no stream writes any more.
+pub(super) fn sweep() {
+    lock(&ENDING).retain(|(_, slots)| !slots.iter().all(|slot| slot.is_finished()));
+}
+
+impl TimelineFile {
+    /// Creates a file that only this process can write. Linux 5.1.
+    ///
+    /// Driver calls: [`cuEventCreate`], and [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`]
+    /// between two calls of [`cuThreadExchangeStreamCaptureMode`], all with the context current.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use std::os::fd::AsFd;
+    ///
+    /// use cuda_events::{Context, Device};
+    /// use cuda_timelines::{HostTimeline, ImportedTimeline, TimelineFile};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // In the maker:
+    /// let file = TimelineFile::new(&context)?;
+    /// assert_eq!(file.context(), &context);
+    /// let timeline = HostTimeline::shared(&file)?;
+    /// let descriptor = timeline.descriptor().expect("it is shared");
+    /// let sent = file.as_fd().try_clone_to_owned().expect("a file descriptor");
+    ///
+    /// // In an importer, which cannot write the file:
+    /// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
+    /// assert_eq!(imported.context(), &context);
+    /// let value = timeline.signal()?.value();
+    /// assert!(imported.completed() >= value && imported.point(value).is_done());
+    /// # }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SharedTimeline`](cuda_events::Error::SharedTimeline) with [`System`](Refusal::System)
+    ///   if the system refuses the file, or with [`Platform`](Refusal::Platform) on other systems
+    ///   than Linux and Windows.
+    /// * Errors of the driver, such as those of work that was launched earlier;
+    ///   [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    pub fn new(context: &Context) -> Result<Self> {
+        Self::make(context, true)
+    }
+
+    /// Creates a file that importers can write, for importers that you trust as this process. Their
+    /// streams wait for it directly.
+    ///
+    /// A process with this file, or with a copy of its descriptor, can write any bytes at any time,
+    /// and can remove the page from the file. So it can do the following to **each process with the
+    /// file, this one included**:
+    ///
+    /// * A point of a [`Timeline::shared`](super::Timeline::shared) can look reached too early.
+    ///   Work that waits for it then runs on unfinished data.
+    /// * Waits for such a point can end with [`Error::Poisoned`](cuda_events::Error::Poisoned), or stay
+    ///   pending forever, in hosts, futures and streams. Use timeouts. No other error can be
+    ///   forged.
+    /// * The thread of this process can be made to query the driver every 5 ms until the file is
+    ///   dropped.
+    /// * An importer can be made to believe that this process still lives, after its end.
+    ///
+    /// It cannot read or write other memory, and the following does not depend on the file: the
+    /// points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in this
+    /// process; the values of this process's signals; and the end. The drop of a timeline releases
+    /// the streams that wait for it, except where the file is written again afterwards, and after
+    /// the last signal nothing of the file stays open in this process.
+    ///
+    /// For this a shared timeline has a second line, of this process alone: see
+    /// [`Timeline::shared`](super::Timeline::shared). Driver calls are those of [`new`](Self::new).
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use cuda_events::{Context, Device};
+    /// use cuda_timelines::{HostTimeline, TimelineFile};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let file = TimelineFile::writable(&context)?;
+    /// let timeline = HostTimeline::shared(&file)?;
+    /// assert!(timeline.signal()?.is_done());
+    /// # }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
+    pub fn writable(context: &Context) -> Result<Self> {
+        Self::make(context, false)
+    }
+
+    #[allow(unsafe_code)]
+    fn make(context: &Context, sealed: bool) -> Result<Self> {
+        wait::refuse_fork()?;
+        sweep();
+        let health = Event::new(context, EventFlags::empty())?;
+        let (file, lines, life) = File::create(LINES, sealed)?;
+        let number = RandomState::new().hash_one(std::process::id());
+        if let Some(first) = lines.first() {
+            first.put([header(VERSION), number]);
+        }
+        let memory = lines.as_ptr().cast_mut().cast();
+        // SAFETY: the lines are never unmapped. In the file are atomics only, for all processes.
+        let address = unsafe { slot::register(context, memory, 0, false) }?;
+        // Fresh memory is nobody else's.
+        let address = address.ok_or_else(slot::no_memory)?;
+        let slots = Mutex::default();
+        let context = context.clone();
+        Ok(Self(Arc::new(SharedFile {
+            file,
+            number,
+            lines,
+            exposed: !sealed,
+            slots,
+            context,
+            address,
+            watch: Watch::new(&health),
+            health,
+            life: Some(life),
+        })))
+    }
+
+    /// Returns the context that the file was created in.
+    ///
+    /// [`new`](Self::new) has an example.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    pub(super) fn shared(&self) -> &Arc<SharedFile> {
+        &self.0
+    }
+}
+
+/// The first word of a file.
+fn header(version: u16) -> u64 {
+    u64::from(MAGIC) | u64::from(version) << 32
+}
+
+/// Looks whether there are timelines in the file, with this number.
+pub(super) fn check_header(lines: &[Line], number: u64) -> Result<(), Refusal> {
+    let [word, found] = lines.first().map(Line::words).unwrap_or_default();
+    let version = (word >> 32) as u16;
+    if word != header(version) {
+        return Err(Refusal::FileMagic);
+    }
+    if version != VERSION {
+        return Err(Refusal::FileVersion { found: version, expected: VERSION });
+    }
+    if found == number { Ok(()) } else { Err(Refusal::OtherFile) }
+}
+
+impl SharedFile {
+    /// Whether other processes can write the lines.
+    pub(super) fn is_exposed(&self) -> bool {
+        self.exposed
+    }
+
+    /// Returns an unused line, which has this value.
+    pub(super) fn take(&self, value: u64) -> Result<&'static Slot> {
+        wait::refuse_fork()?;
+        let mut slots = lock(&self.slots);
+        let index = slots.len() + 1;
+        let line = self.lines.get(index).ok_or(Refusal::FileFull)?;
+        // Whatever another process has written there.
+        line.put([value, 0]);
+        let whose = Whose::Shared { known: Known::default(), exposed: self.exposed };
+        let slot: &'static Slot = Box::leak(Box::new(Slot::new(line, whose)));
+        let address = self.address + (index * size_of::<Line>()) as CUdeviceptr;
+        slot.begin_at(&self.context, address, value);
+        slots.push(slot);
+        Ok(slot)
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    pub(super) fn descriptor(&self, slot: &Slot) -> Option<TimelineDescriptor> {
+        let at = self.lines.iter().position(|line| core::ptr::eq(line, slot.line))?;
+        Some(TimelineDescriptor { index: u16::try_from(at).ok()?, file: self.number })
+    }
+}
+
+impl Drop for SharedFile {
+    fn drop(&mut self) {
+        if is_forked_child() {
+            return;
+        }
+        // Before the event goes.
+        self.watch.end();
+        let slots = core::mem::take(&mut *lock(&self.slots));
+        lock(&ENDING).extend(self.life.take().map(|life| (life, slots)));
+        sweep();
+    }
+}
+
+/// For `SCM_RIGHTS`, and for a child that inherits it.
+#[cfg(unix)]
+impl std::os::fd::AsFd for TimelineFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.file.as_fd()
+    }
+}
+
+/// For `DuplicateHandle` into another process, and for a child that inherits a copy.
+#[cfg(windows)]
+impl std::os::windows::io::AsHandle for TimelineFile {
+    fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+        self.0.file.as_handle()
+    }
+}
+
+impl fmt::Debug for TimelineFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimelineFile")
+            .field("number", &format_args!("{:#018x}", self.0.number))
+            .field("context", &self.0.context)
+            .finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_impl_all!(TimelineFile: Send, Sync);

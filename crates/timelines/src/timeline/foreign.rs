@@ -1,0 +1,93 @@
+//! This process's knowledge about a line of another process.
+
+use std::sync::{Arc, Weak};
+
+use super::queue::lock;
+use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::time::Moment;
+use cuda_events::{Error, Progress, Result, StreamRef};
+
+/// This process's knowledge about a line of another process.
+pub(super) struct Foreign {
+    /// Whether the maker has ended.
+    gone: AtomicBool,
+    /// How the maker is asked for.
+    links: Mutex<Vec<Weak<dyn Link>>>,
+}
+
+/// A way to the maker of a line: an import.
+pub(super) trait Link: Follow {
+    /// An error if the maker has ended.
+    fn ask(&self) -> Result<()>;
+
+    /// Whether a share exists of the context that it was imported in.
+    fn is_held(&self) -> bool;
+
+    /// Has the stream wait. The thread follows the maker until the wait is over.
+    fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()>;
+}
+
+/// Something that the thread follows: while streams wait for another process, or while others wait
+/// for signals of this one.
+pub(super) trait Follow: Send + Sync {
+    /// Whether the thread must look as often as for a future, and not only for the maker's end.
+    fn is_relayed(&self) -> bool;
+
+    /// One round of the thread; returns whether to continue. `gone` is the time at which the maker
+    /// was first seen to have ended, or another time that the thread must remember.
+    fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool;
+}
+
+impl Foreign {
+    pub(super) fn new() -> Self {
+        Self { gone: AtomicBool::new(false), links: Mutex::default() }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// Interprets a look at the line, if the value was not reached.
+    #[cold]
+    pub(super) fn judge(
+        &self,
+        seen: Result<Progress>,
+        reached: impl FnOnce() -> bool,
+    ) -> Result<Progress> {
+        match seen {
+            Ok(Progress::Pending) if self.is_gone() => {
+                // Another process that can write the file may have erased the poison, for which
+                // streams wait.
+                if let Ok(link) = self.link() {
+                    let _ = link.ask();
+                }
+                // The maker may have reached it after that look, and ended then.
+                if reached() { Ok(Progress::Done) } else { Err(Error::ExporterGone) }
+            }
+            // The code of another process's driver says nothing of this one's.
+            Err(Error::Driver { .. }) => Err(Error::Poisoned),
+            seen => seen,
+        }
+    }
+
+    /// How the maker is asked for, unless all imports were dropped. One that the thread still
+    /// follows may be there after its context; streams can wait by the others alone.
+    pub(super) fn link(&self) -> Result<Arc<dyn Link>> {
+        let links: Vec<_> = lock(&self.links).iter().filter_map(Weak::upgrade).collect();
+        // With nothing locked: this may be the end of those that are not chosen.
+        let held = links.iter().find(|link| link.is_held());
+        held.or(links.first()).cloned().ok_or(Error::ContextDropped)
+    }
+
+    /// Notes one more way to ask.
+    pub(super) fn link_by(&self, link: &Arc<dyn Link>) {
+        let mut links = lock(&self.links);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(link));
+    }
+
+    /// Notes that the maker has ended.
+    pub(super) fn note_end(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,232 @@
+//! Timelines that the host advances.
+
+use core::fmt;
+use std::sync::Arc;
+
+use super::crossing;
+use super::descriptor::TimelineDescriptor;
+use super::ending;
+use super::file::{SharedFile, TimelineFile};
+use super::point::{Point, submit_wait};
+use super::slot::{self, Slot, lock};
+use super::wait;
+use cuda_events::foundation::is_forked_child;
+use cuda_events::{Context, Result, StreamRef};
+
+use super::line::LARGEST;
+
+#[cfg(doc)]
+use crate::calls::*;
+
+/// A timeline that the host advances, for a CPU stage between two GPU stages.
+///
+/// [`signal`](Self::signal) is one atomic operation: no driver call and no lock. Any thread may
+/// signal. Each signal has its own value, and the value never goes back.
+///
+/// A signal of the host happens at once, so the point that it returns is already reached. Such a
+/// signal is useful for streams that [wait ahead](Self::wait_ahead): you submit their waits before
+/// the host signals. Read the deadlock rule of `wait_ahead`. If the host can submit the second GPU
+/// stage after its own stage, no wait is needed.
+///
+/// Dropping the timeline releases streams that still wait ahead, at once and without a driver call:
+/// nothing can signal it afterwards. The drop never blocks. Like an event, the timeline holds a
+/// share of its context, and only [the last share](Context#dropping-the-last-share) can block.
+///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_timelines::{HostTimeline, Timeline};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = |context| Stream::new(context, StreamOptions::new());
+/// let (first, second) = (stream(&context)?, stream(&context)?);
+/// let ready = HostTimeline::new(&context)?;
+/// let computed = Timeline::new(first)?;
+/// // ... submit the first stage to `computed.stream()` ...
+/// let point = computed.signal()?;
+/// ready.wait_ahead(&second, ready.completed() + 1)?;
+/// // ... submit the last stage to `second` ...
+/// point.wait()?;
+/// // ... run the CPU stage ...
+/// ready.signal()?;
+/// second.synchronize()?;
+/// assert_eq!(ready.context(), &context);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub struct HostTimeline {
+    slot: &'static Slot,
+    context: Context,
+    /// Where other processes see it.
+    file: Option<Arc<SharedFile>>,
+    /// The line for other processes, if they can write it: this process does not read it.
+    copy: Option<&'static Slot>,
+}
+
+impl HostTimeline {
+    /// Creates a timeline without signals. Streams of all contexts may wait for it.
+    ///
+    /// No driver call if a memory page of the context has room; a page holds 64 timelines.
+    /// Otherwise [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`;
+    /// [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    pub fn new(context: &Context) -> Result<Self> {
+        wait::refuse_fork()?;
+        let slot = slot::allocate(context)?;
+        Ok(Self { slot, context: context.clone(), file: None, copy: None })
+    }
+
+    /// Creates a timeline that every process with the file sees.
+    ///
+    /// Its [descriptor](Self::descriptor) identifies it in those processes. Their streams and hosts
+    /// can wait for it. Dropping it releases all waits for it. No driver call; in a
+    /// [writable](TimelineFile::writable) file those of [`new`](Self::new), because the timeline
+    /// then has a line of this process alone, for this process's own waits.
+    /// [`TimelineFile::new`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SharedTimeline`](cuda_events::Error::SharedTimeline) with
+    ///   [`FileFull`](cuda_events::ipc::SharedTimelineError::FileFull) if the file already had 63
+    ///   timelines.
+    /// * [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    pub fn shared(file: &TimelineFile) -> Result<Self> {
+        let (file, context) = (Arc::clone(file.shared()), file.context().clone());
+        let (slot, copy) = if file.is_exposed() {
+            let own = slot::allocate(&context)?;
+            let copy = file.take(own.line.reached()).inspect_err(|_| slot::release(own))?;
+            (own, Some(copy))
+        } else {
+            (file.take(0)?, None)
+        };
+        Ok(Self { slot, context, file: Some(file), copy })
+    }
+
+    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
+    ///
+    /// [`TimelineFile::new`] has an example.
+    pub fn descriptor(&self) -> Option<TimelineDescriptor> {
+        self.file.as_ref().and_then(|file| file.descriptor(self.copy.unwrap_or(self.slot)))
+    }
+
+    /// Reaches the next value, and releases the streams that wait for it.
+    ///
+    /// Work that waits for the value sees this thread's earlier writes.
+    ///
+    /// # Errors
+    ///
+    /// Only [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    pub fn signal(&self) -> Result<Point> {
+        wait::refuse_fork()?;
+        let point = Point::new(self.slot, self.slot.line.advance());
+        if let Some(copy) = self.copy {
+            // Loaded again, because the load acquires: if another thread's signal comes with this
+            // value, that thread's earlier writes come with it, too.
+            copy.line.raise(self.slot.line.reached());
+        }
+        Ok(point)
+    }
+
+    /// Returns the value of the last signal, or the start value before the first signal, with one
+    /// load.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.slot.line.reached()
+    }
+
+    /// Makes all later work in the stream wait for a value that the host may not have signalled
+    /// yet.
+    ///
+    /// **It can deadlock**, as [`Timeline::wait_ahead`](super::Timeline::wait_ahead) can. Streams
+    /// share hardware channels: work that the host waits for before its signal may be queued after
+    /// this wait.
+    ///
+    /// It makes the driver calls of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a capture.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
+    pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
+        wait_ahead(self.slot, stream, value)
+    }
+
+    /// Returns the context that the timeline was created in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Ends the timeline now and releases all waits. No driver call.
+    ///
+    /// Streams that wait for later values are released. Hosts that wait for later values get
+    /// [`Error::Poisoned`](cuda_events::Error::Poisoned).
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::HostTimeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let ready = HostTimeline::new(&context)?;
+    /// ready.wait_ahead(&stream, ready.completed() + 1)?;
+    /// // The CPU stage has failed: its signal will never come.
+    /// ready.poison();
+    /// stream.synchronize()?; // the stream is released
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn poison(self) {
+        if !is_forked_child() {
+            self.slot.line.poison(None);
+            if let Some(copy) = self.copy {
+                copy.line.poison(None);
+            }
+        }
+    }
+}
+
+/// `wait_ahead` of both kinds of timelines.
+pub(super) fn wait_ahead(slot: &'static Slot, stream: &StreamRef, value: u64) -> Result<()> {
+    wait::refuse_fork()?;
+    let value = value.min(LARGEST);
+    if slot.look(value)?.is_done() {
+        return Ok(());
+    }
+    // Noted first, and not taken back: whoever drops the timeline must know of each that is there.
+    {
+        let mut state = lock(&slot.state);
+        state.ahead = state.ahead.max(value);
+    }
+    submit_wait(stream, slot, value)
+}
+
+impl Drop for HostTimeline {
+    fn drop(&mut self) {
+        if is_forked_child() {
+            return;
+        }
+        lock(&self.slot.state).submitted = self.slot.line.reached();
+        ending::end(self.slot);
+        slot::release(self.slot);
+        if let Some(copy) = self.copy {
+            copy.finish();
+        }
+        crossing::sweep(crossing::ALL);
+    }
+}
+
+impl fmt::Debug for HostTimeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostTimeline")
+            .field("completed", &self.completed())
+            .field("poisoned", &self.slot.line.is_poisoned())
+            .field("context", &self.context)
+            .finish()
+    }
+}
+
+static_assertions::assert_impl_all!(HostTimeline: Send, Sync);

@@ -1,0 +1,476 @@
+//! Timelines of other processes.
+//!
+//! # Nothing in the file is trusted
+//!
+//! The page is mapped read-only. Its words are only compared. So another process can only make a
+//! point look reached or poisoned.
+//!
+//! # How the end of the maker is detected, and what follows
+//!
+//! The maker holds a [lock](super::memory::Life) on the file, which the system releases when the
+//! process ends. On Windows importers have a handle of its process. Hosts that wait check this as
+//! often as they ask the driver. The crate's thread checks it for futures and for streams that
+//! wait. The first to detect the end releases the streams:
+//!
+//! * If the file can be written, the line is poisoned in the file, which is mapped for writing for
+//!   that moment. Other importers see the poison, too. The device of a killed process may still
+//!   execute an earlier write, and overwrite the poison. So the thread checks for a second whether
+//!   the poison is there, and poisons again. One case is handled only when a host asks again: the
+//!   value was reached, but a process with write access set it back before the stream came to its
+//!   wait.
+//! * Otherwise streams wait for a line of this process, the relay, to which the thread copies the
+//!   value. The thread then poisons the relay.
+//!
+//! # Why the page stays mapped
+//!
+//! Points are plain values and may be read at any time, so the page is never unmapped. The file
+//! descriptor is closed when nothing waits any more, and the page serves the next import of the
+//! same file in the same context.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use super::descriptor::TimelineDescriptor;
+use super::followed::Followed;
+use super::foreign::{Follow, Foreign, Link};
+use super::line::{LARGEST, LINES, Line};
+use super::memory::{File, Identity};
+use super::point::{Point, submit_wait};
+use super::slot::{self, Slot, Whose, lock};
+use super::{crossing, file, rounds};
+use crate::time::Moment;
+use cuda_events::foundation::{GraphValue, OwnCapture, WeakContext, is_forked_child};
+use cuda_events::ipc::SharedTimelineError as Refusal;
+use cuda_events::sys::{CU_MEMHOSTREGISTER_READ_ONLY, CUdevice_attribute, CUdeviceptr, Function};
+use cuda_events::{Context, Driver, Error, Result, StreamRef};
+
+#[cfg(doc)]
+use crate::calls::*;
+
+/// For how long the poison of a dead process's line is looked after.
+const AFTERLIFE: Duration = Duration::from_secs(1);
+
+/// A timeline that another process advances.
+///
+/// It is created from the file descriptor of the other process's
+/// [`TimelineFile`](super::TimelineFile) and the timeline's [`TimelineDescriptor`]. Streams, hosts
+/// and futures wait for its [points](Self::point) as for those of a timeline of this process. Any
+/// number of processes can import one timeline, and two processes can import each other's
+/// timelines. [`TimelineFile`](super::TimelineFile) has an example.
+///
+/// # Values
+///
+/// The maker sends [`Point::value`] of each signal, by any means. If the maker sends each value
+/// after it has submitted the signal, a program that waits for such values only cannot deadlock,
+/// across all processes: this is the promise of [points](super::Timeline#waiting). Waiting for a
+/// value that the maker has not signalled yet is a wait ahead, with the rule of
+/// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
+///
+/// # When the maker ends
+///
+/// If the maker's process exits or is killed before it has signalled a value, all waits for that
+/// value end:
+///
+/// * Hosts and futures get [`Error::ExporterGone`], within 5 ms plus the driver call that the
+///   waiting methods make every 5 ms.
+/// * Streams go on **as if the value were reached**, within 5 ms and one pass of the crate's
+///   thread. Their next work may then find data missing. So check a point on the host with
+///   [`Point::query`] before you trust a result of the stream. Streams and contexts can be used and
+///   dropped as usual.
+///
+/// If the maker drops or [poisons](super::Timeline::poison) the timeline, or its context fails,
+/// hosts get [`Error::Poisoned`] instead, and streams are released, too. A failed context is
+/// reported [within a bound](super::TimelineFile#lifetime) while a signal is pending, and otherwise
+/// at the maker's next signal.
+///
+/// The bounds for a process that ends hold in every container, because the maker holds a lock on
+/// the file while it lives. On Windows the importer watches the maker's process instead, and must
+/// be allowed to open it. The bounds do not hold while this process is stopped or gets no processor
+/// time.
+///
+/// # Dropping it
+///
+/// Dropping it never waits. Waits of streams that were already submitted stay, and end as described
+/// above. A host that later starts to wait for a point that is not reached gets
+/// [`Error::ContextDropped`].
+///
+/// The import of each file keeps 4 KiB mapped until the process ends, and registered until the
+/// context ends. So put many timelines into one file.
+pub struct ImportedTimeline {
+    link: Arc<Import>,
+    context: Context,
+}
+
+/// One import of a line.
+struct Import {
+    slot: &'static Slot,
+    index: usize,
+    file: File,
+    driver: Driver,
+    /// The context that it was imported in.
+    held: WeakContext,
+    relay: Option<Relay>,
+    /// Until when the thread has it.
+    followed: Followed,
+}
+
+/// A line of this process, for which streams wait in the other one's place.
+struct Relay {
+    slot: &'static Slot,
+    /// The relay's value that corresponds to 0.
+    base: u64,
+}
+
+impl Relay {
+    fn value(&self, value: u64) -> u64 {
+        self.base + value.min(LARGEST - self.base)
+    }
+}
+
+impl Import {
+    /// Publishes that the maker has ended.
+    fn bury(&self) {
+        if let Some(foreign) = self.slot.foreign() {
+            foreign.note_end();
+        }
+        if let Some(relay) = &self.relay {
+            self.forward(relay);
+            relay.slot.line.poison(None);
+        }
+        if self.file.writable && !self.slot.line.releases_all() {
+            // Where it fails there is no memory for it, and the thread tries again.
+            let _ = self.file.write(LINES, |lines| {
+                if let Some(line) = lines.get(self.index) {
+                    line.bury();
+                }
+            });
+        }
+    }
+
+    fn forward(&self, relay: &Relay) {
+        relay.slot.line.raise(relay.value(self.slot.line.reached()));
+    }
+}
+
+impl Link for Import {
+    fn ask(&self) -> Result<()> {
+        if self.file.is_orphaned() {
+            self.bury();
+            return Err(Error::ExporterGone);
+        }
+        Ok(())
+    }
+
+    fn is_held(&self) -> bool {
+        self.held.is_alive()
+    }
+
+    fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()> {
+        let function = Function::cuStreamWaitValue64_v2;
+        if !stream.context().driver().is_same_library(self.driver) {
+            return Err(Error::DriverMismatch { function });
+        }
+        if let Some(capture) = OwnCapture::of(stream)? {
+            // Nothing waits before the graph is launched, which may never happen.
+            let wait = Arc::new(CapturedWait { import: Arc::clone(&self), value });
+            return capture.keep(wait, function, || self.submit(stream, value));
+        }
+        // Before the wait, so that there is none that nobody looks after.
+        self.begin_to_follow(value)?;
+        self.submit(stream, value)
+    }
+}
+
+impl Import {
+    /// Has the thread follow the maker until a wait for this value is over.
+    fn begin_to_follow(self: &Arc<Self>, value: u64) -> Result<()> {
+        let first = self.followed.begin(value);
+        // An earlier wait may have found no thread.
+        if (first || self.relay.is_some() || !rounds::is_started())
+            && !rounds::follow(Arc::clone(self) as Arc<dyn Follow>, first)
+        {
+            return Err(slot::no_thread());
+        }
+        Ok(())
+    }
+
+    fn submit(&self, stream: &StreamRef, value: u64) -> Result<()> {
+        if let Some(relay) = &self.relay {
+            return submit_wait(stream, relay.slot, relay.value(value));
+        }
+        crossing::submit_at(stream, self.slot, value, self.held.upgrade())
+    }
+}
+
+/// A wait that a graph has captured, and which keeps the import as long as it may be launched.
+///
+/// A launch may still wait when the graph is gone, so from the first launch on the thread follows
+/// the maker, as for any other wait.
+struct CapturedWait {
+    import: Arc<Import>,
+    value: u64,
+}
+
+impl GraphValue for CapturedWait {
+    fn prepare(&self) -> Result<()> {
+        self.import.begin_to_follow(self.value)
+    }
+}
+
+impl Follow for Import {
+    fn is_relayed(&self) -> bool {
+        self.relay.is_some()
+    }
+
+    fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool {
+        if let Some(relay) = &self.relay {
+            self.forward(relay);
+            if self.slot.line.is_poisoned() {
+                relay.slot.line.poison(None);
+            }
+        }
+        if ask && self.ask().is_err() && gone.is_none() {
+            *gone = Some(now);
+        }
+        let is_over = |waited| {
+            // A stream that comes to its wait later finds the line as it is now. Where it waits for
+            // the relay, that is what counts: the value may have come after it was copied.
+            let released = match &self.relay {
+                Some(Relay { slot, .. }) if slot.line.is_poisoned() => true,
+                Some(relay) => relay.slot.line.reached() >= relay.value(waited),
+                None => self.slot.line.reached() >= waited || self.slot.line.has_ended(),
+            };
+            released || gone.is_some_and(|gone| now - gone >= AFTERLIFE)
+        };
+        !self.followed.is_over(is_over)
+    }
+}
+
+impl Drop for Import {
+    fn drop(&mut self) {
+        // In a forked child the relay is the parent's.
+        let waited = self.followed.largest();
+        if let Some(relay) = self.relay.as_ref().filter(|_| !is_forked_child()) {
+            // Nobody copies values any more. No stream waits for more than this.
+            relay.slot.end_relay(relay.value(waited));
+        }
+    }
+}
+
+/// A file that is mapped in this process.
+struct Page {
+    identity: Identity,
+    lines: &'static [Line],
+    slots: Vec<Option<&'static Slot>>,
+    driver: Driver,
+    context: usize,
+    held: WeakContext,
+    /// Its address for devices, if it was ever registered.
+    address: Option<CUdeviceptr>,
+    /// Whether it is, in a context that lives.
+    registered: bool,
+}
+
+/// The files of other processes.
+static IMPORTED: Mutex<Vec<Page>> = Mutex::new(Vec::new());
+
+#[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody gives a file"))]
+impl Page {
+    /// The file's page in the context, as it is from an earlier import, or mapped anew. It is in
+    /// nobody else's hands. A file without timelines of this number is not left mapped.
+    fn take(context: &Context, file: &File, number: u64) -> Result<Self> {
+        let identity = file.identity()?;
+        let is_it = |page: &Page| {
+            page.identity == identity
+                && page.context == context.as_raw().addr()
+                && page.driver.is_same_library(context.driver())
+        };
+        let known = {
+            let mut pages = lock(&IMPORTED);
+            pages.iter().position(is_it).map(|at| pages.swap_remove(at))
+        };
+        if let Some(mut page) = known {
+            if !page.held.is_alive() {
+                page.held = context.downgrade();
+                page.registered = false;
+            }
+            return Ok(page);
+        }
+        let lines = file.map(LINES, |lines| file::check_header(lines, number))?;
+        Ok(Self {
+            identity,
+            lines,
+            slots: vec![None; LINES],
+            driver: context.driver(),
+            context: context.as_raw().addr(),
+            held: context.downgrade(),
+            address: None,
+            registered: false,
+        })
+    }
+
+    /// Registers the page, so streams can wait for it; returns whether they can.
+    #[allow(unsafe_code)]
+    fn register(&mut self, context: &Context) -> Result<bool> {
+        const ATTRIBUTE: CUdevice_attribute =
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED;
+        if !self.registered {
+            if context.device().attribute(ATTRIBUTE)? == 0 {
+                return Ok(false);
+            }
+            let memory = self.lines.as_ptr().cast_mut().cast();
+            let (flags, known) = (CU_MEMHOSTREGISTER_READ_ONLY, self.address.is_some());
+            // SAFETY: the page is never unmapped, and streams only wait there.
+            let address = unsafe { slot::register(context, memory, flags, known) }?;
+            self.registered = address.is_some();
+            self.address = address.or(self.address);
+        }
+        Ok(self.registered)
+    }
+
+    fn slot(&mut self, index: usize) -> Option<&'static Slot> {
+        let line = self.lines.get(index)?;
+        let place = self.slots.get_mut(index)?;
+        let new = || &*Box::leak(Box::new(Slot::new(line, Whose::Foreign(Foreign::new()))));
+        Some(*place.get_or_insert_with(new))
+    }
+}
+
+impl ImportedTimeline {
+    /// Opens a timeline of another process, in a context whose streams wait for it.
+    ///
+    /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The maker
+    /// may also be this process. It works on Linux and on Windows.
+    ///
+    /// It checks the file before it reads from it. The descriptor stays open while anything waits
+    /// for the timeline, and as long as a graph exists that has captured such a wait. If other code
+    /// than this crate's [`Capture`](cuda_events::capture::Capture) began the capture, it stays open until
+    /// the value is reached or the maker ends, even if the graph is never launched. On Windows one
+    /// more handle stays open for each file, and one for the maker's process while anything waits.
+    ///
+    /// A file that is refused does not stay mapped.
+    ///
+    /// Driver calls if importers [may write](super::TimelineFile#write-access) the file, for the
+    /// first timeline of the file in the context: [`cuDeviceGetAttribute`], then
+    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current, between
+    /// two calls of [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none.
+    /// If importers may not write the file, or if the device cannot register read-only memory, the
+    /// calls are those of [`HostTimeline::new`](super::HostTimeline::new).
+    /// [`TimelineFile`](super::TimelineFile) has an example.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SharedTimeline`] with [`NotMemory`](Refusal::NotMemory),
+    ///   [`Unsealed`](Refusal::Unsealed), [`FileSize`](Refusal::FileSize),
+    ///   [`FileMagic`](Refusal::FileMagic), [`FileVersion`](Refusal::FileVersion),
+    ///   [`OtherFile`](Refusal::OtherFile), [`System`](Refusal::System) or
+    ///   [`Platform`](Refusal::Platform).
+    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
+    #[cfg(any(unix, windows))]
+    pub fn open(
+        context: &Context,
+        #[cfg(unix)] file: std::os::fd::OwnedFd,
+        #[cfg(windows)] file: std::os::windows::io::OwnedHandle,
+        descriptor: &TimelineDescriptor,
+    ) -> Result<Self> {
+        super::wait::refuse_fork()?;
+        let file = File::open(file, LINES)?;
+        let mut page = Page::take(context, &file, descriptor.file)?;
+        let opened = Self::open_page(context, file, &mut page, descriptor);
+        // Also where it was refused: the page stays mapped, and serves the next attempt.
+        lock(&IMPORTED).push(page);
+        opened
+    }
+
+    #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody gives a file"))]
+    fn open_page(
+        context: &Context,
+        mut file: File,
+        page: &mut Page,
+        descriptor: &TimelineDescriptor,
+    ) -> Result<Self> {
+        file::check_header(page.lines, descriptor.file)?;
+        if let Some(header) = page.lines.first() {
+            file.find_maker(header)?;
+        }
+        let index = usize::from(descriptor.index);
+        let unknown = Refusal::NoSuchTimeline { index: descriptor.index };
+        let slot = page.slot(index).ok_or(unknown)?;
+        let relay = if file.writable && page.register(context)? {
+            None
+        } else {
+            let slot = slot::allocate(context)?;
+            // Nobody but this writes it.
+            slot.begin_relay();
+            Some(Relay { slot, base: slot.line.reached() })
+        };
+        let at = (index * size_of::<Line>()) as CUdeviceptr;
+        slot.import(context, page.address.map(|address| address + at));
+        let link = Arc::new(Import {
+            slot,
+            index,
+            file,
+            driver: context.driver(),
+            held: context.downgrade(),
+            relay,
+            followed: Followed::new(),
+        });
+        if let Some(foreign) = slot.foreign() {
+            foreign.link_by(&(Arc::clone(&link) as Arc<dyn Link>));
+        }
+        Ok(Self { link, context: context.clone() })
+    }
+
+    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
+    ///
+    /// Any value gives a point. If the maker never signals the value, waits end with an error [as
+    /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
+    /// the largest. [`TimelineFile`](super::TimelineFile) has an example.
+    #[must_use]
+    pub fn point(&self, value: u64) -> Point {
+        Point::new(self.link.slot, value.min(LARGEST))
+    }
+
+    /// Returns the value of the last point that was reached, with one load.
+    ///
+    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.link.slot.line.reached()
+    }
+
+    /// Returns the context that the timeline was imported in.
+    ///
+    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+impl Drop for ImportedTimeline {
+    fn drop(&mut self) {
+        if is_forked_child() {
+            return;
+        }
+        if let Some(relay) = &self.link.relay {
+            slot::release(relay.slot);
+        }
+        crossing::sweep(crossing::ALL);
+    }
+}
+
+impl fmt::Debug for ImportedTimeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gone = self.link.slot.foreign().is_some_and(Foreign::is_gone);
+        f.debug_struct("ImportedTimeline")
+            .field("completed", &self.completed())
+            .field("poisoned", &self.link.slot.line.is_poisoned())
+            .field("exporter_gone", &gone)
+            .field("context", &self.context)
+            .finish()
+    }
+}
+
+static_assertions::assert_impl_all!(ImportedTimeline: Send, Sync);

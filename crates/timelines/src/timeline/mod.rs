@@ -1,0 +1,633 @@
+//! Timelines: counters that streams and the host advance, and that threads and processes can read.
+//!
+//! | file | |
+//! | --- | --- |
+//! | `line` | the line in memory, shared with devices and other processes |
+//! | `slot` | this process's knowledge about a line; the allocation of lines |
+//! | `point`, `wait`, `future`, `queue`, `poller` | waits |
+//! | `asked` | the time of the last question whether the context works |
+//! | `ending` | releases the waits for a timeline that was dropped |
+//! | `crossing` | waits of streams of another context |
+//! | `host` | timelines of the host |
+//! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
+//! | `known` | the maker's knowledge about a line that others may write |
+//! | `watch` | the thread's work for shared timelines |
+//! | `foreign`, `import` | the importer's side: its knowledge about a line, and the sources of that knowledge |
+//! | `handle`, `opened` | the same with bytes only: the maker's side and the importer's |
+//! | `memory` | the memory that lines are in |
+
+use core::any::Any;
+use core::fmt;
+use std::sync::Arc;
+
+use cuda_events::capture::CaptureStatus;
+use cuda_events::foundation::{deferring_observers, is_capture_under_way, is_forked_child};
+use cuda_events::mem_ops::WriteValueFlags;
+use cuda_events::sys::Function;
+use cuda_events::{Context, Error, Result, Stream, StreamRef};
+
+mod asked;
+mod crossing;
+mod descriptor;
+mod ending;
+mod file;
+mod followed;
+mod foreign;
+mod future;
+mod handle;
+mod host;
+mod import;
+mod known;
+mod line;
+mod memory;
+mod opened;
+mod point;
+mod queue;
+mod rounds;
+mod slot;
+mod wait;
+mod watch;
+
+use file::SharedFile;
+use handle::Word;
+use line::Line;
+use slot::{Slot, State, lock};
+
+pub use descriptor::TimelineDescriptor;
+pub use file::TimelineFile;
+pub use future::PointCompletion;
+pub use handle::{TimelineHandle, TimelineMemory};
+pub use host::HostTimeline;
+pub use import::ImportedTimeline;
+pub use opened::OpenedTimeline;
+pub use point::Point;
+pub(crate) use point::wait_point;
+
+#[cfg(doc)]
+use crate::calls::*;
+
+/// A counter that a stream advances.
+///
+/// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load, and
+/// every stream of the process can wait for it.
+///
+/// A signal costs several times as much as a record of an event, and a stream's wait for a point
+/// several times as much as a wait for an event (`docs/performance.md`). In return a check on the
+/// host is one load, from any number of threads, instead of a driver call under the driver's lock.
+///
+/// | You want | Use |
+/// | --- | --- |
+/// | order between streams of one process, and the host does not check | an [`Event`](cuda_events::Event): the cheapest dependency |
+/// | a host that checks often, or from many threads | a timeline |
+/// | many places in one stream to check or to wait for | a timeline: a point is a number, an event is an object |
+/// | time stamps | an event with [`TIMING`](cuda_events::EventFlags::TIMING) |
+/// | a signal from each launch of a graph | an event, with [`record_external`](StreamRef::record_external) |
+/// | a CPU stage between two GPU stages | a [`HostTimeline`]; or, for a short stage, a [host function](StreamRef::launch_host_function). A host function needs no thread, but the driver runs them one after the other, and runs none after a failure |
+/// | to await a few completions | either; the future of an [event](crate::Completion) needs no timeline |
+/// | to await thousands | a timeline: checking a point makes no driver call |
+///
+/// # One stream
+///
+/// A timeline belongs to one stream, and takes it: a [`Stream`], an `Arc<Stream>`, a [`StreamRef`]
+/// or a [`ForeignStream`](cuda_events::ForeignStream). It signals in no other stream. A stream does its
+/// work in order, so values only rise. [`stream`](Self::stream) lends the stream for everything
+/// else. A stream may have several timelines.
+///
+/// Several threads may signal one timeline at once. `signal` holds a lock of the timeline during
+/// its driver call, so values and their places in the stream have the same order. If two threads
+/// submit work to one stream and signal, they must order that work themselves, as with events.
+///
+/// # Waiting
+///
+/// A wait takes a [`Point`], which exists only after its signal was submitted. So a program that
+/// only waits for points cannot deadlock, just as one that only waits for events cannot:
+/// `docs/timelines.md` has the proof. [`wait_ahead`](Self::wait_ahead) waits for other values, and
+/// can deadlock.
+///
+/// # Captures
+///
+/// A signal in a capturing stream returns [`Error::TimelineInCapture`]. Each launch of the graph
+/// would write the same value again, and the counter would go back. For a graph, signal in the
+/// launching stream after the launch.
+///
+/// For a [`Stream`] or an `Arc<Stream>` this check is free: a flag of this crate shows whether any
+/// [`Capture`](cuda_events::capture::Capture) is in progress in the process, and only then is the driver
+/// queried. For any other stream each signal first queries the driver ([`cuStreamIsCapturing`]),
+/// because other code may begin a capture in it; and so does each signal of a timeline [in
+/// memory](Self::in_memory).
+///
+/// **One case is not detected: a capture that other code began** through the raw handle. There are
+/// two ways. The other code began it in your `Stream`. Or it captures its own stream, and your
+/// stream joined that capture with a wait: [`wait_event`](StreamRef::wait_event) for an event that
+/// was recorded in the capturing stream, or [`wait_stream`](StreamRef::wait_stream) for that
+/// stream. Both waits are one driver call, and do not check for captures. A signal then returns
+/// `Ok`, and each launch of the graph sets the counter back. So if a stream waits for work of other
+/// code that captures, create its timeline from a [`StreamRef::from_raw`] of it. The timeline then
+/// queries the driver before each signal.
+///
+/// # Dropping it
+///
+/// Dropping a timeline never waits for work. Its points stay valid: points with a pending signal
+/// are reached when the stream gets there.
+///
+/// The drop releases streams that [wait ahead](Self::wait_ahead) for values that will never be
+/// signalled. If a signal is pending, the crate's thread releases them instead, within 5 ms and one
+/// pass of that thread after the last signal.
+///
+/// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
+/// [the last share](cuda_events::Context#dropping-the-last-share) can block. The drop itself makes no
+/// driver call, with four exceptions: if the last signal returned an error, it makes the calls of
+/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes three,
+/// [`cuStreamIsCapturing`], [`cuStreamWriteValue64`] and [`cuEventRecord`]; a timeline in a
+/// [writable](TimelineFile::writable) file makes three, [`cuStreamIsCapturing`] and
+/// [`cuStreamWriteValue64`] twice; and while streams wait for timelines of other contexts, it
+/// queries whether they still do.
+///
+/// # Memory
+///
+/// It keeps one cache line of pinned host memory. 64 timelines of one context share a page. Pages
+/// are the process's own memory, registered for all devices, and are reused for later timelines.
+/// Unregistering a page would wait for streams, so the driver does it at the end of the context.
+/// The line of a poisoned timeline is not reused. Points keep nothing alive.
+///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_timelines::{CudaStreamExt, Timeline};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let produced = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
+/// let consumer = Stream::new(&context, StreamOptions::new())?;
+/// // ... submit work to `produced.stream()` ...
+/// let point = produced.signal()?;
+/// consumer.wait_point(point)?;
+/// // ... submit work that needs it to `consumer` ...
+/// while !point.is_done() {
+///     // The host does other work. If this is the only exit of the loop, use `query` instead.
+/// #   point.wait()?;
+/// }
+/// assert!(produced.completed() >= point.value());
+/// produced.stream().synchronize()?;
+/// assert_eq!(produced.completed(), produced.submitted()?);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+pub struct Timeline {
+    slot: &'static Slot,
+    /// Names the stream that `owner` keeps alive.
+    stream: StreamRef,
+    /// Whether captures in the stream may begin unseen, or must not pass unseen.
+    foreign: bool,
+    /// Where other processes see it.
+    file: Option<Arc<SharedFile>>,
+    /// Where they see it by bytes alone.
+    word: Option<Word>,
+    /// If they can write its line: this process's own line, by which the stream shows the end.
+    mark: Option<&'static Slot>,
+    /// Dropped last.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+/// The visibility of a new timeline.
+enum Place<'a> {
+    Own,
+    File(&'a Arc<SharedFile>),
+    Memory(&'a TimelineMemory),
+}
+
+const WRITE: Function = Function::cuStreamWriteValue64_v2;
+
+impl Timeline {
+    /// Creates a timeline of the stream, and takes the stream.
+    ///
+    /// Pass an `Arc<Stream>` to use the stream elsewhere too. This method calls `as_ref` once.
+    ///
+    /// The values continue from an earlier timeline that used the same memory, so the first value
+    /// is not always 1.
+    ///
+    /// No driver call if a memory page of the context has room; a page holds 64 timelines.
+    /// Otherwise [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current,
+    /// between two calls of [`cuThreadExchangeStreamCaptureMode`]. Drivers before CUDA 11.7
+    /// support timelines only if their kernel module was loaded with
+    /// `NVreg_EnableStreamMemOPs=1`.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::PerThreadTimeline`] for the per-thread default stream.
+    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub fn new<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: S) -> Result<Self> {
+        Self::make(stream, Place::Own)
+    }
+
+    /// Creates a timeline of the stream, and shares it with every process that has the file.
+    ///
+    /// It works like a timeline from [`new`](Self::new). Its [descriptor](Self::descriptor)
+    /// identifies it in the other processes. Dropping it releases all their waits for it, after the
+    /// last signal.
+    ///
+    /// It starts the crate's thread, which watches pending signals: see [`TimelineFile`], which
+    /// also has an example. No driver call; in a [writable](TimelineFile::writable) file those of
+    /// [`new`](Self::new), because the timeline then has a line of this process alone, too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new), and
+    ///
+    /// * [`Error::SharedTimeline`] with [`NoThread`](cuda_events::ipc::SharedTimelineError::NoThread) if
+    ///   the system starts no thread;
+    /// * [`Error::ContextMismatch`] if the file was created in another context than the stream's;
+    /// * [`Error::SharedTimeline`] with [`FileFull`](cuda_events::ipc::SharedTimelineError::FileFull) if
+    ///   the file already had 63 timelines.
+    pub fn shared<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        stream: S,
+        file: &TimelineFile,
+    ) -> Result<Self> {
+        Self::make(stream, Place::File(file.shared()))
+    }
+
+    /// Creates a timeline of the stream in device memory; other processes open it with its
+    /// [handle](Self::handle) only.
+    ///
+    /// In this process it works like a timeline from [`new`](Self::new). Each
+    /// [`signal`](Self::signal) makes two more driver calls: [`cuStreamWriteValue64`] to the device
+    /// memory, and before it [`cuStreamIsCapturing`], for every kind of stream. A signal in a
+    /// capture is refused, also if [other code began the capture](Self#captures): a graph would
+    /// write to the memory after it was freed. The drop and [`poison`](Self::poison) make these
+    /// calls, too: they release all waits in other processes, after the last signal. Neither can
+    /// release them while the stream captures or after its context has failed: see
+    /// `docs/timelines.md`.
+    ///
+    /// Driver calls are those of [`new`](Self::new) and, with the context current,
+    /// [`cuEventCreate`]. [`TimelineMemory`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new), and
+    ///
+    /// * [`Error::ContextMismatch`] if the memory belongs to another context than the stream;
+    /// * [`Error::SharedTimeline`] with [`FileFull`](cuda_events::ipc::SharedTimelineError::FileFull) if
+    ///   the memory already had 63 timelines.
+    pub fn in_memory<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        stream: S,
+        memory: &TimelineMemory,
+    ) -> Result<Self> {
+        Self::make(stream, Place::Memory(memory))
+    }
+
+    #[allow(unsafe_code)]
+    fn make<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        stream: S,
+        shared: Place<'_>,
+    ) -> Result<Self> {
+        let owner = Box::new(stream);
+        let named: &StreamRef = (*owner).as_ref();
+        let driver = named.context().driver();
+        refuse_fork()?;
+        if *named == StreamRef::per_thread_default(named.context()) {
+            return Err(Error::PerThreadTimeline);
+        }
+        let symbols = driver.symbols();
+        if symbols.cuStreamWriteValue64_v2.is_none() && symbols.cuStreamWriteValue64.is_none() {
+            let since = WRITE.entry_point().version;
+            return Err(Error::Unsupported { function: WRITE, since, driver: driver.version() });
+        }
+        let mut mark = None;
+        let (slot, file, word) = match shared {
+            Place::Own => (slot::allocate(named.context())?, None, None),
+            Place::File(file) => {
+                same_context(named, file.context())?;
+                // Its signals need the thread, and cannot fail for want of it.
+                rounds::start()?;
+                if file.is_exposed() {
+                    mark = Some(slot::allocate(named.context())?);
+                }
+                let taken = file.take(0).inspect_err(|_| mark.into_iter().for_each(slot::release));
+                let slot = taken?;
+                file.watch().add(slot);
+                (slot, Some(Arc::clone(file)), None)
+            }
+            Place::Memory(memory) => {
+                same_context(named, memory.context())?;
+                let word = memory.take()?;
+                (slot::allocate(named.context())?, None, Some(word))
+            }
+        };
+        let kind: &dyn Any = &*owner;
+        // Device memory is freed, and a graph that has captured a signal would write to it for
+        // ever. So there a capture that other code began must not pass, whatever the stream is.
+        let foreign = word.is_some() || !(kind.is::<Stream>() || kind.is::<Arc<Stream>>());
+        // SAFETY: `as_ref` gave the stream for a borrow of the box's content, and that borrow can
+        // go on until the box is dropped: it neither moves its content nor lends it mutably. It is
+        // dropped after this name.
+        let stream = unsafe { StreamRef::from_raw(named.context(), named.as_raw()) };
+        Ok(Self { slot, stream, foreign, file, word, mark, _owner: owner })
+    }
+
+    /// Signals the next value after all work that is in the stream now.
+    ///
+    /// One driver call: [`cuStreamWriteValue64`]. If [other code may capture in the
+    /// stream](Self#captures), [`cuStreamIsCapturing`] comes before it.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::TimelineInCapture`] if the stream captures.
+    /// * Errors of work that was launched earlier. The value of a failed signal is skipped.
+    /// * [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamWriteValue64")]
+    #[allow(unsafe_code)]
+    #[inline]
+    pub fn signal(&self) -> Result<Point> {
+        // Before the lock, which another thread may have had when this process was forked.
+        refuse_fork()?;
+        if self.foreign || is_capture_under_way() {
+            self.refuse_capture()?;
+        }
+        let mut state = deferring_observers(lock(&self.slot.state));
+        // The lock is held across the call, so that the order of the values is that of the writes.
+        // The value is used up even if the call fails: the driver may have taken it all the same,
+        // and then another signal of that value would be seen too early.
+        let value = state.submitted + 1;
+        state.submitted = value;
+        // SAFETY: as for `write`.
+        if let Err(error) = unsafe { self.write(value) } {
+            state.refused = Some(value);
+            // Whoever waits in another process learns of it from nobody else.
+            self.slot.condemn(&error);
+            return Err(error);
+        }
+        drop(state);
+        if let Some(file) = &self.file {
+            file.watch().signalled();
+        }
+        Ok(Point::new(self.slot, value))
+    }
+
+    /// # Safety
+    ///
+    /// The slot's state must be locked.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    unsafe fn write(&self, value: u64) -> Result<()> {
+        if let Some(word) = &self.word {
+            self.write_word(word, value)?;
+        }
+        // SAFETY: the address is that of 8 bytes in pinned host memory, aligned to 64, which is
+        // never freed, is registered as long as the stream's context lives, and is read by atomics
+        // only.
+        unsafe { self.stream.write_value64(self.slot.address(), value, WriteValueFlags::empty()) }
+    }
+
+    #[allow(unsafe_code)]
+    #[inline(never)]
+    fn write_word(&self, word: &Word, value: u64) -> Result<()> {
+        // SAFETY: 8 bytes of device memory, aligned to 64, which are freed no sooner than the
+        // driver has done this. Nobody but this timeline writes them while its process lives.
+        unsafe { self.stream.write_value64(word.address, value, WriteValueFlags::empty()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_capture(&self) -> Result<()> {
+        match self.stream.capture_status()? {
+            CaptureStatus::None => Ok(()),
+            _ => Err(Error::TimelineInCapture { function: WRITE }),
+        }
+    }
+
+    /// Returns the value of the last point that was reached: one load, like [`Point::is_done`].
+    ///
+    /// Points with this [`value`](Point::value) or a lower one are reached.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.slot.line.reached()
+    }
+
+    /// Returns the value of the last signal that was submitted, or the start value before the first
+    /// signal.
+    ///
+    /// Other threads may signal at any time. It waits for a signal that is in progress.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForkedChild`].
+    pub fn submitted(&self) -> Result<u64> {
+        wait::refuse_fork()?;
+        Ok(lock(&self.slot.state).submitted)
+    }
+
+    /// Returns the handle for other processes, if the timeline is [in device
+    /// memory](Self::in_memory).
+    ///
+    /// [`TimelineMemory`] has an example.
+    pub fn handle(&self) -> Option<TimelineHandle> {
+        self.word.as_ref().map(|word| word.handle)
+    }
+
+    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
+    ///
+    /// [`TimelineFile`] has an example.
+    pub fn descriptor(&self) -> Option<TimelineDescriptor> {
+        self.file.as_ref().and_then(|file| file.descriptor(self.slot))
+    }
+
+    /// Returns the stream of the timeline.
+    #[inline]
+    pub fn stream(&self) -> &StreamRef {
+        &self.stream
+    }
+
+    /// Makes all later work in `stream` wait for a value that may not have been signalled yet.
+    ///
+    /// **It can deadlock**; [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point) cannot.
+    ///
+    /// A deadlock does not need a cycle in your program. Streams share a few hardware channels: 8,
+    /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
+    /// blocks all work that is submitted to that channel later, of all its streams. That work may
+    /// contain the signal that would end the wait. With as many waits as channels, all other
+    /// streams are blocked. With fewer waits some may be, if many streams get work at once.
+    ///
+    /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
+    /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
+    /// Create streams in advance: creating many while a stream waits can block until the wait ends.
+    ///
+    /// It is memory-safe: a deadlock corrupts no data. The wait ends when the value is reached or
+    /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled
+    /// the value, the wait ends [after the last signal](Self#dropping-it), if that signal can
+    /// happen.
+    ///
+    /// It makes the driver calls of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a capture.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// let produced = Timeline::new(stream)?;
+    /// // The consumer is set up before the producer has submitted anything.
+    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
+    /// // ... work is put into `produced.stream()` ...
+    /// produced.signal()?;
+    /// consumer.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
+    pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
+        host::wait_ahead(self.slot, stream, value)
+    }
+
+    /// Ends the timeline now and releases all waits.
+    ///
+    /// Hosts that wait for a point that is not reached get [`Error::Poisoned`]. **Streams that wait
+    /// go on as if the point were reached**, and their next work may find data missing. Use it when
+    /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
+    ///
+    /// Submitted signals still happen if the stream gets there. A point that is reached before or
+    /// after this call is done. Dropping the timeline is gentler: it releases no wait before the
+    /// last signal.
+    ///
+    /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
+    /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// let produced = Timeline::new(stream)?;
+    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
+    /// // The producer has failed: its signal will never come.
+    /// produced.poison()?;
+    /// consumer.synchronize()?; // the stream is released
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But if the stream
+    /// still works, a pending signal can overwrite the poison: streams that come to their waits
+    /// after that signal may not be released.
+    pub fn poison(self) -> Result<()> {
+        refuse_fork()?;
+        self.slot.line.poison(None);
+        self.end(&mut deferring_observers(lock(&self.slot.state)))
+    }
+
+    /// Has the stream end all waits after its last signal, if it still works.
+    #[allow(unsafe_code)]
+    fn end(&self, state: &mut State) -> Result<()> {
+        state.over = true;
+        if self.foreign || is_capture_under_way() {
+            self.refuse_capture()?;
+        }
+        // SAFETY: the state is locked.
+        unsafe { self.write(Line::end_after(state.submitted)) }
+    }
+
+    /// Has the stream end all waits after its last signal, and then write the mark, whose value is
+    /// returned. Only so does this process know when the last signal has happened, if others can
+    /// write the line. None if the stream captures or does not work.
+    #[cold]
+    #[allow(unsafe_code)]
+    fn end_exposed(&self, mark: &'static Slot, state: &mut State) -> Option<u64> {
+        // Also for a stream of one's own: a graph would keep the addresses.
+        self.refuse_capture().ok()?;
+        if !state.over {
+            // SAFETY: the state is locked.
+            unsafe { self.write(Line::end_after(state.submitted)) }.ok()?;
+        }
+        let mut own = lock(&mark.state);
+        own.submitted += 1;
+        let value = own.submitted;
+        // SAFETY: as for `write`; the mark is a line of the stream's context.
+        let written =
+            unsafe { self.stream.write_value64(mark.address(), value, WriteValueFlags::empty()) };
+        if written.is_err() {
+            // The driver may have taken it all the same, so the line is not used again.
+            mark.line.poison(None);
+            return None;
+        }
+        state.over = true;
+        Some(value)
+    }
+}
+
+impl Drop for Timeline {
+    fn drop(&mut self) {
+        if is_forked_child() {
+            return;
+        }
+        // Also of a capture that other code has begun: what is put into a graph here would be
+        // written at each launch, long after the memory was freed.
+        let captures = self.word.is_some() && self.refuse_capture().is_err();
+        let mut state = deferring_observers(lock(&self.slot.state));
+        let passed = self.mark.and_then(|mark| Some((mark, self.end_exposed(mark, &mut state)?)));
+        if passed.is_some() {
+            // The stream ends it.
+        } else if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
+            // Only the stream knows when it has passed a signal that may not be there.
+            if self.end(&mut state).is_err() {
+                self.slot.line.poison(None);
+            }
+        } else if let Some(word) = self.word.as_ref().filter(|_| !state.over && !captures) {
+            // The host cannot store there. A failure is nobody's to know.
+            let _ = self.write_word(word, Line::end_after(state.submitted));
+        }
+        let signal = (state.refused != Some(state.submitted)).then_some(state.submitted);
+        drop(state);
+        if let Some(word) = self.word.take() {
+            word.end(&self.stream, captures, signal.map(|value| (self.slot, value)));
+        }
+        match passed {
+            Some((mark, value)) => ending::end_exposed(self.slot, mark, value),
+            None => ending::end(self.slot),
+        }
+        slot::release(self.slot);
+        self.mark.into_iter().for_each(slot::release);
+        crossing::sweep(crossing::ALL);
+    }
+}
+
+/// In a forked child nothing is signalled.
+#[inline(always)]
+fn refuse_fork() -> Result<()> {
+    if is_forked_child() { Err(Error::ForkedChild { function: WRITE }) } else { Ok(()) }
+}
+
+/// The registration of a file's page ends with its context, and the stream must not outlive it.
+fn same_context(stream: &StreamRef, context: &Context) -> Result<()> {
+    let own = stream.context();
+    if !own.driver().is_same_library(context.driver()) {
+        return Err(Error::DriverMismatch { function: WRITE });
+    }
+    if own.as_raw() == context.as_raw() {
+        return Ok(());
+    }
+    let ordinal = |context: &Context| u16::try_from(context.device().ordinal()).unwrap_or(u16::MAX);
+    let (device, other_device) = (ordinal(own), ordinal(context));
+    Err(Error::ContextMismatch { function: WRITE, code: None, device, other_device })
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timeline")
+            .field("completed", &self.completed())
+            .field("poisoned", &self.slot.line.is_poisoned())
+            .field("stream", &self.stream)
+            .finish()
+    }
+}
+
+static_assertions::assert_impl_all!(Timeline: Send, Sync);

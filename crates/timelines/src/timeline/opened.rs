@@ -1,0 +1,645 @@
+//! Timelines of other processes that are opened by bytes alone.
+//!
+//! # How values arrive
+//!
+//! The maker's device writes its values to device memory, which a host cannot load. So each
+//! requested value takes two operations of a stream of the crate, the follower: it waits for the
+//! value, and copies the word to a line of this process, the mirror. A [`Point`] is one of the
+//! mirror: hosts, futures and streams wait for it as for any point of this process.
+//!
+//! The proof of `docs/timelines.md` holds: a point exists once its copy was submitted, which was
+//! after the maker's signal if the maker has sent the value after it.
+//!
+//! # The end of the maker
+//!
+//! The mirror is this process's own memory: a store of the host poisons it, and releases streams,
+//! even if the device is blocked. The follower still waits for the maker's word. Another stream,
+//! the rescuer, releases it with a write of the poison's one byte to that word. The lower bytes
+//! keep the last value, so its copies, here and in other importers, never decrease. Other streams
+//! can block the rescuer, if followers of as many dead makers as there are hardware channels wait
+//! at once. Then only the followers are stuck, and no wait for a point is.
+//!
+//! The follower may copy a word without poison over the mirror's, if it was about to when the maker
+//! ended. So the thread poisons again, and a last time when the follower has nothing to do.
+//!
+//! The rescue also reaches the followers of other importers, which copy the poison but not its
+//! reason. So a poison without a reason is not believed before this process has looked for the
+//! maker: see [`Mirrored`].
+//!
+//! # No lock is held across a driver call that the thread may wait for
+//!
+//! A driver call for a full stream blocks. The crate's thread must go on then: it notices the
+//! maker's end, which is what ends such a call. So `work` is never locked during a driver call; a
+//! flag in it shows that a submission is in progress. `pending` is locked during submissions, and
+//! only [`point`](OpenedTimeline::point) uses it.
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use super::foreign::Follow;
+use super::handle::{HEADER, TimelineHandle};
+use super::line::{LARGEST, Line};
+use super::point::Point;
+use super::slot::{self, Mirrored, Slot, lock};
+use super::wait::Rest;
+use super::{crossing, rounds, wait};
+use crate::thread::drop_apart;
+use crate::time::Moment;
+use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
+use cuda_events::foundation::{Origin, call, deferring_observers, is_forked_child, with_current};
+use cuda_events::ipc::{ExporterProcess, ExporterState, SharedTimelineError as Refusal};
+use cuda_events::mem_ops::{WaitCondition, WaitValueFlags};
+use cuda_events::sys::{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CUdeviceptr, CUipcMemHandle, CUresult};
+use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
+
+#[cfg(doc)]
+use crate::calls::*;
+
+/// How long the follower has to come to what the maker has written, before all else is given up.
+const GRACE: Duration = wait::ASK;
+
+/// How many values the follower waits for at most at a time. Of waits with a copy behind each, a
+/// stream of an H200 holds 511, and the call for the next one blocks in the driver.
+const MOST_PENDING: usize = 256;
+
+/// A timeline that another process advances, opened with [bytes](TimelineHandle) only.
+///
+/// It is for processes that cannot send each other file descriptors. If yours can, prefer an
+/// [`ImportedTimeline`](super::ImportedTimeline), which guarantees more: `docs/timelines.md`
+/// compares the two.
+///
+/// Ask for a [`point`](Self::point) of each value that the maker sends. Streams of all contexts,
+/// hosts and futures wait for it as for a point of this process. The rules about
+/// [values](super::ImportedTimeline#values) are those of imports: a value that was sent after its
+/// signal cannot cause a deadlock.
+///
+/// ```
+/// use cuda_events::{Context, Result, StreamRef};
+/// use cuda_timelines::{CudaStreamExt, OpenedTimeline, TimelineHandle};
+///
+/// /// Makes the stream wait for a value that the maker has sent with the bytes of its handle.
+/// fn follow(
+///     context: &Context,
+///     stream: &StreamRef,
+///     bytes: &[u8],
+///     value: u64,
+/// ) -> Result<OpenedTimeline> {
+///     let handle = TimelineHandle::from_bytes(bytes)?;
+///     // SAFETY: the bytes come from a process of ours, which keeps its memory until we report
+///     // that we are done.
+///     let timeline = unsafe { OpenedTimeline::open(context, &handle) }?;
+///     stream.wait_point(timeline.point(value)?)?;
+///     assert_eq!(timeline.context(), context);
+///     Ok(timeline)
+/// }
+/// ```
+///
+/// # The cost of a point
+///
+/// A host cannot load device memory. So `point` submits work to a stream of this timeline, which
+/// waits for the value and copies it. The device does that work in order, so ask for values in
+/// rising order. A point of a lower value than an earlier one is reached together with the earlier
+/// one.
+///
+/// # When the maker ends
+///
+/// Hosts and futures that wait get [`Error::ExporterGone`], and streams that wait go on **as if the
+/// value were reached**, if the end is detected:
+///
+/// * In the maker's pid namespace it is detected as by [`ExporterProcess`], while a point is
+///   pending: within 10 ms and one pass of the crate's thread.
+/// * In another pid namespace, such as another container, it is never detected. If you have a
+///   connection that shows the end, call [`exporter_ended`](Self::exporter_ended).
+///
+/// If the maker drops or poisons the timeline, the error is [`Error::Poisoned`], after the last
+/// signal, or [`Error::ExporterGone`] if the maker has ended since. **A failed context of the maker
+/// is not detected while its process lives.** Let the maker report it, or wait with a timeout.
+///
+/// # Dropping it
+///
+/// Dropping it closes the memory, which can block as [the last
+/// share](Context#dropping-the-last-share) of a context can. If points are pending, the drop never
+/// waits: they stay pending until they are reached or the maker ends, and the context lives until
+/// then.
+pub struct OpenedTimeline {
+    link: Arc<Opened>,
+    context: Context,
+}
+
+struct Opened {
+    /// The mirror.
+    slot: &'static Slot,
+    exporter: ExporterProcess,
+    /// Whether the maker is known to have ended.
+    ended: AtomicBool,
+    /// The values that the follower was given and that the mirror has not shown to be over, in the
+    /// order of their submission. Whoever submits has it locked.
+    pending: Mutex<VecDeque<u64>>,
+    /// Not locked during driver calls.
+    work: Mutex<Work>,
+}
+
+/// The work for the points.
+struct Work {
+    /// Whether the thread has it.
+    followed: bool,
+    /// The largest value that a point was asked for.
+    asked: u64,
+    /// Whether the follower waits for one more, of which the copy was refused.
+    stray: bool,
+    /// How many submissions have begun. What was seen of the follower holds until the next one.
+    submissions: u64,
+    /// Whether one has not returned from the driver.
+    submitting: bool,
+    /// Until the drop, and as long after it as points are pending.
+    streams: Option<Arc<Streams>>,
+    /// Whether the user has dropped it.
+    dropped: bool,
+}
+
+struct Streams {
+    follower: Stream,
+    rescuer: Stream,
+    memory: Opening,
+    /// The word in it.
+    word: CUdeviceptr,
+}
+
+/// Another process's memory, open in this one.
+struct Opening {
+    context: Context,
+    address: CUdeviceptr,
+}
+
+#[allow(unsafe_code)]
+impl Opening {
+    fn new(context: &Context, handle: &TimelineHandle) -> Result<Self> {
+        let raw = CUipcMemHandle { reserved: handle.memory };
+        let flags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
+        let driver = context.driver();
+        with_current(context, || {
+            let mut address = 0;
+            // SAFETY: a place for the address, and the 64 bytes by value, which the caller of
+            // `open` vouches for; the context is current.
+            let opened = unsafe { call!(driver, cuIpcOpenMemHandle_v2?(&mut address, raw, flags)) };
+            opened.map_err(|error| {
+                let pid = handle.maker.pid();
+                let refused = error.code() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+                if refused && pid == std::process::id() {
+                    Refusal::SameProcess { pid }.into()
+                } else {
+                    error
+                }
+            })?;
+            Ok(Self { context: context.clone(), address })
+        })
+    }
+
+    /// Copies the start of the word's line, or of the memory, to a line of this process.
+    fn copy(&self, from: CUdeviceptr, to: &'static Line, bytes: usize, by: &Stream) -> Result<()> {
+        let to = core::ptr::from_ref(to).cast_mut().cast();
+        let driver = self.context.driver();
+        with_current(&self.context, || {
+            // SAFETY: the memory is open, and has so many bytes there. The line is pinned and never
+            // freed, and all who look at it use atomics.
+            unsafe { call!(driver, cuMemcpyDtoHAsync_v2(to, from, bytes, by.as_raw())) }
+        })
+    }
+}
+
+impl Drop for Opening {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        if is_forked_child() {
+            return;
+        }
+        let _relaxed = relaxed(&self.context);
+        // A refusal leaves it to the context's end.
+        let driver = self.context.driver();
+        let _ = with_current(&self.context, || {
+            // SAFETY: opened once, and its two streams have nothing to do with it any more.
+            unsafe { call!(driver, cuIpcCloseMemHandle(self.address)) }
+        });
+    }
+}
+
+impl Streams {
+    /// Has the follower copy the word once it has the value.
+    #[allow(unsafe_code)]
+    fn follow(&self, value: u64, slot: &'static Slot) -> Result<()> {
+        let (condition, flags) = (WaitCondition::GreaterOrEqual, WaitValueFlags::empty());
+        // SAFETY: 8 bytes of device memory, aligned to 64, which stay open until the stream is
+        // done.
+        unsafe { self.follower.wait_value64(self.word, value, condition, flags) }?;
+        self.memory.copy(self.word, slot.line, size_of::<u64>(), &self.follower)
+    }
+
+    /// Whether the follower waits. In a context that has failed nothing does.
+    fn is_pending(&self) -> bool {
+        let _relaxed = relaxed(&self.memory.context);
+        self.follower.query() == Ok(Progress::Pending)
+    }
+
+    /// Has the rescuer poison the word, unless it is about to; whether one of the two still works.
+    ///
+    /// The follower is not queried during a submission: a driver call that blocks may hold a lock
+    /// of the driver for that stream.
+    #[allow(unsafe_code)]
+    fn rescue(&self, submitting: bool) -> bool {
+        let _relaxed = relaxed(&self.memory.context);
+        let rescued = self.rescuer.query();
+        if !submitting && !self.is_pending() {
+            return rescued == Ok(Progress::Pending);
+        }
+        if rescued == Ok(Progress::Done) {
+            let (at, byte) = Line::POISONED_BYTE;
+            let driver = self.memory.context.driver();
+            let _ = with_current(&self.memory.context, || {
+                // SAFETY: one byte of the word. Its maker has ended, and whoever reads it only
+                // compares it.
+                unsafe {
+                    let (at, by) = (self.word + at, self.rescuer.as_raw());
+                    call!(driver, cuMemsetD8Async(at, byte, 1, by))
+                }
+            });
+        }
+        true
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        let _relaxed = relaxed(&self.memory.context);
+        // The last copy has come, or the poison, so that this takes no time. Only then the memory
+        // can be closed.
+        let _ = self.follower.synchronize();
+        let _ = self.rescuer.synchronize();
+    }
+}
+
+/// Keeps captures valid during queries, synchronizations and calls about memory, those of this
+/// thread included. If the driver refuses, it refuses those calls as well.
+fn relaxed(context: &Context) -> Option<ThreadCaptureMode> {
+    ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed).ok()
+}
+
+impl Opened {
+    /// Calls the driver about the streams, if they are there, with nothing locked; the second
+    /// argument is whether a submission is in progress.
+    fn with_streams<T>(&self, call: impl FnOnce(&Streams, bool) -> T) -> Option<T> {
+        let work = lock(&self.work);
+        let (streams, submitting) = (work.streams.clone()?, work.submitting);
+        drop(work);
+        let result = call(&streams, submitting);
+        // Whoever dropped the timeline meanwhile has left the last share here, and its drop may
+        // block.
+        if let Some(last) = Arc::into_inner(streams) {
+            drop_apart(last);
+        }
+        Some(result)
+    }
+
+    /// Publishes that the maker has ended; returns whether the follower still works.
+    fn bury(&self) -> bool {
+        self.ended.store(true, Ordering::Release);
+        // Streams and hosts first, who depend on no driver call.
+        self.slot.line.bury();
+        let works = self.with_streams(Streams::rescue).unwrap_or(false);
+        if !works {
+            // The last copy may have come in between. There is none after it.
+            self.slot.line.bury();
+        }
+        works
+    }
+
+    /// Blocks while the follower has as much as it may have, with nothing locked. Returns what it
+    /// has, locked. The error is that of a wait for that.
+    fn wait_for_room(&self) -> Result<MutexGuard<'_, VecDeque<u64>>> {
+        loop {
+            let mut pending = lock(&self.pending);
+            let reached = self.slot.line.reached();
+            while pending.front().is_some_and(|value| *value <= reached) {
+                pending.pop_front();
+            }
+            let full = pending.len() >= MOST_PENDING;
+            let Some(nearest) = pending.front().copied().filter(|_| full) else {
+                return Ok(pending);
+            };
+            drop(pending);
+            let waited = wait::wait(self.slot, nearest, wait::ASK, Rest::Sleep)?;
+            // The mirror shows nothing of a value whose copy was refused.
+            if waited.is_pending() && !self.is_pending() {
+                lock(&self.pending).clear();
+            }
+        }
+    }
+
+    /// Whether the follower waits, as the driver knows.
+    fn is_pending(&self) -> bool {
+        self.with_streams(|streams, submitting| submitting || streams.is_pending()).unwrap_or(false)
+    }
+
+    fn state(&self) -> ExporterState {
+        if self.ended.load(Ordering::Acquire) {
+            return ExporterState::Ended;
+        }
+        self.exporter.state()
+    }
+
+    /// Whether the follower has nothing to wait for, as the mirror shows.
+    fn is_reached(&self, work: &Work) -> bool {
+        !work.stray && (self.slot.line.reached() >= work.asked || self.slot.line.has_ended())
+    }
+}
+
+impl Follow for Opened {
+    fn is_relayed(&self) -> bool {
+        false
+    }
+
+    fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool {
+        // The submissions after which the driver has shown that the follower waits for nothing.
+        let mut idle = None;
+        if ask {
+            let work = lock(&self.work);
+            let (submissions, stray) = (work.submissions, work.stray);
+            drop(work);
+            let known = self.ended.load(Ordering::Acquire);
+            let mut buried = false;
+            if known || self.exporter.state() == ExporterState::Ended {
+                let since = now - *gone.get_or_insert(now);
+                if known || since >= GRACE {
+                    buried = !self.bury();
+                }
+            }
+            idle = (buried || stray && !self.is_pending()).then_some(submissions);
+        }
+        let mut work = lock(&self.work);
+        // Under the lock under which a submission begins, so that none comes in between.
+        let is_over = idle == Some(work.submissions) || self.is_reached(&work);
+        if work.submitting || !is_over {
+            return true;
+        }
+        work.followed = false;
+        let streams = if work.dropped { work.streams.take() } else { None };
+        drop(work);
+        // It may be the last share of the context.
+        if let Some(streams) = streams.and_then(Arc::into_inner) {
+            drop_apart(streams);
+        }
+        false
+    }
+}
+
+impl Mirrored for Opened {
+    fn has_ended(&self) -> bool {
+        self.state() == ExporterState::Ended
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // Nobody can look for the maker after this. In a forked child the line is the parent's.
+        if !is_forked_child() && self.slot.line.has_ended() && self.state() == ExporterState::Ended
+        {
+            self.slot.line.bury();
+        }
+    }
+}
+
+impl OpenedTimeline {
+    /// Opens a timeline of another process, in a context of its device. Streams of other devices
+    /// can wait for its points, too.
+    ///
+    /// It copies 16 bytes to check that the memory is the handle's. So the handle of freed memory
+    /// is refused, unless the driver reused the memory for another `TimelineMemory` with the same
+    /// random number.
+    ///
+    /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
+    /// [`Stream::new`] twice, [`cuMemcpyDtoHAsync`] and [`cuStreamSynchronize`]; and, once for each
+    /// context, one for the device's UUID. The first of 64 opened timelines also calls
+    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`], between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`]. CUDA 11.0.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SharedTimeline`] with [`MemoryOfOtherDevice`](Refusal::MemoryOfOtherDevice),
+    ///   [`SameProcess`](Refusal::SameProcess) or [`OtherMemory`](Refusal::OtherMemory).
+    /// * The driver's error, such as `CUDA_ERROR_INVALID_VALUE` for memory that was freed.
+    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// The handle must come from a trusted process. That process must keep its
+    /// [`TimelineMemory`](super::TimelineMemory) until it ends, or as long as this process uses the
+    /// opened timeline. The driver cannot detect a forged handle: it may open other device memory
+    /// of the same user. This method copies 16 bytes of that memory before it refuses the handle.
+    #[doc(alias = "cuIpcOpenMemHandle")]
+    #[allow(unsafe_code)]
+    pub unsafe fn open(context: &Context, handle: &TimelineHandle) -> Result<Self> {
+        wait::refuse_fork()?;
+        // As soon as there is a handle: later the maker may be gone from view.
+        let exporter = ExporterProcess::of_origin(&handle.maker);
+        if Origin::of(context)?.device() != handle.maker.device() {
+            return Err(other_device(context, handle).into());
+        }
+        // The calls below would invalidate captures, also of other threads.
+        let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
+        let slot = slot::allocate_fresh(context)?;
+        let stream = || Stream::new(context, StreamOptions::new());
+        let (follower, rescuer) = (stream()?, stream()?);
+        let memory = Opening::new(context, handle)?;
+        let at = CUdeviceptr::from(handle.index) * size_of::<Line>() as CUdeviceptr;
+        let streams = Streams { word: memory.address + at, follower, rescuer, memory };
+        check_header(&streams, slot.line, handle)?;
+        let link = Arc::new(Opened {
+            slot,
+            exporter,
+            ended: AtomicBool::new(false),
+            pending: Mutex::default(),
+            work: Mutex::new(Work {
+                followed: false,
+                asked: 0,
+                stray: false,
+                submissions: 0,
+                submitting: false,
+                streams: Some(Arc::new(streams)),
+                dropped: false,
+            }),
+        });
+        let mirrored: Weak<dyn Mirrored> =
+            Arc::downgrade(&(Arc::clone(&link) as Arc<dyn Mirrored>));
+        slot.mirror(mirrored);
+        Ok(Self { link, context: context.clone() })
+    }
+
+    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
+    ///
+    /// Any value gives a point, as for [imports](super::ImportedTimeline::point).
+    ///
+    /// No driver call if the value is reached or was asked for before. Otherwise
+    /// [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context current.
+    ///
+    /// **It blocks while 256 points of the timeline are pending**, until one of them is reached or
+    /// cannot be reached any more. The driver itself blocks when a stream is full. Calls for one
+    /// timeline take turns.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
+    ///   [unreachable](Self#when-the-maker-ends).
+    /// * [`Error::SharedTimeline`] with [`NoThread`](Refusal::NoThread) if the system starts no
+    ///   thread.
+    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
+    pub fn point(&self, value: u64) -> Result<Point> {
+        wait::refuse_fork()?;
+        let (link, value) = (&self.link, value.min(LARGEST));
+        let point = Point::new(link.slot, value);
+        if point.look()?.is_done() {
+            return Ok(point);
+        }
+        if value <= lock(&link.work).asked {
+            return Ok(point);
+        }
+        // The follower gets the values in the order in which they are noted.
+        let mut pending = deferring_observers(link.wait_for_room()?);
+        let mut work = lock(&link.work);
+        // Looked at again under the lock under which the thread decides to leave: it poisons the
+        // line before that.
+        if value <= work.asked || point.look()?.is_done() {
+            return Ok(point);
+        }
+        // The thread first, so that there is no wait that nobody looks after.
+        if !work.followed {
+            work.followed = rounds::follow(Arc::clone(link) as Arc<dyn Follow>, true);
+            if !work.followed {
+                return Err(slot::no_thread());
+            }
+        }
+        // They are there as long as `self`, which also keeps this from being the last share.
+        let streams = work.streams.clone().ok_or(Error::ContextDropped)?;
+        work.submissions += 1;
+        work.submitting = true;
+        drop(work);
+        let submitted = streams.follow(value, link.slot);
+        pending.push_back(value);
+        let mut work = lock(&link.work);
+        work.submitting = false;
+        // A later copy comes after whatever was refused before it.
+        work.stray = submitted.is_err();
+        submitted?;
+        work.asked = value;
+        Ok(point)
+    }
+
+    /// Reports that the maker's process has ended, and releases all waits.
+    ///
+    /// Use it if this process [cannot detect](Self#when-the-maker-ends) the end. **It also releases
+    /// other importers of the timeline**, so call it only after the process has ended.
+    ///
+    /// Driver calls: [`cuStreamQuery`] twice, and [`cuMemsetD8Async`] with the context current, if
+    /// points are pending. The crate's thread repeats them until no point is pending.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::Result;
+    /// use cuda_events::ipc::ExporterState;
+    /// use cuda_timelines::OpenedTimeline;
+    ///
+    /// /// Waits for a value of a maker in another container, to which there is a connection.
+    /// fn wait(
+    ///     timeline: &OpenedTimeline,
+    ///     value: u64,
+    ///     is_connected: impl Fn() -> bool,
+    /// ) -> Result<()> {
+    ///     let point = timeline.point(value)?;
+    ///     while point.wait_timeout(Duration::from_millis(10))?.is_pending() {
+    ///         if timeline.exporter_state() == ExporterState::Unknown && !is_connected() {
+    ///             timeline.exporter_ended()?; // now `wait_timeout` returns `Error::ExporterGone`
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Only [`Error::ForkedChild`].
+    pub fn exporter_ended(&self) -> Result<()> {
+        wait::refuse_fork()?;
+        self.link.bury();
+        Ok(())
+    }
+
+    /// Returns the current state of the maker's process.
+    ///
+    /// [`exporter_ended`](Self::exporter_ended) has an example.
+    pub fn exporter_state(&self) -> ExporterState {
+        self.link.state()
+    }
+
+    /// Returns the context that the timeline was opened in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Looks whether the memory is what the handle says, by way of the line, which is fresh.
+fn check_header(streams: &Streams, line: &'static Line, handle: &TimelineHandle) -> Result<()> {
+    let (memory, stream) = (&streams.memory, &streams.follower);
+    memory.copy(memory.address, line, 2 * size_of::<u64>(), stream)?;
+    stream.synchronize()?;
+    let found = line.words();
+    line.put([0, 0]);
+    if found == [HEADER, handle.number] { Ok(()) } else { Err(Refusal::OtherMemory.into()) }
+}
+
+#[cold]
+fn other_device(context: &Context, handle: &TimelineHandle) -> Refusal {
+    let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
+    let visible = Device::all(context.driver()).ok();
+    let theirs = visible
+        .and_then(|mut devices| devices.find(|device| device.uuid() == Ok(handle.maker.device())));
+    Refusal::MemoryOfOtherDevice {
+        exported: theirs.map(ordinal),
+        context: ordinal(context.device()),
+    }
+}
+
+impl Drop for OpenedTimeline {
+    fn drop(&mut self) {
+        if is_forked_child() {
+            return;
+        }
+        let link = &self.link;
+        let mut work = lock(&link.work);
+        work.dropped = true;
+        let over = !work.followed || link.is_reached(&work);
+        drop(work);
+        // While the follower has something to wait for, the thread has it, and drops them then.
+        let ended = link.ended.load(Ordering::Acquire);
+        if over || ended && !link.with_streams(Streams::rescue).unwrap_or(false) {
+            let streams = lock(&link.work).streams.take();
+            // The thread may be using them, and drops them then.
+            drop(streams.and_then(Arc::into_inner));
+        }
+        crossing::sweep(crossing::ALL);
+    }
+}
+
+impl fmt::Debug for OpenedTimeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedTimeline")
+            .field("reached", &self.link.slot.line.reached())
+            .field("poisoned", &self.link.slot.line.is_poisoned())
+            .field("exporter", &self.exporter_state())
+            .field("context", &self.context)
+            .finish()
+    }
+}
+
+static_assertions::assert_impl_all!(OpenedTimeline: Send, Sync);

@@ -1,0 +1,305 @@
+//! Points: places in a timeline.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::time::Duration;
+
+use super::crossing::{self, wait_value};
+use super::line::Line;
+use super::slot::Slot;
+use super::wait::{self, Rest};
+use crate::time::has_clocks;
+use cuda_events::foundation::is_forked_child;
+use cuda_events::sys::Function;
+use cuda_events::{Error, Progress, Result, StreamRef};
+
+#[cfg(doc)]
+use crate::{CudaStreamExt, calls::*};
+
+/// A place in a [timeline](crate::Timeline): all work that was in the stream when
+/// [`signal`](crate::Timeline::signal) was called.
+///
+/// A point exists only after its signal was submitted. It is a plain value: copy it, send it to
+/// other threads, keep millions. It keeps nothing alive and may outlive its timeline. A point that
+/// was reached stays reached.
+///
+/// # Waiting
+///
+/// | | the thread | delay from the signal |
+/// | --- | --- | --- |
+/// | [`is_done`](Self::is_done) | checks once, with one load | |
+/// | [`query`](Self::query) | checks, and queries the driver if the point is not reached | |
+/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these; only a thread that spins for an event returns earlier |
+/// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between checks: a 64th of the time it has waited, between 20 µs and 1 ms | longer than for `spin`, and longest after a long wait; `docs/performance.md` has the figures |
+/// | `point.await` | none: one thread of the process checks all points | as for [`Completion`](crate::Completion) |
+/// | [`CudaStreamExt::wait_point`] | none: the stream waits | |
+///
+/// # Failures
+///
+/// A failed context never signals. So the waiting methods and futures query the driver every 5 ms,
+/// and return its error. They never wait longer than that, plus the time of one driver call, for a
+/// signal that cannot come.
+///
+/// A loop of waits with a short timeout detects the failure, too. Before a wait returns
+/// [`Pending`](Progress::Pending), it queries the driver, unless a wait for the same timeline has
+/// done so in the last 5 ms. The first wait for a timeline makes no query if its timeout is below 5
+/// ms. `is_done` never queries: a loop around it alone may never end.
+///
+/// For a point of an [imported](crate::ImportedTimeline) timeline, the waiting methods and
+/// futures also check, equally often, whether the maker's process lives. If it does not, they
+/// return [`Error::ExporterGone`].
+///
+/// [`Error::Poisoned`] means that the timeline was [poisoned](crate::Timeline::poison) before
+/// it reached the point. [`Error::ContextDropped`] means that the last share of the context was
+/// dropped first, so the driver cannot be queried. In a forked child `is_done` returns what the
+/// parent would see, and all other methods return [`Error::ForkedChild`].
+///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_timelines::Timeline;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let timeline = Timeline::new(stream)?;
+/// let first = timeline.signal()?;
+/// let second = timeline.signal()?;
+/// assert_eq!(second.value(), first.value() + 1);
+/// second.wait()?;
+/// assert!(first.is_done());
+/// assert!(second.query()?.is_done());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Point {
+    /// The slot's, so that a look is one load.
+    line: &'static Line,
+    slot: &'static Slot,
+    value: u64,
+}
+
+impl Point {
+    pub(super) fn new(slot: &'static Slot, value: u64) -> Self {
+        Self { line: slot.line, slot, value }
+    }
+
+    pub(super) fn slot(&self) -> &'static Slot {
+        self.slot
+    }
+
+    #[inline(always)]
+    pub(super) fn look(&self) -> Result<Progress> {
+        match self.line.look(self.value) {
+            Ok(Progress::Done) => Ok(Progress::Done),
+            seen => self.slot.judge(self.value, seen),
+        }
+    }
+
+    /// Returns the point's value. Values of one timeline rise by one from signal to signal.
+    ///
+    /// The first value is not always 1, and a failed signal leaves a gap.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// Returns whether the point is reached: the stream has done all work before it.
+    ///
+    /// It is one load: no driver call and no lock, from any number of threads. After `true` the
+    /// caller sees the writes of that work. After `false` the point may never be reached;
+    /// [`query`](Self::query) reports failures.
+    #[must_use = "the work may still be pending"]
+    #[inline(always)]
+    pub fn is_done(&self) -> bool {
+        self.line.reached() >= self.value || (has_clocks() && self.is_done_by_clock())
+    }
+
+    /// For drivers with their own clock, where a loop around `is_done` lets time pass.
+    #[cold]
+    fn is_done_by_clock(&self) -> bool {
+        if let Some(clock) = wait::clock_of(self.slot) {
+            clock.polled(core::ptr::from_ref(self.line).addr());
+        }
+        self.line.reached() >= self.value
+    }
+
+    /// Returns whether the point is reached, or an error if it never will be. It does not wait.
+    ///
+    /// No driver call if the point is reached. Otherwise [`cuEventQuery`], between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`], so captures of other threads go on. Unless another
+    /// thread waits for this timeline, it creates an event for this call ([`cuEventCreate`] with
+    /// the context current, [`cuEventDestroy`]).
+    ///
+    /// # Errors
+    ///
+    /// See [Failures](Self#failures).
+    pub fn query(&self) -> Result<Progress> {
+        wait::refuse_fork()?;
+        if self.look()?.is_pending() {
+            if let Some(clock) = wait::clock_of(self.slot) {
+                return wait::polled(clock, self.slot, self.value);
+            }
+            wait::ask_once(self.slot)?;
+        }
+        self.look()
+    }
+
+    /// Blocks until the point is reached. The thread sleeps between checks.
+    ///
+    /// Driver calls: those of [`query`](Self::query) every 5 ms.
+    ///
+    /// # Errors
+    ///
+    /// See [Failures](Self#failures).
+    #[doc(alias = "synchronize")]
+    pub fn wait(&self) -> Result<()> {
+        wait::wait(self.slot, self.value, Duration::MAX, Rest::Sleep).map(drop)
+    }
+
+    /// Blocks until the point is reached, for at most `timeout`, and returns whether it is. The
+    /// thread sleeps between checks.
+    ///
+    /// Its driver calls may delay the return beyond the timeout. Driver calls: those of
+    /// [`query`](Self::query) every 5 ms. A wait [with a shorter timeout](Self#failures) makes them
+    /// only if no wait for the timeline has made them in the last 5 ms.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let timeline = Timeline::new(stream)?;
+    /// // ... work is put into `timeline.stream()` ...
+    /// let point = timeline.signal()?;
+    /// if point.wait_timeout(Duration::from_secs(10))?.is_pending() {
+    ///     println!("the work takes longer than ten seconds");
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [Failures](Self#failures).
+    #[doc(alias = "synchronize_timeout")]
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<Progress> {
+        wait::wait(self.slot, self.value, timeout, Rest::Sleep)
+    }
+
+    /// Spins until the point is reached. It returns earlier than [`wait`](Self::wait), and uses a
+    /// core.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let timeline = Timeline::new(stream)?;
+    /// let point = timeline.signal()?;
+    /// point.spin()?;
+    /// assert!(point.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [Failures](Self#failures).
+    pub fn spin(&self) -> Result<()> {
+        wait::wait(self.slot, self.value, Duration::MAX, Rest::Spin).map(drop)
+    }
+
+    /// Spins until the point is reached, for at most `timeout`, and returns whether it is.
+    ///
+    /// Driver calls are those of [`wait_timeout`](Self::wait_timeout).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let timeline = Timeline::new(stream)?;
+    /// // ... short work is put into `timeline.stream()` ...
+    /// let point = timeline.signal()?;
+    /// // Spins as long as the work usually takes, and sleeps if it takes longer.
+    /// if point.spin_timeout(Duration::from_micros(50))?.is_pending() {
+    ///     point.wait()?;
+    /// }
+    /// assert!(point.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [Failures](Self#failures).
+    pub fn spin_timeout(&self, timeout: Duration) -> Result<Progress> {
+        wait::wait(self.slot, self.value, timeout, Rest::Spin)
+    }
+}
+
+/// Two points are equal if they have the same value in one timeline.
+impl PartialEq for Point {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.line, other.line) && self.value == other.value
+    }
+}
+
+impl Eq for Point {}
+
+impl Hash for Point {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        core::ptr::hash(self.line, state);
+        self.value.hash(state);
+    }
+}
+
+impl fmt::Debug for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Point")
+            .field("value", &self.value)
+            .field("is_done", &self.is_done())
+            .finish()
+    }
+}
+
+/// The body of [`CudaStreamExt::wait_point`].
+#[inline]
+pub(crate) fn wait_point(stream: &StreamRef, point: Point) -> Result<()> {
+    if is_forked_child() {
+        return Err(Error::ForkedChild { function: Function::cuStreamWaitValue64_v2 });
+    }
+    // What the work before the signal has written is seen by whatever is submitted from now on: the
+    // load has seen the value.
+    if point.look()?.is_done() {
+        return Ok(());
+    }
+    submit_wait(stream, point.slot, point.value)
+}
+
+/// Has the stream wait for a value of the line. The caller has looked whether this is a forked
+/// child.
+#[inline]
+#[allow(unsafe_code)]
+pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -> Result<()> {
+    if crossing::is_needed(stream, slot) {
+        return crossing::submit_wait(stream, slot, value);
+    }
+    // SAFETY: as for `wait_value`; the page is registered in the stream's context, which the stream
+    // keeps alive, and which ends after the work of its streams. No capture of this crate is under
+    // way. Whoever begins a capture without this crate vouches for the contexts of its streams.
+    unsafe { wait_value(stream, slot, value) }
+}
+
+static_assertions::assert_impl_all!(Point: Copy, Send, Sync);

@@ -1,0 +1,13 @@
+//! Timelines, points and futures in one process.
+
+use cuda_events_test_support as common;
+
+mod completions;
+mod observed;
+mod poller;
+mod timeline_captures;
+mod timeline_failures;
+mod timeline_futures;
+mod timeline_pages;
+mod timeline_programs;
+mod timelines;
