@@ -1,0 +1,190 @@
+//! Semaphores without a value.
+
+use core::fmt;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+#[cfg(windows)]
+use std::os::windows::io::BorrowedHandle;
+use std::sync::Arc;
+
+use crate::context::Context;
+#[cfg(any(unix, windows))]
+use crate::device::Uuid;
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+#[cfg(unix)]
+use crate::external::error::ImportError;
+#[cfg(any(unix, windows))]
+use crate::external::imported::HandleType;
+#[cfg(windows)]
+use crate::external::imported::has_uuid;
+use crate::external::imported::{Imported, shared_methods};
+use crate::external::point::SemaphorePoint;
+use crate::sync::Ordering;
+use crate::sys::CUexternalSemaphore;
+
+#[cfg(doc)]
+use crate::device::Device;
+#[cfg(doc)]
+use crate::stream::StreamRef;
+#[cfg(doc)]
+use crate::sys::calls::*;
+
+/// A semaphore of another API, without a value: each wait consumes the one signal before it.
+///
+/// Create it with `import_fd`, on Windows with `import_win32`. Use it with
+/// [`StreamRef::signal_external_binary`] and [`StreamRef::wait_external_binary`]. It is `Send` and
+/// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
+/// [captured](crate::external#captures) it; the semaphore itself lives on in the other API. In a forked child
+/// the drop does nothing.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use cuda_events::external::BinarySemaphore;
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
+/// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let vulkan = ExternalSemaphore::new(SemaphoreKind::Binary).expect("a semaphore");
+/// # let descriptor = vulkan.descriptor().expect("a descriptor");
+/// # let device_uuid = context.device().uuid()?;
+/// // `descriptor` and `device_uuid` come from Vulkan.
+/// // SAFETY: the descriptor was exported from a binary semaphore, and each wait has a signal.
+/// // The stream is done with the semaphore before it is closed.
+/// let semaphore = unsafe { BinarySemaphore::import_fd(&context, descriptor, device_uuid) }?;
+/// assert_eq!(semaphore.context(), &context);
+/// stream.signal_external_binary(&semaphore)?;
+/// stream.wait_external_binary(&semaphore)?; // or a queue of Vulkan waits
+/// stream.synchronize()?;
+///
+/// // Another binding takes the handle, and gives it back.
+/// let raw = semaphore.into_raw();
+/// // SAFETY: the handle is alive, was imported in this context, and nothing else owns it.
+/// let semaphore = unsafe { BinarySemaphore::from_raw(&context, raw) };
+/// assert_eq!(semaphore.as_raw(), raw);
+/// semaphore.close()?; // a drop would ignore an error
+/// # }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+///
+/// # Rules
+///
+/// The Safety sections of the constructors require these rules:
+///
+/// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
+///   pending wait for it. If a graph has [captured](crate::external#captures) it, this semaphore, the graph
+///   and its executable graphs share CUDA's import of it: do not drop the last of these while a
+///   launch is in progress. If other code began the capture, the semaphore must outlive that graph
+///   and its executable graphs. The driver does not check this.
+/// * Each wait must have exactly one signal before it, from either API, and two signals must
+///   have a wait between them. A wait without a signal never ends, and the [last
+///   drop](Context#dropping-the-last-share) of the context then blocks.
+#[derive(PartialEq, Eq, Hash)]
+pub struct BinarySemaphore(pub(super) Arc<Imported>);
+
+impl BinarySemaphore {
+    /// Imports a binary semaphore of another API, such as a Vulkan semaphore that was exported as
+    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    ///
+    /// On success the driver owns the descriptor; on failure the [`ImportError`] returns it. Each
+    /// import needs its own descriptor. `device_uuid` is
+    /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
+    ///
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way. The [type](Self) has an example.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
+    ///   One of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may
+    ///   return the same code. To distinguish the two, the method then creates an event
+    ///   ([`cuEventCreate`], [`cuEventDestroy`]). If that fails too, the method returns the error
+    ///   of that call.
+    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier.
+    ///
+    /// # Safety
+    ///
+    /// * The descriptor must come from the export of a *binary* semaphore of this type, by an
+    ///   NVIDIA driver, on the device that `device_uuid` names. It must not have been imported
+    ///   before. The driver refuses most files that are no semaphores, but accepts the descriptor
+    ///   of a timeline semaphore; its behaviour with either is not documented.
+    /// * [The rules of the type](Self#rules) hold.
+    #[doc(alias = "cuImportExternalSemaphore")]
+    #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD")]
+    #[cfg(unix)]
+    #[allow(unsafe_code)]
+    pub unsafe fn import_fd(
+        context: &Context,
+        fd: OwnedFd,
+        device_uuid: Uuid,
+    ) -> Result<Self, ImportError<OwnedFd>> {
+        let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
+        // SAFETY: as the caller says.
+        unsafe { Imported::import_fd(context, fd, device_uuid, kind) }.map(Self)
+    }
+
+    /// Imports a Vulkan semaphore that was exported as
+    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT`, a shared NT handle.
+    ///
+    /// The caller keeps ownership of the handle and may close it after the import. For other kinds
+    /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
+    ///
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a binary semaphore.
+    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// * The handle must come from the export of a *binary* semaphore of this type, by an NVIDIA
+    ///   driver, on the device that `device_uuid` names. It may be imported more than once. The
+    ///   driver refuses most other handles, but its behaviour with them is not documented.
+    /// * [The rules of the type](Self#rules) hold.
+    #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32")]
+    #[cfg(windows)]
+    #[allow(unsafe_code)]
+    pub unsafe fn import_win32(
+        context: &Context,
+        handle: BorrowedHandle<'_>,
+        device_uuid: Uuid,
+    ) -> Result<Self> {
+        let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32;
+        // SAFETY: as the caller says.
+        unsafe { Imported::import_win32(context, handle, has_uuid(device_uuid), kind) }.map(Self)
+    }
+
+    /// Returns a point for one signal of this semaphore or one wait for it, for
+    /// [`StreamRef::signal_externals`] and [`StreamRef::wait_externals`].
+    ///
+    /// [`StreamRef::signal_externals`] has an example.
+    #[inline]
+    pub fn once(&self) -> SemaphorePoint<'_> {
+        SemaphorePoint { semaphore: &self.0, value: None }
+    }
+
+    shared_methods!("a binary semaphore", "without a");
+}
+
+impl fmt::Debug for BinarySemaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show("BinarySemaphore", f)
+    }
+}

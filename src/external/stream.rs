@@ -1,0 +1,212 @@
+//! Signals and waits of streams.
+
+use crate::capture;
+use crate::driver::call::entry;
+use crate::error::{Error, Result};
+use crate::external::imported::mismatch;
+use crate::external::point::{is_binary_twice, signal_params, wait_params, with_points};
+use crate::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
+use crate::graph::kept::Captured;
+use crate::stream::StreamRef;
+use crate::sys::Function;
+
+#[cfg(doc)]
+use crate::sys::calls::*;
+
+/// Signals of semaphores of other APIs, and waits for them. The stream and the semaphore must
+/// belong to one context. Streams of a [green](crate::Context::green) context cannot use
+/// semaphores: use a stream of the primary context, and order it and the green context's stream
+/// with events.
+#[allow(unsafe_code)]
+impl StreamRef {
+    /// Sets the semaphore to this value after all work that is in the stream now.
+    ///
+    /// A waiter for the value, in either API, sees the writes of that work.
+    ///
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
+    /// [capture](crate::external#captures) is in progress. [`TimelineSemaphore`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::ContextMismatch`] if the semaphore was imported in another context.
+    /// * [`Error::DriverMismatch`] if it belongs to another driver library.
+    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier. While a capture is in progress, also those of
+    ///   [`capture_info`](Self::capture_info).
+    #[doc(alias = "cuSignalExternalSemaphoresAsync")]
+    #[inline]
+    pub fn signal_external(&self, semaphore: &TimelineSemaphore, value: u64) -> Result<()> {
+        self.signal_externals(&[semaphore.at(value)])
+    }
+
+    /// Makes all later work in this stream wait until the semaphore has this value or a higher one.
+    ///
+    /// The calling thread does not wait. The signal may be submitted later.
+    ///
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
+    /// [capture](crate::external#captures) is in progress. [`TimelineSemaphore`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal_external`](Self::signal_external).
+    #[doc(alias = "cuWaitExternalSemaphoresAsync")]
+    #[inline]
+    pub fn wait_external_semaphore(&self, semaphore: &TimelineSemaphore, value: u64) -> Result<()> {
+        self.wait_externals(&[semaphore.at(value)])
+    }
+
+    /// Signals the semaphore for one wait, after all work that is in the stream now.
+    ///
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
+    /// [capture](crate::external#captures) is in progress. [`BinarySemaphore`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal_external`](Self::signal_external).
+    #[doc(alias = "cuSignalExternalSemaphoresAsync")]
+    #[inline]
+    pub fn signal_external_binary(&self, semaphore: &BinarySemaphore) -> Result<()> {
+        self.signal_externals(&[semaphore.once()])
+    }
+
+    /// Makes all later work in this stream wait until the semaphore is signalled, and consumes that
+    /// signal.
+    ///
+    /// The calling thread does not wait. Vulkan requires the signal of a binary semaphore to be
+    /// submitted before the wait.
+    ///
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
+    /// [capture](crate::external#captures) is in progress. [`BinarySemaphore`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal_external`](Self::signal_external).
+    #[doc(alias = "cuWaitExternalSemaphoresAsync")]
+    #[inline]
+    pub fn wait_external_binary(&self, semaphore: &BinarySemaphore) -> Result<()> {
+        self.wait_externals(&[semaphore.once()])
+    }
+
+    /// Signals several semaphores after all work that is in the stream now.
+    ///
+    /// Up to eight points need no allocation. One driver call, [`cuSignalExternalSemaphoresAsync`],
+    /// and one more while a [capture](crate::external#captures) is in progress; none if `points` is
+    /// empty.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// # use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// # let uuid = context.device().uuid()?;
+    /// # let made = [SemaphoreKind::Timeline, SemaphoreKind::Binary].map(|kind| {
+    /// #     ExternalSemaphore::new(kind).and_then(|made| made.descriptor()).expect("a descriptor")
+    /// # });
+    /// # let [one, other] = made;
+    /// # // SAFETY: descriptors of these kinds, for the one import; the stream is done at the end.
+    /// # let (timeline, binary) = unsafe {
+    /// #     (TimelineSemaphore::import_fd(&context, one, uuid)?,
+    /// #         BinarySemaphore::import_fd(&context, other, uuid)?)
+    /// # };
+    /// // `timeline` and `binary` are imported semaphores: see their `import_fd`.
+    /// stream.signal_externals(&[timeline.at(3), binary.once()])?;
+    /// stream.wait_externals(&[timeline.at(3), binary.once()])?;
+    /// stream.synchronize()?;
+    /// # }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal_external`](Self::signal_external), and [`Error::NotASemaphore`] if
+    /// `points` has one [`BinarySemaphore`] twice: its two signals would have no wait between them.
+    /// Nothing is signalled then. This crate compares the imports only, so it does not detect two
+    /// imports of one semaphore.
+    #[doc(alias = "cuSignalExternalSemaphoresAsync")]
+    pub fn signal_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
+        let signal = entry!(self, cuSignalExternalSemaphoresAsync?)?;
+        self.check_points(points, signal.function)?;
+        self.keeping_points(points, signal.function, || {
+            with_points(points, signal_params, |raws, params, count| {
+                // SAFETY: both are arrays of so many; the stream is alive as long as `self` is, and
+                // the semaphores as long as the points are, and as long as the graph in a capture.
+                signal.ask(self, |signal| unsafe { signal(raws, params, count, self.as_raw()) })
+            })
+        })
+    }
+
+    /// Makes all later work in this stream wait for several semaphores.
+    ///
+    /// Up to eight points need no allocation. [`signal_externals`](Self::signal_externals) has an
+    /// example. One driver call, [`cuWaitExternalSemaphoresAsync`], and one more while a
+    /// [capture](crate::external#captures) is in progress; none if `points` is empty.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal_externals`](Self::signal_externals). The stream then waits for none of
+    /// them.
+    #[doc(alias = "cuWaitExternalSemaphoresAsync")]
+    pub fn wait_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
+        let wait = entry!(self, cuWaitExternalSemaphoresAsync?)?;
+        self.check_points(points, wait.function)?;
+        self.keeping_points(points, wait.function, || {
+            with_points(points, wait_params, |raws, params, count| {
+                // SAFETY: as in `signal_externals`.
+                wait.ask(self, |wait| unsafe { wait(raws, params, count, self.as_raw()) })
+            })
+        })
+    }
+
+    /// Makes a call; if the stream is capturing, the graph keeps the semaphores.
+    #[inline]
+    fn keeping_points(
+        &self,
+        points: &[SemaphorePoint<'_>],
+        function: Function,
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        if capture::under_way() && !points.is_empty() {
+            self.capture_points(points, function, call)
+        } else {
+            call()
+        }
+    }
+
+    #[cold]
+    fn capture_points(
+        &self,
+        points: &[SemaphorePoint<'_>],
+        function: Function,
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Some(capture) = self.active_capture()? else { return call() };
+        let kept: Vec<_> =
+            points.iter().map(|point| Captured::Other(point.semaphore.clone())).collect();
+        self.keeping(capture, function, &kept, call)
+    }
+
+    /// Checks that this stream may use all of them: to the driver, a handle of another library is
+    /// an arbitrary address. It refuses one of another context, with a code that does not say so.
+    #[inline]
+    fn check_points(&self, points: &[SemaphorePoint<'_>], function: Function) -> Result<()> {
+        self.driver().check(self.driver(), function)?;
+        points.iter().try_for_each(|point| {
+            let own = &point.semaphore.context;
+            self.driver().check(own.driver(), function)?;
+            if own == self.context() {
+                Ok(())
+            } else {
+                Err(mismatch(own, self.context(), function))
+            }
+        })?;
+        if points.len() > 1 && is_binary_twice(points) {
+            return Err(Error::NotASemaphore { function, code: None });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! Semaphores with a value.
+
+use core::fmt;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+#[cfg(windows)]
+use std::os::windows::io::BorrowedHandle;
+use std::sync::Arc;
+
+use crate::context::Context;
+#[cfg(any(windows, doc))]
+use crate::device::Device;
+#[cfg(any(unix, windows))]
+use crate::device::Uuid;
+#[cfg(windows)]
+use crate::driver::call::call;
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
+#[cfg(unix)]
+use crate::external::error::ImportError;
+#[cfg(any(unix, windows))]
+use crate::external::imported::HandleType;
+#[cfg(windows)]
+use crate::external::imported::has_uuid;
+use crate::external::imported::{Imported, shared_methods};
+use crate::external::point::SemaphorePoint;
+use crate::sync::Ordering;
+use crate::sys::CUexternalSemaphore;
+
+#[cfg(doc)]
+use crate::external::BinarySemaphore;
+#[cfg(doc)]
+use crate::stream::StreamRef;
+#[cfg(doc)]
+use crate::sys::calls::*;
+
+/// A semaphore of another API with a 64-bit value that only rises.
+///
+/// Create it with `import_fd`, on Windows with `import_win32`. Use it with
+/// [`StreamRef::signal_external`] and [`StreamRef::wait_external_semaphore`]. It is `Send` and
+/// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
+/// [captured](crate::external#captures) it; the semaphore itself lives on in the other API. In a forked child
+/// the drop does nothing.
+///
+/// A `Timeline` of the crate `cuda-timelines` is different: that crate creates it, and the host can
+/// read it.
+///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use cuda_events::external::TimelineSemaphore;
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+///
+/// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// # let vulkan = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("a semaphore");
+/// # let descriptor = vulkan.descriptor().expect("a descriptor");
+/// # let device_uuid = context.device().uuid()?;
+/// // `descriptor` and `device_uuid` come from Vulkan.
+/// // SAFETY: the descriptor was exported from a timeline semaphore, and each wait has a signal.
+/// // The stream is done with the semaphore before it is closed.
+/// let semaphore = unsafe { TimelineSemaphore::import_fd(&context, descriptor, device_uuid) }?;
+/// assert_eq!(semaphore.context(), &context);
+/// stream.signal_external(&semaphore, 1)?;
+/// stream.wait_external_semaphore(&semaphore, 1)?; // or a queue of Vulkan waits
+/// stream.synchronize()?;
+///
+/// // Another binding takes the handle, and gives it back.
+/// let raw = semaphore.into_raw();
+/// // SAFETY: the handle is alive, was imported in this context, and nothing else owns it.
+/// let semaphore = unsafe { TimelineSemaphore::from_raw(&context, raw) };
+/// assert_eq!(semaphore.as_raw(), raw);
+/// semaphore.close()?; // a drop would ignore an error
+/// # }
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+///
+/// # Rules
+///
+/// The Safety sections of the constructors require these rules:
+///
+/// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
+///   pending wait for it. If a graph has [captured](crate::external#captures) it, this semaphore, the graph
+///   and its executable graphs share CUDA's import of it: do not drop the last of these while a
+///   launch is in progress. If other code began the capture, the semaphore must outlive that graph
+///   and its executable graphs. The driver does not check this.
+/// * Its value must only rise, in both APIs together, and each awaited value must be signalled
+///   eventually. A wait without a signal never ends, and the [last
+///   drop](Context#dropping-the-last-share) of the context then blocks.
+#[derive(PartialEq, Eq, Hash)]
+pub struct TimelineSemaphore(pub(super) Arc<Imported>);
+
+impl TimelineSemaphore {
+    /// Imports a timeline semaphore of another API, such as a Vulkan semaphore that was exported as
+    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    ///
+    /// On success the driver owns the descriptor; on failure the [`ImportError`] returns it. Each
+    /// import needs its own descriptor. `device_uuid` is
+    /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
+    ///
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way. CUDA 11.2. The [type](Self) has an example.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a timeline
+    ///   semaphore. [`BinarySemaphore::import_fd`] describes `CUDA_ERROR_UNKNOWN`.
+    /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier.
+    ///
+    /// # Safety
+    ///
+    /// * The descriptor must come from the export of a *timeline* semaphore, by an NVIDIA driver,
+    ///   on the device that `device_uuid` names. It must not have been imported before. The driver
+    ///   refuses most files that are no semaphores, but accepts the descriptor of a binary
+    ///   semaphore; its behaviour with either is not documented.
+    /// * [The rules of the type](Self#rules) hold.
+    #[doc(alias = "cuImportExternalSemaphore")]
+    #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD")]
+    #[cfg(unix)]
+    #[allow(unsafe_code)]
+    pub unsafe fn import_fd(
+        context: &Context,
+        fd: OwnedFd,
+        device_uuid: Uuid,
+    ) -> Result<Self, ImportError<OwnedFd>> {
+        let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+        // SAFETY: as the caller says.
+        unsafe { Imported::import_fd(context, fd, device_uuid, kind) }.map(Self)
+    }
+
+    /// Imports a Vulkan timeline semaphore that was exported as
+    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT`, a shared NT handle.
+    ///
+    /// The caller keeps ownership of the handle and may close it after the import. For other kinds
+    /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
+    ///
+    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
+    /// same way. CUDA 11.2.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
+    ///   context's.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a timeline semaphore.
+    /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// * The handle must come from the export of a *timeline* semaphore of this type, by an NVIDIA
+    ///   driver, on the device that `device_uuid` names. It may be imported more than once. The
+    ///   driver refuses most other handles, but its behaviour with them is not documented.
+    /// * [The rules of the type](Self#rules) hold.
+    #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32")]
+    #[cfg(windows)]
+    #[allow(unsafe_code)]
+    pub unsafe fn import_win32(
+        context: &Context,
+        handle: BorrowedHandle<'_>,
+        device_uuid: Uuid,
+    ) -> Result<Self> {
+        let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32;
+        // SAFETY: as the caller says.
+        unsafe { Imported::import_win32(context, handle, has_uuid(device_uuid), kind) }.map(Self)
+    }
+
+    /// Imports a Direct3D 12 fence: a shared NT handle from `ID3D12Device::CreateSharedHandle`.
+    ///
+    /// It works as [`import_win32`](Self::import_win32), but Direct3D names a device by its LUID.
+    /// `device_luid` is the `LUID` that `ID3D12Device::GetAdapterLuid` returns: `LowPart` and then
+    /// `HighPart`, each in little-endian order.
+    ///
+    /// Driver calls: one for the device's LUID ([`cuDeviceGetLuid`]), and
+    /// [`cuImportExternalSemaphore`] with the calls of [`Context::make_current`] around it. The
+    /// drop calls [`cuDestroyExternalSemaphore`] in the same way.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SemaphoreOfOtherDevice`] if `device_luid` names another device than the
+    ///   context's. The driver returns an error for a device without a LUID, which Direct3D cannot
+    ///   use either.
+    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
+    ///   created is not detected: the driver then refuses each use.
+    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a fence. After
+    ///   `CUDA_ERROR_UNKNOWN` this method creates an event, to tell this from a failed context.
+    /// * [`Error::Unsupported`] if the driver lacks the call.
+    /// * Errors of work that was launched earlier.
+    ///
+    /// # Safety
+    ///
+    /// The handle must be that of a fence on the device that `device_luid` names. [The rules of the
+    /// type](Self#rules) hold.
+    #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE")]
+    #[cfg(windows)]
+    #[allow(unsafe_code)]
+    pub unsafe fn import_d3d12_fence(
+        context: &Context,
+        handle: BorrowedHandle<'_>,
+        device_luid: [u8; 8],
+    ) -> Result<Self> {
+        let kind = HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE;
+        let is_its = |device| Ok(luid(device)? == device_luid);
+        // SAFETY: as the caller says.
+        unsafe { Imported::import_win32(context, handle, is_its, kind) }.map(Self)
+    }
+
+    /// Returns a point for one value of this semaphore, for [`StreamRef::signal_externals`] and
+    /// [`StreamRef::wait_externals`].
+    ///
+    /// [`StreamRef::signal_externals`] has an example.
+    #[inline]
+    pub fn at(&self, value: u64) -> SemaphorePoint<'_> {
+        SemaphorePoint { semaphore: &self.0, value: Some(value) }
+    }
+
+    shared_methods!("a timeline semaphore or a fence", "with a");
+}
+
+/// The name of a device in Windows.
+#[cfg(windows)]
+#[allow(unsafe_code)]
+fn luid(device: Device) -> Result<[u8; 8]> {
+    let (driver, raw) = (device.driver(), device.as_raw());
+    let (mut luid, mut nodes) = ([0; 8], 0);
+    // SAFETY: places for the eight bytes and for the mask of nodes.
+    unsafe { call!(driver, cuDeviceGetLuid?(luid.as_mut_ptr(), &mut nodes, raw)) }?;
+    Ok(luid)
+}
+
+impl fmt::Debug for TimelineSemaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show("TimelineSemaphore", f)
+    }
+}
