@@ -69,7 +69,7 @@ use crate::{capture::Capture, sys::calls::*};
 
 pub use crate::capture::external::OwnCapture;
 pub use crate::context::WeakContext;
-pub use crate::driver::observer::{Deferring, deferring_observers};
+pub use crate::driver::observing::{Deferring, deferring_observers};
 pub use crate::graph::kept::GraphValue;
 pub use crate::ipc::envelope::{Damage, Envelope, Fields};
 pub use crate::ipc::origin::Origin;

@@ -6,6 +6,7 @@ pub(crate) mod fork;
 mod init;
 mod libraries;
 pub mod observer;
+pub(crate) mod observing;
 pub(crate) mod panics;
 pub(crate) mod process;
 #[allow(unsafe_code)]

@@ -1,0 +1,450 @@
+//! The observers of driver calls, and code that defers them.
+
+use core::cell::{Cell, RefCell};
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{self, ManuallyDrop};
+use core::ops::{Deref, DerefMut};
+use std::sync::{Arc, PoisonError, RwLock, TryLockError};
+use std::time::{Duration, Instant};
+
+use crate::driver::Driver;
+use crate::driver::panics;
+use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
+use crate::error::{Error, Result};
+use crate::sys::{CUresult, Function};
+
+#[cfg(doc)]
+use crate::sys::calls::*;
+
+/// One driver call that has returned, as passed to an observer; see [`Driver::observe`].
+///
+/// ```
+/// use cuda_events::sys::CUresult;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// // The slow and the failed ones only.
+/// let observed = driver.observe(|call| {
+///     if call.result != CUresult::CUDA_SUCCESS || call.elapsed.as_millis() > 10 {
+///         eprintln!("{call}");
+///     }
+/// })?;
+/// # let _ = observed;
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Call<'a> {
+    /// The entry point.
+    pub function: Function,
+    /// The arguments in order, each as a number: a handle or a pointer as its address, a negative
+    /// integer as its 32 bits, an interprocess handle as its first eight bytes.
+    pub arguments: &'a [u64],
+    /// The code that the call returned.
+    pub result: CUresult,
+    /// The handle of the object that the call created; `None` for other calls and for calls that
+    /// failed.
+    ///
+    /// Calls that create are, for example, [`cuEventCreate`], [`cuIpcOpenEventHandle`],
+    /// [`cuDevicePrimaryCtxRetain`] and [`cuStreamEndCapture`]
+    /// ([`EntryPoint::creates`](crate::sys::EntryPoint)). The [`arguments`](Self::arguments) only
+    /// contain the address of the place for the handle.
+    pub created: Option<u64>,
+    /// The time of the call.
+    pub started: Instant,
+    /// The duration of the call.
+    pub elapsed: Duration,
+}
+
+/// Prints `cuEventRecord(0x5581c8, 0x5581d0) = CUDA_SUCCESS (0) in 1.3µs`, and for a call that
+/// creates `cuEventCreate(0x7ffc30, 2) = CUDA_SUCCESS (0) in 1.3µs, created 0x5581c8`.
+impl fmt::Display for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.function)?;
+        for (index, argument) in self.arguments.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            // Flags and counts are small, addresses are not.
+            if *argument < 4096 {
+                write!(f, "{separator}{argument}")?
+            } else {
+                write!(f, "{separator}{argument:#x}")?
+            }
+        }
+        write!(f, ") = {} in {:?}", self.result, self.elapsed)?;
+        self.created.map_or(Ok(()), |handle| write!(f, ", created {handle:#x}"))
+    }
+}
+
+type Observer = dyn Fn(&Call<'_>) + Send + Sync;
+
+/// The observer of the calls through a slot's trampolines.
+struct Place {
+    observer: Option<Arc<Observer>>,
+    /// The driver that was last observed through this slot, and its observed form.
+    made: Option<(Driver, Driver)>,
+}
+
+static PLACES: [RwLock<Place>; SLOTS] =
+    [const { RwLock::new(Place { observer: None, made: None }) }; SLOTS];
+
+thread_local! {
+    // They have no destructors, because destructors of other thread-locals make calls too.
+
+    /// Whether this thread is in an observer.
+    static OBSERVING: Cell<bool> = const { Cell::new(false) };
+    static DEFERRAL: Cell<Deferral> = const { Cell::new(Deferral::Off) };
+    /// The calls whose observers run later. It is empty unless `DEFERRAL` is `Filled`.
+    static DEFERRED: RefCell<ManuallyDrop<Vec<Deferred>>> = const {
+        RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+/// Whether this thread calls observers later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deferral {
+    Off,
+    Empty,
+    /// There are deferred calls.
+    Filled,
+}
+
+/// A call that has returned, and whose observer runs later.
+struct Deferred {
+    observer: Arc<Observer>,
+    function: Function,
+    arguments: Box<[u64]>,
+    result: CUresult,
+    created: Option<u64>,
+    started: Instant,
+    elapsed: Duration,
+}
+
+/// A guard whose drop calls the observers of the calls that were made under it, from
+/// [`deferring_observers`].
+pub struct Deferring<G> {
+    guard: G,
+    // Dropped after the guard.
+    _observers: DeferringObservers,
+}
+
+/// Defers the observers of this thread's driver calls until the guard is dropped.
+///
+/// [Observers](Driver::observe) are code of the program. Under a lock of your crate, such code could
+/// wait for itself. So wrap each lock guard that you hold over driver calls: the observers then run
+/// after the lock is released, on the same thread and in the order of the calls. Without observers
+/// it costs a few loads and stores of a thread-local.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::sync::{Arc, Mutex};
+///
+/// use cuda_events::Device;
+/// use cuda_events::foundation::deferring_observers;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let (count, seen) = (Arc::new(Mutex::new(0)), Arc::new(AtomicU32::new(0)));
+/// let (theirs, sum) = (Arc::clone(&count), Arc::clone(&seen));
+/// let driver = driver.observe(move |_call| {
+///     // It takes the same lock.
+///     sum.fetch_add(*theirs.lock().unwrap(), Ordering::Relaxed);
+/// })?;
+/// let mut locked = deferring_observers(count.lock().unwrap());
+/// **locked = Device::count(driver)?;
+/// drop(locked); // the observer is called here
+/// assert!(seen.load(Ordering::Relaxed) >= 1);
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[inline(always)]
+pub fn deferring_observers<G>(guard: G) -> Deferring<G> {
+    Deferring { guard, _observers: DeferringObservers::begin() }
+}
+
+impl<G> Deref for Deferring<G> {
+    type Target = G;
+
+    #[inline(always)]
+    fn deref(&self) -> &G {
+        &self.guard
+    }
+}
+
+impl<G> DerefMut for Deferring<G> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut G {
+        &mut self.guard
+    }
+}
+
+/// Defers observers from its making until its drop.
+struct DeferringObservers {
+    /// Inside another one, which calls the observers.
+    nested: bool,
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl DeferringObservers {
+    #[inline(always)]
+    fn begin() -> Self {
+        let nested = DEFERRAL.get() != Deferral::Off;
+        if !nested {
+            DEFERRAL.set(Deferral::Empty);
+        }
+        Self { nested, _not_send: PhantomData }
+    }
+}
+
+impl Drop for DeferringObservers {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !self.nested && DEFERRAL.replace(Deferral::Off) == Deferral::Filled {
+            call_deferred();
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn call_deferred() {
+    let deferred = DEFERRED.with_borrow_mut(|deferred| mem::take(&mut **deferred));
+    for call in deferred {
+        let Deferred { observer, function, ref arguments, result, created, started, elapsed } =
+            call;
+        call_observer(observer, &Call { function, arguments, result, created, started, elapsed });
+    }
+}
+
+/// Calls an observer. This may run inside a C function, which a panic must not leave.
+fn call_observer(observer: Arc<Observer>, call: &Call<'_>) {
+    OBSERVING.set(true);
+    panics::contain(|| observer(call));
+    // This may be the last share, if the observer was removed.
+    panics::contain(|| drop(observer));
+    OBSERVING.set(false);
+}
+
+/// Calls the observer of a slot, if it has one, or notes the call for later.
+fn tell(slot: usize, returned: &Returned<'_>) {
+    let elapsed = returned.started.elapsed();
+    // Calls that an observer makes itself are not observed: that would never end.
+    if OBSERVING.get() {
+        return;
+    }
+    // It does not wait for the lock. A thread that changes this place holds the lock only for a
+    // moment, and a call that returns in that moment may be observed or not. In a forked child the
+    // thread that held the lock is gone, and a wait would never end.
+    let place = match PLACES.get(slot).map(RwLock::try_read) {
+        Some(Ok(place)) => place,
+        Some(Err(TryLockError::Poisoned(place))) => place.into_inner(),
+        Some(Err(TryLockError::WouldBlock)) | None => return,
+    };
+    // Its own share: another thread, or the observer itself, may remove the observer meanwhile.
+    let Some(observer) = place.observer.clone() else { return };
+    drop(place);
+    let Returned { function, arguments, result, created, started } = *returned;
+    if DEFERRAL.get() == Deferral::Off {
+        let call = Call { function, arguments, result, created, started, elapsed };
+        return call_observer(observer, &call);
+    }
+    let arguments = arguments.into();
+    let call = Deferred { observer, function, arguments, result, created, started, elapsed };
+    DEFERRED.with_borrow_mut(|deferred| deferred.push(call));
+    DEFERRAL.set(Deferral::Filled);
+}
+
+impl Driver {
+    /// Returns the same driver with an observer: `observer` is called after each driver call.
+    ///
+    /// It is called for every call through the result and through objects created with it, after
+    /// the call has returned, on the thread that made it. Calls through `self` are not observed and
+    /// cost no more than before. Calls that the observer itself makes are not observed either. A
+    /// panic in the observer is caught, and the call returns normally. The observer is kept for the
+    /// rest of the process unless [`stop_observing`](Self::stop_observing) removes it.
+    ///
+    /// An observer may use and drop every object of this crate, also those of the observed call,
+    /// and may wait for threads that do: no lock of this crate is held while it runs. Where code
+    /// holds a lock over driver calls [and defers observers](crate::foundation::deferring_observers),
+    /// the observer runs when the lock is released. [`started`](Call::started) and
+    /// [`elapsed`](Call::elapsed) are those of the call.
+    ///
+    /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,
+    /// are observed on those threads.
+    ///
+    /// A process has sixteen places for observers. Each place serves one driver forever, because
+    /// objects may still use its functions. So a process can have sixteen observers at a time, and
+    /// can observe sixteen drivers in all. Two loads of one library with different default streams
+    /// are two drivers. `observe` makes no driver call.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// static CALLS: AtomicUsize = AtomicUsize::new(0);
+    ///
+    /// let observed = driver.observe(|call| {
+    ///     CALLS.fetch_add(1, Ordering::Relaxed);
+    ///     eprintln!("{call}");
+    /// })?;
+    /// cuda_events::Device::count(observed)?;
+    /// // cuInit and cuDeviceGetCount.
+    /// assert_eq!(CALLS.load(Ordering::Relaxed), 2);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyObservers`] if no place is left for this driver.
+    pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
+        // The places are filled from the first on, so a place that serves this driver comes before
+        // one that serves no driver yet.
+        for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
+            // The read lock comes first, so calls of existing observers are still observed.
+            if place.read().unwrap_or_else(PoisonError::into_inner).observer.is_some() {
+                continue;
+            }
+            let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
+            if place.observer.is_some() {
+                continue;
+            }
+            let target = target.get_or_init(|| Target { symbols: self.symbols(), tell });
+            if !target.symbols.is_same(self.symbols()) {
+                continue;
+            }
+            let observed = match place.made {
+                Some((real, observed)) if real == self => observed,
+                _ => self.with_symbols(trampolines::observed(self.symbols(), slot)),
+            };
+            *place = Place { observer: Some(Arc::new(observer)), made: Some((self, observed)) };
+            return Ok(observed);
+        }
+        Err(Error::TooManyObservers)
+    }
+
+    /// Removes the observer of this driver, frees its place, and returns whether there was one.
+    ///
+    /// `self` must be a result of [`observe`](Self::observe); for any other driver this does
+    /// nothing. This driver and the objects created through it continue to work. Their calls are no
+    /// longer observed. If [`observe`](Self::observe) later gives the place to another observer of
+    /// the same driver, that observer sees their calls too. `stop_observing` makes no driver call.
+    ///
+    /// A call that returns at the moment of the change may be observed or not.
+    ///
+    /// It may be called from any thread, and by the observer itself. It does not wait: if other
+    /// threads are in the observer, it is dropped when the last of them has returned from it.
+    ///
+    /// ```
+    /// use cuda_events::Device;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let (sender, receiver) = channel();
+    /// let observed = driver.observe(move |call| drop(sender.send(call.function)))?;
+    /// Device::count(observed)?;
+    /// assert!(observed.stop_observing());
+    /// Device::count(observed)?;
+    /// // The sender was dropped with the observer, so this loop ends.
+    /// assert_eq!(receiver.iter().count(), 2);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn stop_observing(self) -> bool {
+        let is_mine = |place: &Place| place.made.is_some_and(|(_, observed)| observed == self);
+        let observer = PLACES.iter().find_map(|place| {
+            if !is_mine(&place.read().unwrap_or_else(PoisonError::into_inner)) {
+                return None;
+            }
+            let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
+            let mine = is_mine(&place);
+            place.observer.take_if(|_| mine)
+        });
+        // Dropped here, not under the lock.
+        observer.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// The observers run when the outermost guard is dropped, in the order of the calls, and after
+    /// what it guards.
+    #[test]
+    fn observers_run_after_the_guard() {
+        struct Guarded<'a>(&'a dyn Fn());
+
+        impl Drop for Guarded<'_> {
+            fn drop(&mut self) {
+                (self.0)();
+            }
+        }
+
+        let soft = cuda_soft_driver::SoftDriver::new();
+        let options = crate::LoadOptions::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        #[allow(unsafe_code)]
+        let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
+        let (sender, receiver) = channel();
+        let observed = driver.unwrap().observe(move |call| {
+            let seen = (call.function, call.arguments.len(), call.result, call.elapsed);
+            sender.send((seen, call.started.elapsed())).unwrap();
+        });
+        let observed = observed.unwrap();
+        let count = || drop(crate::Device::count(observed));
+        count();
+        let direct: Vec<_> = receiver.try_iter().map(|((function, ..), _)| function).collect();
+        let none = || assert!(receiver.try_recv().is_err(), "an observer ran under the guard");
+        const LATER: Duration = Duration::from_millis(2);
+
+        let outer = deferring_observers(Guarded(&none));
+        let inner = deferring_observers(());
+        count();
+        drop(inner);
+        none();
+        count();
+        std::thread::sleep(LATER);
+        // The drop of what it guards comes first, and finds none.
+        drop(outer);
+        let deferred: Vec<_> = receiver.try_iter().collect();
+        let expected = [Function::cuDeviceGetCount; 2];
+        assert_eq!(direct.last(), expected.last());
+        assert!(deferred.iter().map(|((function, ..), _)| *function).eq(expected));
+        for ((_, arguments, result, elapsed), age) in deferred {
+            assert_eq!((arguments, result), (1, CUresult::CUDA_SUCCESS));
+            // The time of the call, and not of its observer.
+            assert!(elapsed + LATER <= age, "{elapsed:?} of {age:?}");
+        }
+        count();
+        assert_eq!(receiver.try_iter().count(), 1);
+        assert!(observed.stop_observing());
+    }
+
+    /// As in a child that was forked while another thread changed the place: the lock is never
+    /// released.
+    #[test]
+    fn telling_waits_for_no_lock() {
+        let last = SLOTS - 1;
+        let held = PLACES[last].write().unwrap_or_else(PoisonError::into_inner);
+        let (done, told) = channel();
+        std::thread::spawn(move || {
+            let (function, result) =
+                (crate::sys::Function::cuInit, crate::sys::CUresult::CUDA_SUCCESS);
+            tell(
+                last,
+                &Returned {
+                    function,
+                    arguments: &[],
+                    result,
+                    created: None,
+                    started: Instant::now(),
+                },
+            );
+            let _ = done.send(());
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the lock");
+        drop(held);
+    }
+}
