@@ -15,8 +15,8 @@ use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{CUdeviceptr, CUipcMemHandle, CUresult};
 use cuda_events::{Context, Driver, Stream, StreamOptions};
 use cuda_timelines::{
-    CudaStreamExt, ImportedTimeline, OpenedTimeline, Point, Timeline, TimelineDescriptor,
-    TimelineFile, TimelineHandle, TimelineMemory,
+    CudaStreamExt, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
+    TimelineMemory,
 };
 use serde_json::{Value, json};
 
@@ -164,7 +164,8 @@ fn by_file<'a>(context: &Context, way: &str) -> Peer<'a> {
     let answers = ImportedTimeline::open(context, opened, &descriptor).expect("an import");
     let signal = move |first| {
         let _file = &file;
-        (first..first + BATCH).map(|value| timed(&timeline, answers.point(value))).collect()
+        let point = |value| answers.point(value).expect("a point");
+        (first..first + BATCH).map(|value| timed(&timeline, point(value))).collect()
     };
     let (prepare, signal) = (Box::new(|_| ()), Box::new(signal));
     Peer { process, input, output, next: 1, prepare, signal }
@@ -175,13 +176,14 @@ fn by_handle<'a>(context: &Context) -> Peer<'a> {
     let timeline = Timeline::in_memory(stream(context), &memory).expect("a timeline");
     // It may go on from where another one ended.
     let base = timeline.submitted().expect("a value");
-    let handle = hex(&timeline.handle().expect("it is in memory").to_bytes());
+    let handle = hex(&timeline.descriptor().expect("it is in memory").to_bytes());
     let (process, input, output, said) = start(&["handle", &base.to_string(), &handle]);
     let (theirs, handle) = said.split_once(' ').expect("a value and a handle");
     let theirs: u64 = theirs.parse().expect("a value");
-    let handle = TimelineHandle::from_bytes(&bytes(handle)).expect("a handle");
+    let handle = TimelineDescriptor::from_bytes(&bytes(handle)).expect("a handle");
     // SAFETY: the other process keeps it until its input ends.
-    let answers = unsafe { OpenedTimeline::open(context, &handle) }.expect("it can be opened");
+    let answers =
+        unsafe { ImportedTimeline::open_memory(context, &handle) }.expect("it can be opened");
     let answers = std::rc::Rc::new(answers);
     let asked = answers.clone();
     let prepare = move |first: u64| {
@@ -355,12 +357,13 @@ pub fn echo(arguments: &[String]) -> ExitCode {
         }
         "handle" => {
             let base: u64 = first.parse().expect("a value");
-            let handle = TimelineHandle::from_bytes(&bytes(second)).expect("a handle");
+            let handle = TimelineDescriptor::from_bytes(&bytes(second)).expect("a handle");
             // SAFETY: the other process keeps it until it closes the input.
-            let theirs = unsafe { OpenedTimeline::open(&context, &handle) }.expect("it opens");
+            let theirs =
+                unsafe { ImportedTimeline::open_memory(&context, &handle) }.expect("it opens");
             let memory = TimelineMemory::new(&context).expect("memory");
             let own = Timeline::in_memory(answers, &memory).expect("a timeline");
-            let handle = hex(&own.handle().expect("it is in memory").to_bytes());
+            let handle = hex(&own.descriptor().expect("it is in memory").to_bytes());
             println!("{} {handle}", own.submitted().expect("a value"));
             Box::new(move |value| {
                 let _memory = &memory;
@@ -387,7 +390,8 @@ pub fn echo(arguments: &[String]) -> ExitCode {
             println!("/proc/{}/fd/{number} {descriptor}", std::process::id());
             Box::new(move |value| {
                 let _file = &file;
-                own.stream().wait_point(theirs.point(value)).expect("a wait");
+                let point = theirs.point(value).expect("a point");
+                own.stream().wait_point(point).expect("a wait");
                 own.signal().expect("a signal");
             })
         }

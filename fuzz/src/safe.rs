@@ -619,7 +619,7 @@ fn share_timeline(step: Step<'_>) {
     };
     let Ok(file) = file else { return };
     let Ok(timeline) = Timeline::shared(stream, &file) else { return };
-    let _ = (file.context() == &context, timeline.handle(), timeline.descriptor());
+    let _ = (file.context() == &context, timeline.descriptor());
     if let Ok(point) = timeline.signal() {
         store!(shared.points[second] = point);
     }

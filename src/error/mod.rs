@@ -201,8 +201,7 @@ pub enum Error {
     Poisoned,
     /// The point is not reached, and the last share of its timeline's context was dropped, so this
     /// process cannot find out whether it ever will be. For a point of a timeline of another
-    /// process: this process dropped its `ImportedTimeline` or
-    /// `OpenedTimeline`.
+    /// process: this process dropped its `ImportedTimeline`.
     ContextDropped,
     /// The process that had to signal an imported timeline has
     /// ended before the timeline reached the value, or the [exporter](crate::ipc::ExporterProcess)

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::Function;
 use cuda_events::{Error, Progress, Result, StreamRef};
-use cuda_timelines::{Point, PointCompletion, Timeline};
+use cuda_timelines::{Point, PointCompletion, Timeline, TimelineDescriptor};
 
 pub use crate::futures::PATIENCE;
 use crate::{Gpu, crc32, needs};
@@ -52,35 +52,41 @@ pub fn poll(future: &mut PointCompletion, waker: &Waker) -> Poll<Result<()>> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }
 
-/// A descriptor's or a handle's bytes after a change, with a check value that fits.
-pub fn forged<const LEN: usize>(bytes: [u8; LEN], change: impl FnOnce(&mut [u8])) -> [u8; LEN] {
+/// A descriptor's bytes after a change, with a check value that fits.
+pub fn forged(bytes: Vec<u8>, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut forged = bytes;
-    let (body, check) = forged.split_at_mut(LEN - 4);
+    let (body, check) = forged.split_last_chunk_mut::<4>().expect("it is longer");
     change(body);
     check.copy_from_slice(&crc32(body).to_le_bytes());
     forged
 }
 
-/// Each damage to a descriptor's or a handle's bytes, which `read` reads, is its own refusal.
+/// Each damage to a descriptor's bytes is its own refusal.
 #[track_caller]
-pub fn each_damage_is_refused<T: std::fmt::Debug, const LEN: usize>(
-    bytes: [u8; LEN],
-    read: impl Fn(&[u8]) -> Result<T>,
-) {
-    let refused = |bytes: &[u8]| match read(bytes) {
+pub fn each_damage_is_refused(bytes: &[u8]) {
+    let refused = |bytes: &[u8]| match TimelineDescriptor::from_bytes(bytes) {
         Err(Error::SharedTimeline(refusal)) => refusal,
         other => panic!("{other:?}"),
     };
-    let expected = LEN as u32;
-    for length in 0..LEN {
+    let expected = bytes.len() as u32;
+    for length in 0..bytes.len() {
         let found = length as u32;
-        assert_eq!(refused(&bytes[..length]), Refusal::DescriptorLength { found, expected });
+        let expected = match length {
+            // Without its first bytes it is of neither kind.
+            0..4 => {
+                let expected = TimelineDescriptor::FILE_LEN as u32;
+                Refusal::DescriptorLength { found, expected }
+            }
+            TimelineDescriptor::FILE_LEN => Refusal::DescriptorMagic,
+            _ => Refusal::DescriptorLength { found, expected },
+        };
+        assert_eq!(refused(&bytes[..length]), expected);
     }
-    let longer = [&bytes[..], &[0]].concat();
+    let longer = [bytes, &[0]].concat();
     let found = expected + 1;
     assert_eq!(refused(&longer), Refusal::DescriptorLength { found, expected });
-    for bit in 0..8 * LEN {
-        let mut damaged = bytes;
+    for bit in 0..8 * bytes.len() {
+        let mut damaged = bytes.to_vec();
         damaged[bit / 8] ^= 1 << (bit % 8);
         let expected = match bit / 8 {
             0..4 => Refusal::DescriptorMagic,
@@ -91,7 +97,8 @@ pub fn each_damage_is_refused<T: std::fmt::Debug, const LEN: usize>(
     }
     // Whole, and of a place that there is not.
     for index in [0, 64, u16::MAX] {
-        let forged = forged(bytes, |body| body[6..8].copy_from_slice(&index.to_le_bytes()));
+        let forged =
+            forged(bytes.to_vec(), |body| body[6..8].copy_from_slice(&index.to_le_bytes()));
         assert_eq!(refused(&forged), Refusal::NoSuchTimeline { index });
     }
 }

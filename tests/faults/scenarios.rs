@@ -28,8 +28,8 @@ use cuda_events::{
     Result, Stream, StreamOptions, StreamRef, Uuid, Version,
 };
 use cuda_timelines::{
-    Completion, CudaEventExt, CudaStreamExt, HostTimeline, ImportedTimeline, OpenedTimeline,
-    Timeline, TimelineDescriptor, TimelineFile, TimelineHandle, TimelineMemory,
+    Completion, CudaEventExt, CudaStreamExt, HostTimeline, ImportedTimeline, Timeline,
+    TimelineDescriptor, TimelineFile, TimelineMemory,
 };
 
 use cuda_soft_driver::SoftDriver;
@@ -869,7 +869,7 @@ fn both_roles(run: &Run, context: &Context, file: TimelineFile, sealed: bool) ->
     let value = signalled.as_ref().ok().map(|point| point.value());
     run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
     let Some(value) = value else { return Ok(()) };
-    let point = stream.point(value);
+    let point = stream.point(value)?;
     // For the file itself, and for the relay of a sealed one.
     consumer.wait_point(point)?;
     assert!(point.wait_timeout(LONG_ENOUGH_TO_ASK)?.is_pending());
@@ -877,17 +877,17 @@ fn both_roles(run: &Run, context: &Context, file: TimelineFile, sealed: bool) ->
     timeline.stream().synchronize()?;
     point.wait()?;
     assert!(point.is_done() && stream.completed() >= value);
-    assert!(stage.point(stage.completed() + 1).query()?.is_pending());
+    assert!(stage.point(stage.completed() + 1)?.query()?.is_pending());
     // The maker goes, and with it the end of all waits.
     timeline.poison()?;
     drop((host, file));
     consumer.synchronize()?;
     // Nobody on the host asks for the dead one before the stream has gone on.
-    consumer.wait_point(orphan.point(1))?;
+    consumer.wait_point(orphan.point(1)?)?;
     consumer.synchronize()?;
     // Neither asks the driver.
-    assert_eq!(orphan.point(1).query(), Err(Error::ExporterGone));
-    assert_eq!(consumer.wait_point(orphan.point(1)), Err(Error::ExporterGone));
+    assert_eq!(orphan.point(1)?.query(), Err(Error::ExporterGone));
+    assert_eq!(consumer.wait_point(orphan.point(1)?), Err(Error::ExporterGone));
     Ok(())
 }
 
@@ -901,10 +901,10 @@ fn memory_timelines(run: &Run) -> Result<()> {
         Ok(made) => made,
     };
     let own = Timeline::in_memory(Stream::new(&context, StreamOptions::new())?, &made)?;
-    let handle = own.handle().expect("it is in memory");
-    assert_eq!(TimelineHandle::from_bytes(&handle.to_bytes()), Ok(handle));
-    assert_eq!(handle.device_uuid(), context.device().uuid()?);
-    assert_eq!(handle.exporter_pid(), std::process::id());
+    let handle = own.descriptor().expect("it is in memory");
+    assert_eq!(TimelineDescriptor::from_bytes(&handle.to_bytes()), Ok(handle));
+    assert_eq!(handle.device_uuid(), Some(context.device().uuid()?));
+    assert_eq!(handle.exporter_pid(), Some(std::process::id()));
     own.signal()?.wait()?;
     own.poison()
 }
@@ -927,13 +927,13 @@ fn opened_timelines(run: &Run) -> Result<()> {
     let timeline = Timeline::in_memory(stream, &memory).expect("a timeline");
     // As of another process, which nobody sees: what the driver refuses to open of this one's own
     // has another error.
-    let mut bytes = timeline.handle().expect("it is in memory").to_bytes();
-    let (body, check) = bytes.split_at_mut(TimelineHandle::LEN - 4);
+    let mut bytes = timeline.descriptor().expect("it is in memory").to_bytes();
+    let (body, check) = bytes.split_at_mut(TimelineDescriptor::MEMORY_LEN - 4);
     body[8..12].fill(0xFF);
     check.copy_from_slice(&crc32(body).to_le_bytes());
-    let handle = TimelineHandle::from_bytes(&bytes)?;
+    let handle = TimelineDescriptor::from_bytes(&bytes)?;
     // SAFETY: the memory lives until the end of the scenario.
-    let opened = unsafe { OpenedTimeline::open(&context, &handle) }?;
+    let opened = unsafe { ImportedTimeline::open_memory(&context, &handle) }?;
     assert_eq!(opened.context(), &context);
     assert_eq!(opened.exporter_state(), ExporterState::Unknown);
     let value = timeline.signal().expect("a signal").value();

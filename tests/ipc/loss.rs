@@ -25,8 +25,8 @@ use cuda_events::{
     Result, Stream, StreamOptions,
 };
 use cuda_timelines::{
-    CudaStreamExt, ImportedTimeline, OpenedTimeline, Point, Timeline, TimelineDescriptor,
-    TimelineFile, TimelineHandle, TimelineMemory,
+    CudaStreamExt, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
+    TimelineMemory,
 };
 
 /// Which side of what the victim is, and at which of its calls it is killed.
@@ -174,16 +174,14 @@ fn exporter_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Res
 
 /// What another process opens a timeline by.
 fn name(timeline: &Timeline) -> String {
-    let handle = timeline.handle().map(|handle| to_hex(&handle.to_bytes()));
-    let descriptor = || timeline.descriptor().map(|descriptor| to_hex(&descriptor.to_bytes()));
-    handle.or_else(descriptor).expect("it is shared")
+    to_hex(&timeline.descriptor().expect("it is shared").to_bytes())
 }
 
 fn importer_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Result<()> {
     let (context, stream) = stream_of(driver)?;
     let reply = told("ready");
     let (name, first) = reply.split_once(' ').expect("a name and a value");
-    let import = Import::open(&context, kind, name, handover)?;
+    let import = open(&context, kind, name, handover)?;
     import.point(first.parse().expect("a value"))?.wait()?;
     let value = told("opened").parse().expect("a value");
     let pending = import.point(value)?;
@@ -196,30 +194,18 @@ fn importer_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Res
     stream.close()
 }
 
-/// A timeline of another process.
-enum Import {
-    File(ImportedTimeline),
-    Handle(OpenedTimeline),
-}
-
-impl Import {
-    fn open(context: &Context, kind: &str, name: &str, handover: &Handover) -> Result<Self> {
-        let bytes = from_hex(name);
-        if kind == "handle" {
-            let handle = TimelineHandle::from_bytes(&bytes)?;
-            // SAFETY: the other process keeps the memory, or is killed.
-            return unsafe { OpenedTimeline::open(context, &handle) }.map(Self::Handle);
-        }
-        let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
-        ImportedTimeline::open(context, handover.take(), &descriptor).map(Self::File)
+fn open(
+    context: &Context,
+    kind: &str,
+    name: &str,
+    handover: &Handover,
+) -> Result<ImportedTimeline> {
+    let descriptor = TimelineDescriptor::from_bytes(&from_hex(name))?;
+    if kind == "handle" {
+        // SAFETY: the other process keeps the memory, or is killed.
+        return unsafe { ImportedTimeline::open_memory(context, &descriptor) };
     }
-
-    fn point(&self, value: u64) -> Result<Point> {
-        match self {
-            Self::File(import) => Ok(import.point(value)),
-            Self::Handle(opened) => opened.point(value),
-        }
-    }
+    ImportedTimeline::open(context, handover.take(), &descriptor)
 }
 
 /// In a test: the process that is killed.
@@ -395,12 +381,12 @@ fn an_exporter_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outco
     let mut ended = false;
     while let Some((word, rest)) = victim.next() {
         let point = || -> Point {
-            let import: &Import = import.as_ref().expect("it was made first");
+            let import: &ImportedTimeline = import.as_ref().expect("it was made first");
             import.point(rest.parse().expect("a value")).expect("a point")
         };
         match word.as_str() {
             "made" => {
-                let made = Import::open(&gpu.context, kind, &rest, &victim.handover);
+                let made = open(&gpu.context, kind, &rest, &victim.handover);
                 import = Some(made.expect("it opens"));
             }
             "reached" => {

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let file = std::io::stdin().as_fd().try_clone_to_owned()?;
         let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
         let timeline = ImportedTimeline::open(&context, file, &descriptor)?;
-        let point = timeline.point(value.parse()?);
+        let point = timeline.point(value.parse()?)?;
         stream.wait_point(point)?;
         // ... work on the result of the maker is put into `stream` ...
         point.wait()?; // An error if the maker is killed.
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let program = std::env::current_exe()?;
     let mut consumer = if namespaces { unshare(&program) } else { Command::new(program) };
     consumer.arg(point.value().to_string());
-    consumer.args(timeline.descriptor().ok_or("unshared")?.to_bytes().map(|byte| byte.to_string()));
+    consumer.args(timeline.descriptor().ok_or("unshared")?.to_bytes().iter().map(u8::to_string));
     assert!(consumer.stdin(file.as_fd().try_clone_to_owned()?).status()?.success());
     Ok(())
 }

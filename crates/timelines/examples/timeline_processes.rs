@@ -129,14 +129,14 @@ mod role {
             Ok(lines.next().ok_or("the producer has ended")??.parse()?)
         };
         for _ in 0..SIGNALS {
-            let point = produced.point(value()?);
+            let point = produced.point(value()?)?;
             stream.wait_point(point)?;
             // ... the consumer's work is put into `stream` ...
             point.wait()?;
             println!("producer {number}: value {} was reached", point.value());
         }
         // This one is never reached: the producer is killed in the middle of the work before it.
-        let point = produced.point(value()?);
+        let point = produced.point(value()?)?;
         stream.wait_point(point)?;
         kill()?;
         match point.wait() {
@@ -180,10 +180,10 @@ mod role {
 
     fn receive(
         socket: &UnixStream,
-    ) -> Result<(OwnedFd, [u8; TimelineDescriptor::LEN]), Box<dyn Error>> {
+    ) -> Result<(OwnedFd, [u8; TimelineDescriptor::FILE_LEN]), Box<dyn Error>> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut rights = RecvAncillaryBuffer::new(&mut space);
-        let mut bytes = [0; TimelineDescriptor::LEN];
+        let mut bytes = [0; TimelineDescriptor::FILE_LEN];
         let mut parts = [IoSliceMut::new(&mut bytes)];
         // So short a message comes in one piece.
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL;

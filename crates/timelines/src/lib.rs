@@ -50,8 +50,8 @@
 //! | a completion that many threads check | [`Timeline`] |
 //! | signals from the host | [`HostTimeline`] |
 //! | awaiting | [`CudaEventExt::completion`], [`CudaStreamExt::completion`], `point.await` |
-//! | processes that can send each other file descriptors, also in other containers | [`TimelineFile`], [`ImportedTimeline`] |
-//! | processes that can exchange bytes only | [`TimelineMemory`], [`OpenedTimeline`] |
+//! | processes that can send each other file descriptors, also in other containers | [`TimelineFile`], [`ImportedTimeline::open`] |
+//! | processes that can exchange bytes only | [`TimelineMemory`], [`ImportedTimeline::open_memory`] |
 //!
 //! It uses only the public API of `cuda-events`.
 //!
@@ -61,8 +61,8 @@
 //! | --- | --- | --- | --- | --- |
 //! | [`Completion`] | a list of the pending futures | the event | one for the thread's inbox, one for the list, one for each future | one for the process. It starts with the first future that is polled before its work is done, sleeps while no future is pending, and never ends |
 //! | [`Timeline`], [`HostTimeline`], [`Point`], [`PointCompletion`] | pages of pinned host memory, which timelines share and which are never freed; a list of the pending waits between contexts, each with a share of both contexts; a list of the timelines that futures wait for; whether the thread was started for points; whether a driver with its own clock was used | a timeline has one line, and a second one if other processes can write the first | one for each timeline, for its signals; one for its futures; one for each list | futures of points use the thread of completions. That thread also releases streams that wait ahead for a timeline that was dropped while a signal was pending. While streams of other contexts wait for a pending signal, it queries whether the timeline's context works. A short-lived thread ends a context whose last share belonged to a wait between contexts |
-//! | [`TimelineFile`], [`ImportedTimeline`], [`TimelineDescriptor`] | the files of other processes, which stay mapped (on Windows with one handle each); a list of the imports that streams wait for; a list of its own dropped files that streams may still write to; a list of the descriptors that a forked child must close, with a fork handler | a file has one page and two file descriptors, an import has one file descriptor; on Windows a file has one handle, and an import has two | three for each file, one for each imported line, one for each list | the thread of completions, while a stream waits for another process or a signal of a shared timeline is pending. The first `Timeline::shared` starts it |
-//! | [`TimelineMemory`], [`TimelineHandle`], [`OpenedTimeline`] | pages of pinned host memory for copied values, with 64 lines each, of which an opened timeline keeps one forever | a memory has 2 MiB on the device, for 63 timelines; an opened timeline has two streams | one for each opened timeline | the thread of completions, while points are pending. A short-lived thread releases streams and memory that were dropped earlier |
+//! | [`TimelineFile`], [`ImportedTimeline::open`] | the files of other processes, which stay mapped (on Windows with one handle each); a list of the imports that streams wait for; a list of its own dropped files that streams may still write to; a list of the descriptors that a forked child must close, with a fork handler | a file has one page and two file descriptors, an import has one file descriptor; on Windows a file has one handle, and an import has two | three for each file, one for each imported line, one for each list | the thread of completions, while a stream waits for another process or a signal of a shared timeline is pending. The first `Timeline::shared` starts it |
+//! | [`TimelineMemory`], [`ImportedTimeline::open_memory`] | pages of pinned host memory for copied values, with 64 lines each, of which such an import keeps one forever | a memory has 2 MiB on the device, for 63 timelines; an import has two streams | one for each import | the thread of completions, while points are pending. A short-lived thread releases streams and memory that were dropped earlier |
 //!
 //! A line is the 64 bytes of memory that hold one timeline's value.
 
@@ -92,8 +92,8 @@ mod timeline;
 pub use completion::Completion;
 pub use extensions::{CudaEventExt, CudaStreamExt};
 pub use timeline::{
-    HostTimeline, ImportedTimeline, OpenedTimeline, Point, PointCompletion, Timeline,
-    TimelineDescriptor, TimelineFile, TimelineHandle, TimelineMemory,
+    HostTimeline, ImportedTimeline, Point, PointCompletion, Timeline, TimelineDescriptor,
+    TimelineFile, TimelineMemory,
 };
 
 /// The driver's calls under the names that documentation uses.

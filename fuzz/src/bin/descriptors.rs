@@ -2,7 +2,7 @@
 #![no_main]
 
 use cuda_events::Error;
-use cuda_timelines::{TimelineDescriptor, TimelineHandle};
+use cuda_timelines::TimelineDescriptor;
 use cuda_events::ipc::{DescriptorError, IpcEventDescriptor, SharedTimelineError};
 use cuda_events_fuzz::crc32;
 use libfuzzer_sys::fuzz_target;
@@ -116,21 +116,22 @@ fn place(bytes: &[u8]) -> Result<(), Wrong> {
 
 fn timeline(bytes: &[u8]) {
     let read = TimelineDescriptor::from_bytes(bytes);
-    let expected = expected(bytes, b"CUTL", 1, TimelineDescriptor::LEN).and_then(|()| place(bytes));
+    let in_memory = match bytes.len() {
+        TimelineDescriptor::FILE_LEN => false,
+        TimelineDescriptor::MEMORY_LEN => true,
+        _ => bytes.starts_with(b"CUTH"),
+    };
+    let (magic, length) = if in_memory {
+        (b"CUTH", TimelineDescriptor::MEMORY_LEN)
+    } else {
+        (b"CUTL", TimelineDescriptor::FILE_LEN)
+    };
+    let expected = expected(bytes, magic, 1, length).and_then(|()| place(bytes));
     assert_eq!(refusal(&read), expected);
     if let Ok(descriptor) = read {
         assert_eq!(descriptor.to_bytes().as_slice(), bytes);
-        let _ = format!("{descriptor:?}");
-    }
-}
-
-fn handle(bytes: &[u8]) {
-    let read = TimelineHandle::from_bytes(bytes);
-    let expected = expected(bytes, b"CUTH", 1, TimelineHandle::LEN).and_then(|()| place(bytes));
-    assert_eq!(refusal(&read), expected);
-    if let Ok(handle) = read {
-        assert_eq!(handle.to_bytes().as_slice(), bytes);
-        let _ = format!("{handle:?} {} {:?}", handle.exporter_pid(), handle.device_uuid());
+        let of = (descriptor.exporter_pid(), descriptor.device_uuid());
+        let _ = format!("{descriptor:?} {of:?}");
     }
 }
 
@@ -149,11 +150,10 @@ fuzz_target!(|data: &[u8]| {
     let Some((kind, bytes)) = data.split_first() else { return };
     match kind % 8 {
         0 => event(bytes),
-        1 => timeline(bytes),
-        2 => handle(bytes),
+        1 | 2 => timeline(bytes),
         3 => event(&sealed(bytes, b"CUEV", 2, IpcEventDescriptor::LEN)),
-        4 => timeline(&sealed(bytes, b"CUTL", 1, TimelineDescriptor::LEN)),
-        5 => handle(&sealed(bytes, b"CUTH", 1, TimelineHandle::LEN)),
+        4 => timeline(&sealed(bytes, b"CUTL", 1, TimelineDescriptor::FILE_LEN)),
+        5 => timeline(&sealed(bytes, b"CUTH", 1, TimelineDescriptor::MEMORY_LEN)),
         6 => {
             if let Ok(text) = std::str::from_utf8(bytes)
                 && let Ok(descriptor) = text.parse::<IpcEventDescriptor>()

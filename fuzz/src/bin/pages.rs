@@ -179,7 +179,7 @@ fuzz_target!(|data: &[u8]| {
             0..=2 => world.words.write(8 * (at % 6), value(&mut bytes)),
             3 => world.words.write(at * 2, value(&mut bytes)),
             4 => world.own_words.write(8 * (at % 6), value(&mut bytes)),
-            5 | 6 => points.push(import.point(value(&mut bytes))),
+            5 | 6 => points.push(import.point(value(&mut bytes)).expect("a point")),
             7 => {
                 if let Some(point) = points.get(at % points.len().max(1)) {
                     may(bounded(|| point.query()));

@@ -114,7 +114,7 @@ fn import(context: &Context) -> Result<()> {
     let timeline = opened_timeline(context, &line)?;
     say("opened");
     while let Some(line) = hear() {
-        let point = timeline.point(line.parse().expect("a value"));
+        let point = timeline.point(line.parse().expect("a value"))?;
         stream.wait_point(point)?;
         stream.synchronize()?;
         assert!(point.is_done());
@@ -232,7 +232,7 @@ fn outlive_an_exporter(
     for round in 0..rounds {
         child.send("next");
         let value = child.line().parse().expect("a value");
-        let point = timeline.as_ref().map(|timeline| timeline.point(value));
+        let point = timeline.as_ref().map(|timeline| timeline.point(value)).transpose()?;
         if let Some(point) = point {
             clock.time("wait_point", || stream.wait_point(point))?;
             match random.below(3) {
@@ -260,7 +260,7 @@ fn outlive_an_exporter(
     // At any moment of a round.
     child.send("next");
     (0..random.below(200_000)).for_each(|_| std::hint::spin_loop());
-    let never = timeline.as_ref().map(|timeline| timeline.point(1 << 40));
+    let never = timeline.as_ref().map(|timeline| timeline.point(1 << 40)).transpose()?;
     if let Some(never) = never {
         clock.time("wait_point", || other.wait_point(never))?;
     }

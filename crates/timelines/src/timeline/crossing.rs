@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 
 use super::foreign::Follow;
 use super::slot::{RELAYED, Slot, lock};
-use super::{rounds, slot, wait};
+use super::{rounds, wait};
 use crate::thread::give_back;
 use crate::time::Moment;
 use cuda_events::capture::{CaptureMode, CaptureStatus, ThreadCaptureMode};
@@ -227,7 +227,7 @@ impl Coming {
         // With nothing locked: the thread takes this lock, too. An earlier wait may have found no
         // thread.
         if (first || !rounds::is_started()) && !rounds::follow(Arc::new(Watch), first) {
-            return Err(slot::no_thread());
+            return Err(rounds::no_thread());
         }
         Ok(coming)
     }

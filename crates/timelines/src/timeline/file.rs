@@ -9,11 +9,12 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
-use super::descriptor::TimelineDescriptor;
+use super::descriptor::{InFile, Named, TimelineDescriptor};
 use super::known::Known;
 use super::line::{LINES, Line};
 use super::memory::{File, Life};
-use super::slot::{self, Slot, Whose, lock};
+use super::pages;
+use super::slot::{Slot, Whose, lock};
 use super::wait;
 use super::watch::Watch;
 use cuda_events::foundation::is_forked_child;
@@ -125,7 +126,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// // In the importer:
 /// let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
 /// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
-/// let point = imported.point(value);
+/// let point = imported.point(value)?;
 /// other.wait_point(point)?;
 /// point.wait()?;
 /// # }
@@ -189,7 +190,7 @@ impl TimelineFile {
     /// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
     /// assert_eq!(imported.context(), &context);
     /// let value = timeline.signal()?.value();
-    /// assert!(imported.completed() >= value && imported.point(value).is_done());
+    /// assert!(imported.completed() >= value && imported.point(value)?.is_done());
     /// # }
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
@@ -264,9 +265,9 @@ impl TimelineFile {
         }
         let memory = lines.as_ptr().cast_mut().cast();
         // SAFETY: the lines are never unmapped. In the file are atomics only, for all processes.
-        let address = unsafe { slot::register(context, memory, 0, false) }?;
+        let address = unsafe { pages::register(context, memory, 0, false) }?;
         // Fresh memory is nobody else's.
-        let address = address.ok_or_else(slot::no_memory)?;
+        let address = address.ok_or_else(pages::no_memory)?;
         let slots = Mutex::default();
         let context = context.clone();
         Ok(Self(Arc::new(SharedFile {
@@ -345,7 +346,10 @@ impl SharedFile {
 
     pub(super) fn descriptor(&self, slot: &Slot) -> Option<TimelineDescriptor> {
         let at = self.lines.iter().position(|line| core::ptr::eq(line, slot.line))?;
-        Some(TimelineDescriptor { index: u16::try_from(at).ok()?, file: self.number })
+        Some(TimelineDescriptor(Named::File(InFile {
+            index: u16::try_from(at).ok()?,
+            file: self.number,
+        })))
     }
 }
 

@@ -7,8 +7,9 @@ use super::crossing;
 use super::descriptor::TimelineDescriptor;
 use super::ending;
 use super::file::{SharedFile, TimelineFile};
+use super::pages;
 use super::point::{Point, submit_wait};
-use super::slot::{self, Slot, lock};
+use super::slot::{Slot, lock};
 use super::wait;
 use cuda_events::foundation::is_forked_child;
 use cuda_events::{Context, Result, StreamRef};
@@ -75,7 +76,7 @@ impl HostTimeline {
     /// [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn new(context: &Context) -> Result<Self> {
         wait::refuse_fork()?;
-        let slot = slot::allocate(context)?;
+        let slot = pages::allocate(context)?;
         Ok(Self { slot, context: context.clone(), file: None, copy: None })
     }
 
@@ -96,8 +97,8 @@ impl HostTimeline {
     pub fn shared(file: &TimelineFile) -> Result<Self> {
         let (file, context) = (Arc::clone(file.shared()), file.context().clone());
         let (slot, copy) = if file.is_exposed() {
-            let own = slot::allocate(&context)?;
-            let copy = file.take(own.line.reached()).inspect_err(|_| slot::release(own))?;
+            let own = pages::allocate(&context)?;
+            let copy = file.take(own.line.reached()).inspect_err(|_| pages::release(own))?;
             (own, Some(copy))
         } else {
             (file.take(0)?, None)
@@ -211,7 +212,7 @@ impl Drop for HostTimeline {
         }
         lock(&self.slot.state).submitted = self.slot.line.reached();
         ending::end(self.slot);
-        slot::release(self.slot);
+        pages::release(self.slot);
         if let Some(copy) = self.copy {
             copy.finish();
         }

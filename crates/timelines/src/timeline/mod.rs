@@ -3,17 +3,18 @@
 //! | file | |
 //! | --- | --- |
 //! | `line` | the line in memory, shared with devices and other processes |
-//! | `slot` | this process's knowledge about a line; the allocation of lines |
+//! | `slot`, `home`, `asked` | this process's knowledge about a line: whose it is, and its context |
+//! | `pages` | the allocation of lines |
 //! | `point`, `wait`, `future`, `queue`, `poller` | waits |
-//! | `asked` | the time of the last question whether the context works |
 //! | `ending` | releases the waits for a timeline that was dropped |
 //! | `crossing` | waits of streams of another context |
 //! | `host` | timelines of the host |
 //! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
 //! | `known` | the maker's knowledge about a line that others may write |
 //! | `watch` | the thread's work for shared timelines |
-//! | `foreign`, `import` | the importer's side: its knowledge about a line, and the sources of that knowledge |
-//! | `handle`, `opened` | the same with bytes only: the maker's side and the importer's |
+//! | `foreign`, `import_file` | the importer's side: its knowledge about a line, and the sources of that knowledge |
+//! | `device_memory`, `import_memory` | the same with bytes only: the maker's side and the importer's |
+//! | `imported` | an import of either kind |
 //! | `memory` | the memory that lines are in |
 
 use core::any::Any;
@@ -29,18 +30,21 @@ use cuda_events::{Context, Error, Result, Stream, StreamRef};
 mod asked;
 mod crossing;
 mod descriptor;
+mod device_memory;
 mod ending;
 mod file;
 mod followed;
 mod foreign;
 mod future;
-mod handle;
+mod home;
 mod host;
-mod import;
+mod import_file;
+mod import_memory;
+mod imported;
 mod known;
 mod line;
 mod memory;
-mod opened;
+mod pages;
 mod point;
 mod queue;
 mod rounds;
@@ -48,18 +52,17 @@ mod slot;
 mod wait;
 mod watch;
 
+use device_memory::Word;
 use file::SharedFile;
-use handle::Word;
 use line::Line;
 use slot::{Slot, State, lock};
 
 pub use descriptor::TimelineDescriptor;
+pub use device_memory::TimelineMemory;
 pub use file::TimelineFile;
 pub use future::PointCompletion;
-pub use handle::{TimelineHandle, TimelineMemory};
 pub use host::HostTimeline;
-pub use import::ImportedTimeline;
-pub use opened::OpenedTimeline;
+pub use imported::ImportedTimeline;
 pub use point::Point;
 pub(crate) use point::wait_point;
 
@@ -246,8 +249,8 @@ impl Timeline {
         Self::make(stream, Place::File(file.shared()))
     }
 
-    /// Creates a timeline of the stream in device memory; other processes open it with its
-    /// [handle](Self::handle) only.
+    /// Creates a timeline of the stream in device memory; other processes import it with
+    /// the bytes of its [descriptor](Self::descriptor) only.
     ///
     /// In this process it works like a timeline from [`new`](Self::new). Each
     /// [`signal`](Self::signal) makes two more driver calls: [`cuStreamWriteValue64`] to the device
@@ -294,15 +297,15 @@ impl Timeline {
         }
         let mut mark = None;
         let (slot, file, word) = match shared {
-            Place::Own => (slot::allocate(named.context())?, None, None),
+            Place::Own => (pages::allocate(named.context())?, None, None),
             Place::File(file) => {
                 same_context(named, file.context())?;
                 // Its signals need the thread, and cannot fail for want of it.
                 rounds::start()?;
                 if file.is_exposed() {
-                    mark = Some(slot::allocate(named.context())?);
+                    mark = Some(pages::allocate(named.context())?);
                 }
-                let taken = file.take(0).inspect_err(|_| mark.into_iter().for_each(slot::release));
+                let taken = file.take(0).inspect_err(|_| mark.into_iter().for_each(pages::release));
                 let slot = taken?;
                 file.watch().add(slot);
                 (slot, Some(Arc::clone(file)), None)
@@ -310,7 +313,7 @@ impl Timeline {
             Place::Memory(memory) => {
                 same_context(named, memory.context())?;
                 let word = memory.take()?;
-                (slot::allocate(named.context())?, None, Some(word))
+                (pages::allocate(named.context())?, None, Some(word))
             }
         };
         let kind: &dyn Any = &*owner;
@@ -417,19 +420,15 @@ impl Timeline {
         Ok(lock(&self.slot.state).submitted)
     }
 
-    /// Returns the handle for other processes, if the timeline is [in device
-    /// memory](Self::in_memory).
+    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared) or [in
+    /// device memory](Self::in_memory).
     ///
-    /// [`TimelineMemory`] has an example.
-    pub fn handle(&self) -> Option<TimelineHandle> {
-        self.word.as_ref().map(|word| word.handle)
-    }
-
-    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared).
-    ///
-    /// [`TimelineFile`] has an example.
+    /// [`TimelineFile`] and [`TimelineMemory`] have examples.
     pub fn descriptor(&self) -> Option<TimelineDescriptor> {
-        self.file.as_ref().and_then(|file| file.descriptor(self.slot))
+        match (&self.file, &self.word) {
+            (Some(file), _) => file.descriptor(self.slot),
+            (None, word) => word.as_ref().map(Word::descriptor),
+        }
     }
 
     /// Returns the stream of the timeline.
@@ -594,8 +593,8 @@ impl Drop for Timeline {
             Some((mark, value)) => ending::end_exposed(self.slot, mark, value),
             None => ending::end(self.slot),
         }
-        slot::release(self.slot);
-        self.mark.into_iter().for_each(slot::release);
+        pages::release(self.slot);
+        self.mark.into_iter().for_each(pages::release);
         crossing::sweep(crossing::ALL);
     }
 }

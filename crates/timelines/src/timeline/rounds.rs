@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use super::foreign::Follow;
 use super::queue::{Answers, Entry};
-use super::slot::{self, Slot, lock};
+use super::slot::{Slot, lock};
 use super::wait::ASK;
 use crate::thread::{LONGEST_PAUSE, Next, Relaxed, Rounds, Seat};
 use crate::time::{Moment, now};
-use cuda_events::Result;
+use cuda_events::ipc::SharedTimelineError;
+use cuda_events::{Error, Result};
 
 /// How long the thread sleeps between two rounds at the least: shorter than for events, as a round
 /// of loads costs less than waking up.
@@ -46,9 +47,14 @@ pub(super) fn is_started() -> bool {
     STARTED.load(Ordering::Acquire)
 }
 
+/// The error where the system starts no thread for the crate's work.
+pub(super) fn no_thread() -> Error {
+    Error::SharedTimeline(SharedTimelineError::NoThread)
+}
+
 /// Starts the thread unless there is one.
 pub(super) fn start() -> Result<()> {
-    if is_started() || call() { Ok(()) } else { Err(slot::no_thread()) }
+    if is_started() || call() { Ok(()) } else { Err(no_thread()) }
 }
 
 /// Has the poller look at the slot, which it has already unless this is the `first` future; whether

@@ -1,52 +1,19 @@
-//! The lines of all timelines of the process, in pages that are shared and never freed.
-//!
-//! # Why nothing is ever freed
-//!
-//! Any thread may read a point at any time. A point is a plain value: it keeps nothing alive. So a
-//! line stays readable forever. This also makes dropping a timeline free of waiting:
-//! `cuMemHostUnregister` would block while a stream waits for a value in the page. A page stays
-//! registered as long as its context lives. When the driver destroys the context, it ends the
-//! registration, and the page serves the next context: registering it again succeeds then, and only
-//! then. A page of which no line can be used again is forgotten. So the process has as many pages
-//! as it has ever needed at one time, and one for each 64 lines that were lost.
-//!
-//! # When a line is used again
-//!
-//! A line goes to another timeline when the old one was dropped and the value is the last submitted
-//! one. Then no stream has a pending write, because the writes of one timeline happen in order.
-//! Waits that streams have not reached yet are over when they look: each is for a point, which is
-//! not above that value, and the next timeline continues from there, so the value never decreases.
-//! Waits ahead, for values above it, are ended when the last signal has happened after the drop:
-//! the host raises the value to the largest of them, and the next timeline continues from there.
-//! The same holds for waits for another process's line that a stream makes at a relay.
-//!
-//! A line is lost if it is poisoned and not a relay: a point of an older timeline may not be
-//! reached, and must not look reached later. A line that has reached half of all values is lost,
-//! too.
+//! This process's knowledge about a line: whose it is, what was submitted, where it is at home.
 
-use core::ffi::c_void;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use cuda_events::sys::{CUdeviceptr, CUresult};
+use cuda_events::{Context, Driver, Error, Event, Progress, Result};
+
 use super::asked::Asked;
 use super::foreign::Foreign;
+use super::home::Home;
 use super::known::Known;
-use super::line::{BYTES, LARGEST, LINES, Line};
-use super::memory;
+use super::line::{LARGEST, Line};
 use super::queue::Queue;
 pub(super) use super::queue::lock;
-use crate::time::note_clock;
-use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
-use cuda_events::foundation::{WeakContext, call, with_current};
-use cuda_events::ipc::SharedTimelineError;
-use cuda_events::sys::{
-    CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
-};
-use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Progress, Result};
-
-#[cfg(doc)]
-use crate::calls::*;
 
 /// The largest value at which a timeline begins.
 const LARGEST_START: u64 = LARGEST / 2;
@@ -56,9 +23,6 @@ pub(super) const RELAYED: u64 = LARGEST;
 
 /// The value of `submitted` for a line to which a stream copies values of another process.
 const MIRRORED: u64 = LARGEST - 1;
-
-/// How many pages of ended contexts are tried before a new one is made.
-const TRIES: usize = 8;
 
 /// This process's knowledge about a line. It is aligned, so the use of one timeline does not slow
 /// down its neighbour.
@@ -75,7 +39,7 @@ pub(super) struct Slot {
     address: AtomicU64,
     /// Locked while a signal is submitted.
     pub(super) state: Mutex<State>,
-    home: Mutex<Option<Home>>,
+    home: Home,
     pub(super) queue: Queue,
     /// When waits with a limit must ask whether the timeline works.
     pub(super) asked: Asked,
@@ -127,15 +91,6 @@ pub(super) struct State {
     pub(super) ended: bool,
 }
 
-/// Where a timeline is at home.
-struct Home {
-    driver: Driver,
-    context: WeakContext,
-    /// An event of that context which is never recorded: asking for it tells whether the context
-    /// has failed, and disturbs no capture. It is shared by all who wait.
-    health: Weak<Event>,
-}
-
 impl Slot {
     pub(super) fn new(line: &'static Line, whose: Whose) -> Self {
         Self {
@@ -144,7 +99,7 @@ impl Slot {
             table: AtomicUsize::new(0),
             address: AtomicU64::new(0),
             state: Mutex::default(),
-            home: Mutex::new(None),
+            home: Home::new(),
             queue: Queue::new(),
             asked: Asked::new(),
             whose,
@@ -226,34 +181,12 @@ impl Slot {
 
     /// The driver of the timeline, and a share of its context unless the last one was dropped.
     pub(super) fn home(&self) -> Option<(Driver, Option<Context>)> {
-        lock(&self.home).as_ref().map(|home| (home.driver, home.context.upgrade()))
+        self.home.get()
     }
 
     /// The event that shows whether the context works. It has a share of the context.
     pub(super) fn health(&self) -> Result<Arc<Event>> {
-        let (weak, context) = {
-            let home = lock(&self.home);
-            let Some(home) = home.as_ref() else { return Err(Error::ContextDropped) };
-            if let Some(event) = home.health.upgrade() {
-                return Ok(event);
-            }
-            (home.context.clone(), home.context.upgrade())
-        };
-        let context = context.ok_or(Error::ContextDropped)?;
-        // Created with nothing locked: an observer of the driver's calls may wait for a point, too.
-        let event = Arc::new(Event::new(&context, EventFlags::empty())?);
-        let mut home = lock(&self.home);
-        let Some(home) = home.as_mut().filter(|home| home.context.is_same(&weak)) else {
-            return Ok(event);
-        };
-        match home.health.upgrade() {
-            // Another thread was faster. All must share one, for the sake of the queue.
-            Some(theirs) => Ok(theirs),
-            None => {
-                home.health = Arc::downgrade(&event);
-                Ok(event)
-            }
-        }
+        self.home.health()
     }
 
     /// Gives the line to a timeline of the context.
@@ -264,11 +197,10 @@ impl Slot {
     /// As [`begin`](Self::begin), for a line that has this value unless another process wrote it.
     pub(super) fn begin_at(&self, context: &Context, address: CUdeviceptr, value: u64) {
         *lock(&self.state) = State { submitted: value, ahead: value, ..State::default() };
-        let (driver, weak) = (context.driver(), context.downgrade());
-        note_clock(driver);
-        *lock(&self.home) = Some(Home { driver, context: weak, health: Weak::new() });
+        self.home.set(context);
+        let table = core::ptr::from_ref(context.driver().symbols()).addr();
         self.context.store(context.as_raw().addr(), Ordering::Relaxed);
-        self.table.store(core::ptr::from_ref(driver.symbols()).addr(), Ordering::Relaxed);
+        self.table.store(table, Ordering::Relaxed);
         self.address.store(address, Ordering::Relaxed);
         self.asked.begin();
         self.line.begin();
@@ -277,12 +209,7 @@ impl Slot {
     /// Notes where a line of another process is imported. The line itself cannot be written, and
     /// its context is left out, so that each wait of a stream comes to [`Foreign`].
     pub(super) fn import(&self, context: &Context, address: Option<CUdeviceptr>) {
-        let mut home = lock(&self.home);
-        if !home.as_ref().is_some_and(|home| home.context.is_alive()) {
-            let (driver, weak) = (context.driver(), context.downgrade());
-            note_clock(driver);
-            *home = Some(Home { driver, context: weak, health: Weak::new() });
-        }
+        self.home.set_unless_alive(context);
         if let Some(address) = address {
             self.address.store(address, Ordering::Relaxed);
         }
@@ -363,14 +290,25 @@ impl Slot {
         *state = State { submitted: self.line.settle(value), ..State::default() };
     }
 
-    /// Whether no stream has anything to write here, now or later; see the top of the file.
-    fn is_idle(&self) -> bool {
+    /// Makes a line of this process a mirror, which a stream of the crate writes.
+    pub(super) fn begin_mirror(&self) {
+        lock(&self.state).submitted = MIRRORED;
+    }
+
+    /// Notes that the timeline was dropped: its context may end from now on, and another one may get
+    /// its handle.
+    pub(super) fn leave(&self) {
+        self.context.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether no stream has anything to write here, now or later; see the top of `pages.rs`.
+    pub(super) fn is_idle(&self) -> bool {
         let state = lock(&self.state);
         !state.over && state.submitted <= LARGEST_START && self.line.is_exactly(state.submitted)
     }
 
     /// Whether it never will be.
-    fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         let submitted = lock(&self.state).submitted;
         submitted != RELAYED && (submitted > LARGEST_START || self.line.is_poisoned())
     }
@@ -382,295 +320,5 @@ impl fmt::Debug for Slot {
             .field("reached", &self.line.reached())
             .field("poisoned", &self.line.is_poisoned())
             .finish()
-    }
-}
-
-/// Some lines, and their owners.
-struct Page {
-    slots: &'static [Slot],
-    /// Where it was registered last.
-    driver: Driver,
-    context: usize,
-    /// The device, if that was its primary context or a green one: then the registration is the
-    /// primary context's, and serves all of these. A green context retains the primary one.
-    device: Option<Device>,
-    held: WeakContext,
-    address: CUdeviceptr,
-    /// How many lines belong to timelines that were not dropped. Each of them has a share of the
-    /// context.
-    live: usize,
-    /// The unused lines.
-    free: Vec<&'static Slot>,
-    /// Which lines streams may still write.
-    dropped: Vec<&'static Slot>,
-}
-
-static PAGES: Mutex<Vec<Page>> = Mutex::new(Vec::new());
-
-/// A line for a timeline of the context. No driver call unless a page must be registered.
-pub(super) fn allocate(context: &Context) -> Result<&'static Slot> {
-    // Pages that are in the list for nobody else meanwhile, as driver calls are made about them.
-    let mut taken = Vec::new();
-    let found = find(context, &mut taken);
-    lock(&PAGES).append(&mut taken);
-    found
-}
-
-fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
-    {
-        let mut pages = lock(&PAGES);
-        let mut fit = pages.iter_mut().filter(|page| page.is_registered_in(context));
-        if let Some(slot) = fit.find_map(|page| page.take(context)) {
-            return Ok(slot);
-        }
-        pages.retain(|page| !page.is_lost());
-    }
-    // Pages of contexts that may have ended. Those of this very context come first, as it may live.
-    for same in [true, false] {
-        while let Some(mut page) = take_unused(context, same, taken.len()) {
-            let ours = page.register(context);
-            let slot = ours.map(|ours| if ours { page.take(context) } else { None });
-            taken.push(page);
-            if let Some(slot) = slot? {
-                return Ok(slot);
-            }
-        }
-    }
-    let mut page = Page::new(context, || Whose::Own)?;
-    let registered = page.register(context);
-    let slot = registered.and_then(|_| page.take(context).ok_or_else(no_memory));
-    // Also where it failed: it may be registered all the same, and serve the next attempt.
-    taken.push(page);
-    slot
-}
-
-/// Pages of mirrors, whose lines are given out once, in contexts that live.
-static FRESH: Mutex<Vec<Page>> = Mutex::new(Vec::new());
-
-/// An unused line, which is zero, and which is never used again. No driver call unless a page must
-/// be registered.
-pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
-    let known = |pages: &mut Vec<Page>| {
-        pages.retain(|page| page.held.is_alive() && !page.free.is_empty());
-        let weak = context.downgrade();
-        let same = |page: &&mut Page| {
-            page.held.is_same(&weak) && page.driver.is_same_library(context.driver())
-        };
-        pages.iter_mut().find(same).and_then(|page| page.take(context))
-    };
-    let fresh = |slot: &'static Slot| {
-        lock(&slot.state).submitted = MIRRORED;
-        slot
-    };
-    if let Some(slot) = known(&mut lock(&FRESH)) {
-        return Ok(fresh(slot));
-    }
-    let mut page = Page::new(context, || Whose::Mirror(OnceLock::new()))?;
-    page.register(context)?;
-    let slot = page.take(context).ok_or_else(no_memory)?;
-    lock(&FRESH).push(page);
-    Ok(fresh(slot))
-}
-
-/// Takes a page out of the list that has no timeline, has a free line, and whose context may have
-/// ended. So each driver call about a page serves a timeline, unless other code keeps its context
-/// alive.
-fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
-    let mut pages = lock(&PAGES);
-    let serves = |page: &mut Page| {
-        page.live == 0
-            && page.driver.is_same_library(context.driver())
-            && page.is_of(context) == same
-            && !(page.address != 0 && page.held.is_alive())
-            && page.has_room()
-    };
-    let at = pages.iter_mut().position(serves).filter(|_| same || tried < TRIES)?;
-    Some(pages.swap_remove(at))
-}
-
-/// Gives a line back. It never waits.
-pub(super) fn release(slot: &'static Slot) {
-    // The context may end from now on, and another one may get its handle.
-    slot.context.store(0, Ordering::Relaxed);
-    let mut pages = lock(&PAGES);
-    let owner = pages.iter_mut().find(|page| page.slots.as_ptr_range().contains(&&raw const *slot));
-    if let Some(page) = owner {
-        page.live -= 1;
-        page.dropped.push(slot);
-    }
-}
-
-/// The device, if the context is its primary context or a green one. The driver registers memory for
-/// these in the primary context. For a context that other code owns this is not certain.
-fn registers_for(context: &Context) -> Option<Device> {
-    context.is_retained().then(|| context.device())
-}
-
-const REGISTER: Function = Function::cuMemHostRegister_v2;
-
-/// The error where the system starts no thread for the crate's work.
-pub(super) fn no_thread() -> Error {
-    Error::SharedTimeline(SharedTimelineError::NoThread)
-}
-
-pub(super) fn no_memory() -> Error {
-    Error::Driver { function: REGISTER, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY }
-}
-
-#[allow(unsafe_code)]
-impl Page {
-    fn new(context: &Context, whose: fn() -> Whose) -> Result<Self> {
-        let lines = memory::fresh(LINES).ok_or_else(no_memory)?;
-        let slots: &'static [Slot] =
-            lines.iter().map(|line| Slot::new(line, whose())).collect::<Vec<_>>().leak();
-        Ok(Self {
-            slots,
-            driver: context.driver(),
-            context: context.as_raw().addr(),
-            device: registers_for(context),
-            held: context.downgrade(),
-            address: 0,
-            live: 0,
-            free: slots.iter().rev().collect(),
-            dropped: Vec::new(),
-        })
-    }
-
-    /// Whether the page is certainly registered in this context: it was, and a share has kept the
-    /// context alive since then.
-    fn is_registered_in(&self, context: &Context) -> bool {
-        self.is_of(context)
-            && self.driver.is_same_library(context.driver())
-            && self.address != 0
-            && (self.live > 0 || self.held.is_alive())
-    }
-
-    /// Whether the page was registered last where the driver would register it for this context,
-    /// if no other context has got the same handle since.
-    fn is_of(&self, context: &Context) -> bool {
-        self.context == context.as_raw().addr()
-            || self.device.is_some() && self.device == registers_for(context)
-    }
-
-    /// Whether there is a line to give.
-    fn has_room(&mut self) -> bool {
-        if self.free.is_empty() {
-            let free = &mut self.free;
-            self.dropped.retain(|slot| {
-                let idle = slot.is_idle();
-                if idle {
-                    free.push(slot);
-                }
-                !idle && !slot.is_lost()
-            });
-        }
-        !self.free.is_empty()
-    }
-
-    /// Whether it will never have one again, as [`has_room`](Self::has_room) has last seen it.
-    fn is_lost(&self) -> bool {
-        self.live == 0 && self.free.is_empty() && self.dropped.is_empty()
-    }
-
-    fn take(&mut self, context: &Context) -> Option<&'static Slot> {
-        if !self.has_room() {
-            return None;
-        }
-        let slot = self.free.pop()?;
-        let at = self.slots.iter().position(|of| core::ptr::eq(of, slot))?;
-        slot.begin(context, self.address + (at * size_of::<Line>()) as CUdeviceptr);
-        self.live += 1;
-        Some(slot)
-    }
-
-    /// Has the page registered in the context, in which it may have been registered before; whether
-    /// it is. It is not where another context has it.
-    fn register(&mut self, context: &Context) -> Result<bool> {
-        let same = self.is_of(context);
-        // SAFETY: so many bytes that are never freed, and in which there are atomics only.
-        let found = unsafe { register(context, self.memory(), 0, same) }?;
-        let Some(address) = found else { return Ok(false) };
-        self.driver = context.driver();
-        self.context = context.as_raw().addr();
-        self.device = registers_for(context);
-        self.held = context.downgrade();
-        self.address = address;
-        Ok(true)
-    }
-
-    fn memory(&self) -> *mut c_void {
-        let first = self.slots.first().map_or(core::ptr::null(), |slot| &raw const *slot.line);
-        first.cast_mut().cast()
-    }
-}
-
-/// Registers a page of lines in the context, for all devices: its address for them. None where
-/// another context has it; `same` says that this context may have it from before.
-///
-/// Driver calls: [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current,
-/// between two of [`cuThreadExchangeStreamCaptureMode`], so that a capture of another thread goes
-/// on.
-///
-/// # Safety
-///
-/// `BYTES` bytes at `memory` must stay mapped until the process ends, and be changed by atomics
-/// only. With the flag for reading alone devices may only wait there.
-#[allow(unsafe_code)]
-pub(super) unsafe fn register(
-    context: &Context,
-    memory: *mut c_void,
-    more: u32,
-    same: bool,
-) -> Result<Option<CUdeviceptr>> {
-    const THERE: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    let flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | more;
-    let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
-    let driver = context.driver();
-    with_current(context, || {
-        // SAFETY: the caller vouches for the memory.
-        match unsafe { call!(driver, cuMemHostRegister_v2(memory, BYTES, flags)) } {
-            // The context that has it has lived ever since. It is this one or another.
-            Err(error) if error.code() == Some(THERE) && same => {}
-            Err(error) if error.code() == Some(THERE) => return Ok(None),
-            registered => registered?,
-        }
-        let mut address = 0;
-        // SAFETY: a place for the address.
-        unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&mut address, memory, 0)) }?;
-        Ok(Some(address))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::HostTimeline;
-    use cuda_events::LoadOptions;
-
-    /// Lines of poisoned timelines serve nobody, and a page that has no other is forgotten.
-    #[test]
-    #[allow(unsafe_code)]
-    fn pages_without_usable_lines_are_forgotten() {
-        let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
-        let new = || HostTimeline::new(&context).unwrap();
-        let mine = |page: &&Page| page.driver.is_same_library(driver);
-        let pages = || -> Vec<usize> {
-            let pages = lock(&PAGES);
-            pages.iter().filter(mine).map(|page| page.slots.as_ptr().addr()).collect()
-        };
-        let mut seen = std::collections::BTreeSet::new();
-        for round in 0..8 {
-            let all: Vec<_> = (0..LINES).map(|_| new()).collect();
-            all.into_iter().for_each(HostTimeline::poison);
-            seen.extend(pages());
-            assert_eq!(seen.len(), round + 1, "a poisoned line was used again");
-            assert!(pages().len() <= 2, "{:?}", pages());
-        }
     }
 }

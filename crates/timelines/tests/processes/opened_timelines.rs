@@ -25,7 +25,7 @@ use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
 use cuda_soft_driver::Fault;
 use cuda_timelines::{
-    CudaStreamExt, OpenedTimeline, Point, Timeline, TimelineDescriptor, TimelineHandle,
+    CudaStreamExt, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
     TimelineMemory,
 };
 
@@ -48,13 +48,13 @@ macro_rules! rescued {
     };
 }
 
-fn open(context: &Context, handle: &TimelineHandle) -> Result<OpenedTimeline> {
+fn open(context: &Context, handle: &TimelineDescriptor) -> Result<ImportedTimeline> {
     // SAFETY: the peer keeps the memory until it is told to end, or killed.
-    unsafe { OpenedTimeline::open(context, handle) }
+    unsafe { ImportedTimeline::open_memory(context, handle) }
 }
 
-fn parse(text: &str) -> TimelineHandle {
-    TimelineHandle::from_bytes(&from_hex(text)).expect("a handle")
+fn parse(text: &str) -> TimelineDescriptor {
+    TimelineDescriptor::from_bytes(&from_hex(text)).expect("a handle")
 }
 
 /// Not a test: the other process. Each line that it hears is one step, which it answers with the
@@ -79,13 +79,13 @@ fn handle_peer() {
         let line = hear();
         let words: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| words[at].parse::<u64>().expect("a number");
-        let point = || opened.last().map(|last: &OpenedTimeline| last.point(number(1)));
+        let point = || opened.last().map(|last: &ImportedTimeline| last.point(number(1)));
         let point = || point().expect("an import").expect("a point");
         match words[0] {
             "make" => {
                 let made = TimelineMemory::new(&gpu.context).expect("memory");
                 let own = Timeline::in_memory(gpu.stream(), &made).expect("a timeline");
-                say(&to_hex(&own.handle().expect("it is in memory").to_bytes()));
+                say(&to_hex(&own.descriptor().expect("it is in memory").to_bytes()));
                 (memory, timeline) = (Some(made), Some(own));
             }
             "open" => {
@@ -156,13 +156,13 @@ impl Peer {
         self.step(step).parse().expect("a number")
     }
 
-    fn make(&mut self) -> TimelineHandle {
+    fn make(&mut self) -> TimelineDescriptor {
         parse(&self.step("make"))
     }
 
     #[track_caller]
     fn open(&mut self, timeline: &Timeline) {
-        let handle = timeline.handle().expect("it is in memory");
+        let handle = timeline.descriptor().expect("it is in memory");
         assert_eq!(self.step(&format!("open {}", to_hex(&handle.to_bytes()))), "opened");
     }
 
@@ -174,7 +174,7 @@ impl Peer {
 }
 
 /// Another process, and its timeline here.
-fn peer(gpu: &Gpu) -> (Peer, OpenedTimeline) {
+fn peer(gpu: &Gpu) -> (Peer, ImportedTimeline) {
     let mut peer = Peer::start();
     let opened = open(&gpu.context, &peer.make()).expect("it can be opened");
     (peer, opened)
@@ -381,7 +381,7 @@ fn the_end_of_a_maker_can_be_said() {
     maker.0.kill();
 }
 
-/// How many values the follower is given at once; `OpenedTimeline::point` documents it.
+/// How many values the follower is given at once; `ImportedTimeline::point` documents it.
 const MOST: u64 = 256;
 
 /// A follower that has as much as it may have keeps `point` waiting before the driver does. Each
@@ -482,7 +482,7 @@ fn a_point_that_the_driver_holds_holds_nobody() {
 #[test]
 fn an_observer_may_ask_for_a_point() {
     let Some(gpu) = gpu() else { return };
-    let opened = Arc::new(OnceLock::<Arc<OpenedTimeline>>::new());
+    let opened = Arc::new(OnceLock::<Arc<ImportedTimeline>>::new());
     let (asked, asks) = channel();
     let driver = gpu.driver.observe({
         let opened = Arc::clone(&opened);
@@ -728,7 +728,6 @@ fn what_a_handle_costs_in_driver_calls() {
     let (point, made) = calls(|| timeline.signal().expect("a signal"));
     assert_eq!(made, [Function::cuStreamIsCapturing, WRITE, WRITE]);
     reached(point);
-    assert!(timeline.descriptor().is_none());
     let mut peer = Peer::start();
     let opened = open(&context, &peer.make()).expect("it can be opened");
     peer.step("hold");
@@ -778,7 +777,7 @@ fn device_memory_has_63_timelines() {
     let make = || Timeline::in_memory(Arc::clone(&stream), &memory);
     let many: Vec<_> = (0..63).map(|_| make().expect("there is room")).collect();
     let handles: std::collections::HashSet<_> =
-        many.iter().map(|one| one.handle().expect("it is in memory")).collect();
+        many.iter().map(|one| one.descriptor().expect("it is in memory")).collect();
     assert_eq!(handles.len(), 63);
     let full = Err(Error::SharedTimeline(Refusal::FileFull));
     assert_eq!(make().map(drop), full);
@@ -804,21 +803,28 @@ fn device_memory_has_63_timelines() {
 fn damaged_handles_are_refused() {
     let Some(gpu) = gpu() else { return };
     let (_memory, timeline) = own(&gpu);
-    let handle = timeline.handle().expect("it is in memory");
+    let handle = timeline.descriptor().expect("it is in memory");
     let bytes = handle.to_bytes();
-    assert_eq!(TimelineHandle::from_bytes(&bytes), Ok(handle));
-    assert_eq!(handle.exporter_pid(), std::process::id());
-    assert_eq!(Ok(handle.device_uuid()), gpu.context.device().uuid());
-    assert!(format!("{handle:?}").starts_with("TimelineHandle { index: 1, exporter_pid: "));
-    each_damage_is_refused(bytes, TimelineHandle::from_bytes);
-    // One is not the other.
-    assert_eq!(
-        TimelineDescriptor::from_bytes(&bytes).map(drop),
-        Err(Refusal::DescriptorMagic.into())
-    );
+    assert_eq!(TimelineDescriptor::from_bytes(&bytes), Ok(handle));
+    assert_eq!(handle.exporter_pid(), Some(std::process::id()));
+    assert_eq!(handle.device_uuid(), gpu.context.device().uuid().ok());
+    assert!(format!("{handle:?}").starts_with("TimelineDescriptor { index: 1, exporter_pid: "));
+    each_damage_is_refused(&bytes);
+    // It is of no file, and that of a file of no memory.
+    #[cfg(target_os = "linux")]
+    {
+        let file = TimelineFile::new(&gpu.context).expect("a file");
+        let copy = common::memory::copy(&file);
+        let refused = ImportedTimeline::open(&gpu.context, copy, &handle).map(drop);
+        assert_eq!(refused, Err(Refusal::OtherKind { in_memory: true }.into()));
+        let shared = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        let in_file = shared.descriptor().expect("it is shared");
+        let refused = open(&gpu.context, &in_file).map(drop);
+        assert_eq!(refused, Err(Refusal::OtherKind { in_memory: false }.into()));
+    }
     // Fields lie where the table says.
     let moved = forged(handle.to_bytes(), |body| body[124] ^= 1);
-    let moved = TimelineHandle::from_bytes(&moved).expect("whole");
+    let moved = TimelineDescriptor::from_bytes(&moved).expect("whole");
     assert!(moved != handle && moved.exporter_pid() == handle.exporter_pid());
 }
 
@@ -827,9 +833,9 @@ fn damaged_handles_are_refused() {
 fn handles_of_something_else_are_refused() {
     let Some(gpu) = gpu() else { return };
     let (_memory, timeline) = own(&gpu);
-    let own = timeline.handle().expect("it is in memory");
+    let own = timeline.descriptor().expect("it is in memory");
     let refused = |bytes: &[u8]| {
-        let handle = TimelineHandle::from_bytes(bytes).expect("it is whole");
+        let handle = TimelineDescriptor::from_bytes(bytes).expect("it is whole");
         open(&gpu.context, &handle).map(drop).expect_err("it is refused")
     };
     let pid = std::process::id();

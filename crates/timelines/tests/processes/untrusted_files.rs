@@ -153,7 +153,7 @@ fn the_copy_of_a_hosts_timeline_has_the_value_of_the_last_signal() {
         }
     });
     assert_eq!((imported.completed(), timeline.completed()), (start + 4000, start + 4000));
-    let last = imported.point(start + 4001);
+    let last = imported.point(start + 4001).expect("a point");
     drop(timeline);
     assert_eq!(last.query(), Err(Error::Poisoned), "others see the end");
 }
@@ -179,7 +179,10 @@ fn scribbles_are_no_start() {
     let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
     let imported = imported.expect("an import");
     assert_eq!(imported.completed(), host.completed());
-    assert_eq!(imported.point(host.completed() + 1).query(), Ok(Progress::Pending));
+    assert_eq!(
+        imported.point(host.completed() + 1).expect("a point").query(),
+        Ok(Progress::Pending)
+    );
 }
 
 /// A process may be sent any number of files that it refuses. None stays mapped.
@@ -257,7 +260,7 @@ fn no_stream_waits_for_a_peer_without_the_thread() {
     });
     let stream = gpu.stream();
     for (_, maker, imported) in [&sealed, &exposed] {
-        let point = imported.point(maker.completed() + 1);
+        let point = imported.point(maker.completed() + 1).expect("a point");
         for _ in 0..3 {
             let refused = without_new_threads(|| stream.wait_point(point));
             assert_eq!(refused, Err(NO_THREAD));
@@ -279,7 +282,7 @@ fn no_stream_waits_for_a_peer_without_the_thread() {
     }
     assert_eq!(stream.query(), Ok(Progress::Done), "no wait was submitted");
     for (_, maker, imported) in [sealed, exposed] {
-        stream.wait_point(imported.point(maker.completed() + 1)).expect("a wait");
+        stream.wait_point(imported.point(maker.completed() + 1).expect("a point")).expect("a wait");
         assert_eq!(stream.query(), Ok(Progress::Pending));
         drop(maker);
         idle(&stream);
@@ -336,7 +339,9 @@ fn a_page_is_registered_again_after_its_context() {
         let (again, made) = calls(|| open(memory::copy(&file)));
         assert_eq!(registers(&made), 0, "{round}: {made:?}");
         let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-        stream.wait_point(imported.point(timeline.completed() + 1)).expect("a wait");
+        stream
+            .wait_point(imported.point(timeline.completed() + 1).expect("a point"))
+            .expect("a wait");
         assert_eq!(stream.query(), Ok(Progress::Pending));
         timeline.signal().expect("a signal");
         idle(&stream);
@@ -366,7 +371,7 @@ fn a_relay_continues_from_the_value_of_its_line() {
         let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
         let imported = imported.expect("an import");
         let stream = gpu.stream();
-        stream.wait_point(imported.point(first + 3)).expect("a wait");
+        stream.wait_point(imported.point(first + 3).expect("a point")).expect("a wait");
         for value in first..first + 3 {
             assert_eq!(stream.query(), Ok(Progress::Pending), "{value}");
             assert_eq!(maker.signal().expect("a signal").value(), value + 1);
@@ -413,15 +418,21 @@ fn a_value_that_comes_with_an_error_is_reached() {
     for (what, wait) in waits {
         value.store(0, Ordering::SeqCst);
         fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-        assert_eq!(wait(imported.point(5)), Ok(Progress::Done), "{what}");
+        assert_eq!(wait(imported.point(5).expect("a point")), Ok(Progress::Done), "{what}");
     }
     // Without the value it is the error.
     fail_next(Function::cuEventQuery, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-    let error = imported.point(6).wait().expect_err("the question fails");
+    let error = imported.point(6).expect("a point").wait().expect_err("the question fails");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     // Larger values than there are stand for the largest.
-    assert_eq!(imported.point(u64::MAX), imported.point((1 << 62) - 1));
-    assert_ne!(imported.point(u64::MAX), imported.point((1 << 62) - 2));
+    assert_eq!(
+        imported.point(u64::MAX).expect("a point"),
+        imported.point((1 << 62) - 1).expect("a point")
+    );
+    assert_ne!(
+        imported.point(u64::MAX).expect("a point"),
+        imported.point((1 << 62) - 2).expect("a point")
+    );
 }
 
 /// The driver calls of a maker: those of one page for a file, and for each timeline in it none; a
@@ -481,7 +492,7 @@ fn the_drop_of_an_import_gives_back_the_shares_of_waits() {
     let descriptor = maker.descriptor().expect("it is shared");
     let imported = ImportedTimeline::open(&context, memory::copy(&file), &descriptor);
     let imported = imported.expect("an import");
-    there.wait_point(imported.point(1)).expect("a wait");
+    there.wait_point(imported.point(1).expect("a point")).expect("a wait");
     assert_eq!(there.query(), Ok(Progress::Pending));
     maker.signal().expect("a signal");
     idle(&there);

@@ -1,4 +1,4 @@
-//! Timelines that other processes open with bytes only: the maker's side, and the bytes.
+//! Timelines that other processes import with bytes only: the maker's side.
 //!
 //! The values are written twice: to device memory, which the driver's interprocess handles name,
 //! and to a line of this process, for its own hosts and streams. Like a file, the memory has lines,
@@ -12,121 +12,28 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::descriptor::{place, refusal};
+use super::descriptor::{InMemory, Named, TimelineDescriptor};
 use super::line::{LINES, Line};
 use super::slot::{Slot, lock};
 use super::wait::{self, Rest};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
-use cuda_events::foundation::{Envelope, Origin, call, is_forked_child, with_current};
+use cuda_events::foundation::{Origin, call, is_forked_child, with_current};
 use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::mem_ops::WriteValueFlags;
 use cuda_events::sys::{CUdeviceptr, CUipcMemHandle};
-use cuda_events::{Context, Event, EventFlags, Result, Stream, StreamOptions, StreamRef, Uuid};
+use cuda_events::{Context, Event, EventFlags, Result, Stream, StreamOptions, StreamRef};
 
 #[cfg(doc)]
 use crate::calls::*;
 
-const ENVELOPE: Envelope = Envelope { magic: *b"CUTH", version: 1 };
-
 /// The first word of a page.
 pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 
-/// A handle with which another process opens a timeline [in device
-/// memory](super::Timeline::in_memory) as an [`OpenedTimeline`](super::OpenedTimeline).
-///
-/// It is for processes that cannot send each other file descriptors: it consists of
-/// [bytes](Self::to_bytes) only. It contains the driver's 64 bytes, the timeline's place in the
-/// memory, a random number that identifies the maker's memory, the UUID of the device, and the
-/// maker's process.
-///
-/// Its checksum detects damage, not forgery: a forged handle can name other device memory of the
-/// same user. Accept handles only from processes that you trust.
-///
-/// [`TimelineMemory`] has an example for the maker, [`OpenedTimeline`](super::OpenedTimeline) one
-/// for the other process.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TimelineHandle {
-    pub(super) index: u16,
-    pub(super) maker: Origin,
-    pub(super) memory: [u8; 64],
-    /// The memory's number, which it has from its maker.
-    pub(super) number: u64,
-}
-
-impl TimelineHandle {
-    /// The length of [`to_bytes`](Self::to_bytes) in bytes.
-    pub const LEN: usize = 136;
-
-    /// Returns the 136 bytes to send. The numbers are little-endian. The last four bytes are a
-    /// CRC-32 of the others.
-    ///
-    /// | bytes | field |
-    /// | --- | --- |
-    /// | 0–3 | `CUTH` |
-    /// | 4–5 | version, 1 |
-    /// | 6–7 | the timeline's place in the memory |
-    /// | 8–59 | the maker's process and device, as in [`IpcEventDescriptor::to_bytes`] |
-    /// | 60–123 | the driver's bytes |
-    /// | 124–131 | the memory's number |
-    /// | 132–135 | CRC-32 (ISO-HDLC) |
-    ///
-    /// [`TimelineMemory`] has an example.
-    ///
-    /// [`IpcEventDescriptor::to_bytes`]: cuda_events::IpcEventDescriptor::to_bytes
-    pub fn to_bytes(&self) -> [u8; Self::LEN] {
-        let (origin, number) = (self.maker.to_bytes(), self.number.to_le_bytes());
-        ENVELOPE.seal(&[&self.index.to_le_bytes(), &origin, &self.memory, &number])
-    }
-
-    /// Parses the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
-    ///
-    /// [`OpenedTimeline`](super::OpenedTimeline) has an example.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::SharedTimeline`](cuda_events::Error::SharedTimeline) with the refusals of
-    /// [`TimelineDescriptor::from_bytes`](super::TimelineDescriptor::from_bytes).
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let mut fields = ENVELOPE.unseal(bytes, Self::LEN).map_err(refusal)?;
-        Ok(Self {
-            index: place(fields.take().map_err(refusal)?)?,
-            maker: Origin::from_bytes(&fields.take().map_err(refusal)?),
-            memory: fields.take().map_err(refusal)?,
-            number: u64::from_le_bytes(fields.take().map_err(refusal)?),
-        })
-    }
-
-    /// Returns the process id of the maker, in the maker's pid namespace.
-    ///
-    /// [`TimelineMemory`] has an example.
-    pub fn exporter_pid(&self) -> u32 {
-        self.maker.pid()
-    }
-
-    /// Returns the UUID of the device that has the memory.
-    ///
-    /// [`TimelineMemory`] has an example.
-    pub fn device_uuid(&self) -> Uuid {
-        self.maker.device()
-    }
-}
-
-impl fmt::Debug for TimelineHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TimelineHandle")
-            .field("index", &self.index)
-            .field("exporter_pid", &self.maker.pid())
-            .field("device_uuid", &self.maker.device())
-            .field("number", &format_args!("{:#018x}", self.number))
-            .finish_non_exhaustive()
-    }
-}
-
-/// Device memory for timelines that other processes open with [bytes](TimelineHandle) only, for
-/// [`Timeline::in_memory`](super::Timeline::in_memory).
+/// Device memory for timelines that other processes import with the bytes of a
+/// [descriptor](TimelineDescriptor) alone, for [`Timeline::in_memory`](super::Timeline::in_memory).
 ///
 /// It has room for 63 timelines. Any process of the same user on the same system that has the
-/// handle of one of them can open the memory, in every container. Create one memory for each group
+/// descriptor of one of them can open the memory, in every container. Create one memory for each group
 /// of processes that may see the same timelines. If you can send file descriptors, prefer a
 /// [file](super::TimelineFile), which guarantees more: `docs/timelines.md` compares the two.
 ///
@@ -141,7 +48,7 @@ impl fmt::Debug for TimelineHandle {
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
-/// use cuda_timelines::{Timeline, TimelineHandle, TimelineMemory};
+/// use cuda_timelines::{Timeline, TimelineMemory};
 ///
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
@@ -155,11 +62,11 @@ impl fmt::Debug for TimelineHandle {
 /// # if cfg!(target_os = "linux") {
 /// let memory = TimelineMemory::new(&context)?;
 /// let timeline = Timeline::in_memory(stream, &memory)?;
-/// let handle: TimelineHandle = timeline.handle().expect("it is in such memory");
-/// assert_eq!(handle.exporter_pid(), std::process::id());
-/// assert_eq!(handle.device_uuid(), context.device().uuid()?);
+/// let descriptor = timeline.descriptor().expect("it is in such memory");
+/// assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
+/// assert_eq!(descriptor.device_uuid(), Some(context.device().uuid()?));
 /// assert_eq!(memory.context(), &context);
-/// send(&handle.to_bytes());
+/// send(&descriptor.to_bytes());
 /// // ... and the value of each signal:
 /// send(&timeline.signal()?.value().to_le_bytes());
 /// # }
@@ -172,7 +79,7 @@ pub(super) struct Memory {
     context: Context,
     address: CUdeviceptr,
     /// Names the first line, which is the memory's own.
-    handle: TimelineHandle,
+    named: InMemory,
     /// How many lines were given out.
     given: AtomicU16,
     /// The last writes of the timelines that were dropped.
@@ -204,13 +111,17 @@ impl LastWrite {
 /// A line in such memory.
 pub(super) struct Word {
     pub(super) address: CUdeviceptr,
-    pub(super) handle: TimelineHandle,
+    pub(super) named: InMemory,
     /// Created in advance, because the drop of the timeline has nobody to give an error to.
     passed: Event,
     memory: Arc<Memory>,
 }
 
 impl Word {
+    pub(super) fn descriptor(&self) -> TimelineDescriptor {
+        TimelineDescriptor(Named::Memory(self.named))
+    }
+
     /// Ends the use of the line, after its timeline's last write, in this stream. If the stream
     /// captures, a record would be a part of the graph; the last signal shows the same. `signal` is
     /// none if that was refused.
@@ -278,7 +189,7 @@ impl TimelineMemory {
         let given = memory.given.fetch_update(order, order, room).map_err(|_| Refusal::FileFull)?;
         let index = given + 1;
         let address = memory.address + CUdeviceptr::from(index) * size_of::<Line>() as CUdeviceptr;
-        Ok(Word { address, handle: TimelineHandle { index, ..memory.handle }, passed, memory })
+        Ok(Word { address, named: InMemory { index, ..memory.named }, passed, memory })
     }
 }
 
@@ -293,11 +204,11 @@ impl Memory {
             let mut address = 0;
             // SAFETY: a place for the address; the context is current.
             unsafe { call!(driver, cuMemAlloc_v2(&mut address, BLOCK)) }?;
-            let handle = TimelineHandle { index: 0, maker, memory: [0; 64], number };
+            let named = InMemory { index: 0, maker, memory: [0; 64], number };
             Ok(Self {
                 context: context.clone(),
                 address,
-                handle,
+                named,
                 given: AtomicU16::new(0),
                 last: Mutex::default(),
                 lost: AtomicBool::new(false),
@@ -309,7 +220,7 @@ impl Memory {
     fn fill(&mut self, stream: &Stream) -> Result<()> {
         let address = self.address;
         let driver = self.context.driver();
-        self.handle.memory = with_current(&self.context, || {
+        self.named.memory = with_current(&self.context, || {
             // SAFETY: so many bytes were allocated there; the stream is alive.
             unsafe { call!(driver, cuMemsetD8Async(address, 0, BLOCK, stream.as_raw())) }?;
             let mut handle = CUipcMemHandle { reserved: [0; 64] };
@@ -317,7 +228,7 @@ impl Memory {
             unsafe { call!(driver, cuIpcGetMemHandle(&mut handle, address)) }?;
             Ok(handle.reserved)
         })?;
-        for (at, word) in [(0, HEADER), (8, self.handle.number)] {
+        for (at, word) in [(0, HEADER), (8, self.named.number)] {
             // SAFETY: 8 bytes of the memory, aligned, which nobody else knows of yet.
             unsafe { stream.write_value64(address + at, word, WriteValueFlags::empty()) }?;
         }
@@ -353,7 +264,7 @@ impl Drop for Memory {
 impl fmt::Debug for TimelineMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TimelineMemory")
-            .field("number", &format_args!("{:#018x}", self.0.handle.number))
+            .field("number", &format_args!("{:#018x}", self.0.named.number))
             .field("context", &self.0.context)
             .finish_non_exhaustive()
     }

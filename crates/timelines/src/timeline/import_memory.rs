@@ -31,7 +31,7 @@
 //! A driver call for a full stream blocks. The crate's thread must go on then: it notices the
 //! maker's end, which is what ends such a call. So `work` is never locked during a driver call; a
 //! flag in it shows that a submission is in progress. `pending` is locked during submissions, and
-//! only [`point`](OpenedTimeline::point) uses it.
+//! only [`point`](MemoryImport::point) uses it.
 
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -39,11 +39,13 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use super::descriptor::InMemory;
+use super::device_memory::HEADER;
 use super::foreign::Follow;
-use super::handle::{HEADER, TimelineHandle};
 use super::line::{LARGEST, Line};
+use super::pages;
 use super::point::Point;
-use super::slot::{self, Mirrored, Slot, lock};
+use super::slot::{Mirrored, Slot, lock};
 use super::wait::Rest;
 use super::{crossing, rounds, wait};
 use crate::thread::drop_apart;
@@ -65,66 +67,8 @@ const GRACE: Duration = wait::ASK;
 /// stream of an H200 holds 511, and the call for the next one blocks in the driver.
 const MOST_PENDING: usize = 256;
 
-/// A timeline that another process advances, opened with [bytes](TimelineHandle) only.
-///
-/// It is for processes that cannot send each other file descriptors. If yours can, prefer an
-/// [`ImportedTimeline`](super::ImportedTimeline), which guarantees more: `docs/timelines.md`
-/// compares the two.
-///
-/// Ask for a [`point`](Self::point) of each value that the maker sends. Streams of all contexts,
-/// hosts and futures wait for it as for a point of this process. The rules about
-/// [values](super::ImportedTimeline#values) are those of imports: a value that was sent after its
-/// signal cannot cause a deadlock.
-///
-/// ```
-/// use cuda_events::{Context, Result, StreamRef};
-/// use cuda_timelines::{CudaStreamExt, OpenedTimeline, TimelineHandle};
-///
-/// /// Makes the stream wait for a value that the maker has sent with the bytes of its handle.
-/// fn follow(
-///     context: &Context,
-///     stream: &StreamRef,
-///     bytes: &[u8],
-///     value: u64,
-/// ) -> Result<OpenedTimeline> {
-///     let handle = TimelineHandle::from_bytes(bytes)?;
-///     // SAFETY: the bytes come from a process of ours, which keeps its memory until we report
-///     // that we are done.
-///     let timeline = unsafe { OpenedTimeline::open(context, &handle) }?;
-///     stream.wait_point(timeline.point(value)?)?;
-///     assert_eq!(timeline.context(), context);
-///     Ok(timeline)
-/// }
-/// ```
-///
-/// # The cost of a point
-///
-/// A host cannot load device memory. So `point` submits work to a stream of this timeline, which
-/// waits for the value and copies it. The device does that work in order, so ask for values in
-/// rising order. A point of a lower value than an earlier one is reached together with the earlier
-/// one.
-///
-/// # When the maker ends
-///
-/// Hosts and futures that wait get [`Error::ExporterGone`], and streams that wait go on **as if the
-/// value were reached**, if the end is detected:
-///
-/// * In the maker's pid namespace it is detected as by [`ExporterProcess`], while a point is
-///   pending: within 10 ms and one pass of the crate's thread.
-/// * In another pid namespace, such as another container, it is never detected. If you have a
-///   connection that shows the end, call [`exporter_ended`](Self::exporter_ended).
-///
-/// If the maker drops or poisons the timeline, the error is [`Error::Poisoned`], after the last
-/// signal, or [`Error::ExporterGone`] if the maker has ended since. **A failed context of the maker
-/// is not detected while its process lives.** Let the maker report it, or wait with a timeout.
-///
-/// # Dropping it
-///
-/// Dropping it closes the memory, which can block as [the last
-/// share](Context#dropping-the-last-share) of a context can. If points are pending, the drop never
-/// waits: they stay pending until they are reached or the maker ends, and the context lives until
-/// then.
-pub struct OpenedTimeline {
+/// A timeline of another process, by device memory.
+pub(super) struct MemoryImport {
     link: Arc<Opened>,
     context: Context,
 }
@@ -176,8 +120,8 @@ struct Opening {
 
 #[allow(unsafe_code)]
 impl Opening {
-    fn new(context: &Context, handle: &TimelineHandle) -> Result<Self> {
-        let raw = CUipcMemHandle { reserved: handle.memory };
+    fn new(context: &Context, named: &InMemory) -> Result<Self> {
+        let raw = CUipcMemHandle { reserved: named.memory };
         let flags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
         let driver = context.driver();
         with_current(context, || {
@@ -186,7 +130,7 @@ impl Opening {
             // `open` vouches for; the context is current.
             let opened = unsafe { call!(driver, cuIpcOpenMemHandle_v2?(&mut address, raw, flags)) };
             opened.map_err(|error| {
-                let pid = handle.maker.pid();
+                let pid = named.maker.pid();
                 let refused = error.code() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT);
                 if refused && pid == std::process::id() {
                     Refusal::SameProcess { pid }.into()
@@ -410,51 +354,29 @@ impl Drop for Opened {
     }
 }
 
-impl OpenedTimeline {
-    /// Opens a timeline of another process, in a context of its device. Streams of other devices
-    /// can wait for its points, too.
-    ///
-    /// It copies 16 bytes to check that the memory is the handle's. So the handle of freed memory
-    /// is refused, unless the driver reused the memory for another `TimelineMemory` with the same
-    /// random number.
-    ///
-    /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
-    /// [`Stream::new`] twice, [`cuMemcpyDtoHAsync`] and [`cuStreamSynchronize`]; and, once for each
-    /// context, one for the device's UUID. The first of 64 opened timelines also calls
-    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`], between two calls of
-    /// [`cuThreadExchangeStreamCaptureMode`]. CUDA 11.0.
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::SharedTimeline`] with [`MemoryOfOtherDevice`](Refusal::MemoryOfOtherDevice),
-    ///   [`SameProcess`](Refusal::SameProcess) or [`OtherMemory`](Refusal::OtherMemory).
-    /// * The driver's error, such as `CUDA_ERROR_INVALID_VALUE` for memory that was freed.
-    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+impl MemoryImport {
+    /// The body of [`ImportedTimeline::open_memory`](super::ImportedTimeline::open_memory).
     ///
     /// # Safety
     ///
-    /// The handle must come from a trusted process. That process must keep its
-    /// [`TimelineMemory`](super::TimelineMemory) until it ends, or as long as this process uses the
-    /// opened timeline. The driver cannot detect a forged handle: it may open other device memory
-    /// of the same user. This method copies 16 bytes of that memory before it refuses the handle.
-    #[doc(alias = "cuIpcOpenMemHandle")]
+    /// As for that method.
     #[allow(unsafe_code)]
-    pub unsafe fn open(context: &Context, handle: &TimelineHandle) -> Result<Self> {
+    pub(super) unsafe fn open(context: &Context, named: &InMemory) -> Result<Self> {
         wait::refuse_fork()?;
         // As soon as there is a handle: later the maker may be gone from view.
-        let exporter = ExporterProcess::of_origin(&handle.maker);
-        if Origin::of(context)?.device() != handle.maker.device() {
-            return Err(other_device(context, handle).into());
+        let exporter = ExporterProcess::of_origin(&named.maker);
+        if Origin::of(context)?.device() != named.maker.device() {
+            return Err(other_device(context, named).into());
         }
         // The calls below would invalidate captures, also of other threads.
         let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
-        let slot = slot::allocate_fresh(context)?;
+        let slot = pages::allocate_fresh(context)?;
         let stream = || Stream::new(context, StreamOptions::new());
         let (follower, rescuer) = (stream()?, stream()?);
-        let memory = Opening::new(context, handle)?;
-        let at = CUdeviceptr::from(handle.index) * size_of::<Line>() as CUdeviceptr;
+        let memory = Opening::new(context, named)?;
+        let at = CUdeviceptr::from(named.index) * size_of::<Line>() as CUdeviceptr;
         let streams = Streams { word: memory.address + at, follower, rescuer, memory };
-        check_header(&streams, slot.line, handle)?;
+        check_header(&streams, slot.line, named)?;
         let link = Arc::new(Opened {
             slot,
             exporter,
@@ -476,25 +398,7 @@ impl OpenedTimeline {
         Ok(Self { link, context: context.clone() })
     }
 
-    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
-    ///
-    /// Any value gives a point, as for [imports](super::ImportedTimeline::point).
-    ///
-    /// No driver call if the value is reached or was asked for before. Otherwise
-    /// [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context current.
-    ///
-    /// **It blocks while 256 points of the timeline are pending**, until one of them is reached or
-    /// cannot be reached any more. The driver itself blocks when a stream is full. Calls for one
-    /// timeline take turns.
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
-    ///   [unreachable](Self#when-the-maker-ends).
-    /// * [`Error::SharedTimeline`] with [`NoThread`](Refusal::NoThread) if the system starts no
-    ///   thread.
-    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
-    pub fn point(&self, value: u64) -> Result<Point> {
+    pub(super) fn point(&self, value: u64) -> Result<Point> {
         wait::refuse_fork()?;
         let (link, value) = (&self.link, value.min(LARGEST));
         let point = Point::new(link.slot, value);
@@ -516,7 +420,7 @@ impl OpenedTimeline {
         if !work.followed {
             work.followed = rounds::follow(Arc::clone(link) as Arc<dyn Follow>, true);
             if !work.followed {
-                return Err(slot::no_thread());
+                return Err(rounds::no_thread());
             }
         }
         // They are there as long as `self`, which also keeps this from being the last share.
@@ -535,82 +439,54 @@ impl OpenedTimeline {
         Ok(point)
     }
 
-    /// Reports that the maker's process has ended, and releases all waits.
-    ///
-    /// Use it if this process [cannot detect](Self#when-the-maker-ends) the end. **It also releases
-    /// other importers of the timeline**, so call it only after the process has ended.
-    ///
-    /// Driver calls: [`cuStreamQuery`] twice, and [`cuMemsetD8Async`] with the context current, if
-    /// points are pending. The crate's thread repeats them until no point is pending.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use cuda_events::Result;
-    /// use cuda_events::ipc::ExporterState;
-    /// use cuda_timelines::OpenedTimeline;
-    ///
-    /// /// Waits for a value of a maker in another container, to which there is a connection.
-    /// fn wait(
-    ///     timeline: &OpenedTimeline,
-    ///     value: u64,
-    ///     is_connected: impl Fn() -> bool,
-    /// ) -> Result<()> {
-    ///     let point = timeline.point(value)?;
-    ///     while point.wait_timeout(Duration::from_millis(10))?.is_pending() {
-    ///         if timeline.exporter_state() == ExporterState::Unknown && !is_connected() {
-    ///             timeline.exporter_ended()?; // now `wait_timeout` returns `Error::ExporterGone`
-    ///         }
-    ///     }
-    ///     Ok(())
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Only [`Error::ForkedChild`].
-    pub fn exporter_ended(&self) -> Result<()> {
-        wait::refuse_fork()?;
+    pub(super) fn exporter_ended(&self) {
         self.link.bury();
-        Ok(())
     }
 
-    /// Returns the current state of the maker's process.
-    ///
-    /// [`exporter_ended`](Self::exporter_ended) has an example.
-    pub fn exporter_state(&self) -> ExporterState {
+    pub(super) fn exporter_state(&self) -> ExporterState {
         self.link.state()
     }
 
-    /// Returns the context that the timeline was opened in.
-    pub fn context(&self) -> &Context {
+    pub(super) fn completed(&self) -> u64 {
+        self.link.slot.line.reached()
+    }
+
+    pub(super) fn debug(&self, debug: &mut fmt::DebugStruct<'_, '_>) {
+        debug
+            .field("completed", &self.completed())
+            .field("poisoned", &self.link.slot.line.is_poisoned())
+            .field("exporter", &self.exporter_state())
+            .field("context", &self.context);
+    }
+
+    pub(super) fn context(&self) -> &Context {
         &self.context
     }
 }
 
 /// Looks whether the memory is what the handle says, by way of the line, which is fresh.
-fn check_header(streams: &Streams, line: &'static Line, handle: &TimelineHandle) -> Result<()> {
+fn check_header(streams: &Streams, line: &'static Line, named: &InMemory) -> Result<()> {
     let (memory, stream) = (&streams.memory, &streams.follower);
     memory.copy(memory.address, line, 2 * size_of::<u64>(), stream)?;
     stream.synchronize()?;
     let found = line.words();
     line.put([0, 0]);
-    if found == [HEADER, handle.number] { Ok(()) } else { Err(Refusal::OtherMemory.into()) }
+    if found == [HEADER, named.number] { Ok(()) } else { Err(Refusal::OtherMemory.into()) }
 }
 
 #[cold]
-fn other_device(context: &Context, handle: &TimelineHandle) -> Refusal {
+fn other_device(context: &Context, named: &InMemory) -> Refusal {
     let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
     let visible = Device::all(context.driver()).ok();
     let theirs = visible
-        .and_then(|mut devices| devices.find(|device| device.uuid() == Ok(handle.maker.device())));
+        .and_then(|mut devices| devices.find(|device| device.uuid() == Ok(named.maker.device())));
     Refusal::MemoryOfOtherDevice {
         exported: theirs.map(ordinal),
         context: ordinal(context.device()),
     }
 }
 
-impl Drop for OpenedTimeline {
+impl Drop for MemoryImport {
     fn drop(&mut self) {
         if is_forked_child() {
             return;
@@ -631,15 +507,4 @@ impl Drop for OpenedTimeline {
     }
 }
 
-impl fmt::Debug for OpenedTimeline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenedTimeline")
-            .field("reached", &self.link.slot.line.reached())
-            .field("poisoned", &self.link.slot.line.is_poisoned())
-            .field("exporter", &self.exporter_state())
-            .field("context", &self.context)
-            .finish()
-    }
-}
-
-static_assertions::assert_impl_all!(OpenedTimeline: Send, Sync);
+static_assertions::assert_impl_all!(MemoryImport: Send, Sync);

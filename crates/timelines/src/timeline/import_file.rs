@@ -1,4 +1,4 @@
-//! Timelines of other processes.
+//! Timelines of other processes, by a file.
 //!
 //! # Nothing in the file is trusted
 //!
@@ -31,17 +31,18 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use super::descriptor::TimelineDescriptor;
+use super::descriptor::InFile;
 use super::followed::Followed;
 use super::foreign::{Follow, Foreign, Link};
 use super::line::{LARGEST, LINES, Line};
 use super::memory::{File, Identity};
+use super::pages;
 use super::point::{Point, submit_wait};
-use super::slot::{self, Slot, Whose, lock};
+use super::slot::{Slot, Whose, lock};
 use super::{crossing, file, rounds};
 use crate::time::Moment;
 use cuda_events::foundation::{GraphValue, OwnCapture, WeakContext, is_forked_child};
-use cuda_events::ipc::SharedTimelineError as Refusal;
+use cuda_events::ipc::{ExporterState, SharedTimelineError as Refusal};
 use cuda_events::sys::{CU_MEMHOSTREGISTER_READ_ONLY, CUdevice_attribute, CUdeviceptr, Function};
 use cuda_events::{Context, Driver, Error, Result, StreamRef};
 
@@ -51,53 +52,8 @@ use crate::calls::*;
 /// For how long the poison of a dead process's line is looked after.
 const AFTERLIFE: Duration = Duration::from_secs(1);
 
-/// A timeline that another process advances.
-///
-/// It is created from the file descriptor of the other process's
-/// [`TimelineFile`](super::TimelineFile) and the timeline's [`TimelineDescriptor`]. Streams, hosts
-/// and futures wait for its [points](Self::point) as for those of a timeline of this process. Any
-/// number of processes can import one timeline, and two processes can import each other's
-/// timelines. [`TimelineFile`](super::TimelineFile) has an example.
-///
-/// # Values
-///
-/// The maker sends [`Point::value`] of each signal, by any means. If the maker sends each value
-/// after it has submitted the signal, a program that waits for such values only cannot deadlock,
-/// across all processes: this is the promise of [points](super::Timeline#waiting). Waiting for a
-/// value that the maker has not signalled yet is a wait ahead, with the rule of
-/// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
-///
-/// # When the maker ends
-///
-/// If the maker's process exits or is killed before it has signalled a value, all waits for that
-/// value end:
-///
-/// * Hosts and futures get [`Error::ExporterGone`], within 5 ms plus the driver call that the
-///   waiting methods make every 5 ms.
-/// * Streams go on **as if the value were reached**, within 5 ms and one pass of the crate's
-///   thread. Their next work may then find data missing. So check a point on the host with
-///   [`Point::query`] before you trust a result of the stream. Streams and contexts can be used and
-///   dropped as usual.
-///
-/// If the maker drops or [poisons](super::Timeline::poison) the timeline, or its context fails,
-/// hosts get [`Error::Poisoned`] instead, and streams are released, too. A failed context is
-/// reported [within a bound](super::TimelineFile#lifetime) while a signal is pending, and otherwise
-/// at the maker's next signal.
-///
-/// The bounds for a process that ends hold in every container, because the maker holds a lock on
-/// the file while it lives. On Windows the importer watches the maker's process instead, and must
-/// be allowed to open it. The bounds do not hold while this process is stopped or gets no processor
-/// time.
-///
-/// # Dropping it
-///
-/// Dropping it never waits. Waits of streams that were already submitted stay, and end as described
-/// above. A host that later starts to wait for a point that is not reached gets
-/// [`Error::ContextDropped`].
-///
-/// The import of each file keeps 4 KiB mapped until the process ends, and registered until the
-/// context ends. So put many timelines into one file.
-pub struct ImportedTimeline {
+/// A timeline of another process, by a file.
+pub(super) struct FileImport {
     link: Arc<Import>,
     context: Context,
 }
@@ -190,7 +146,7 @@ impl Import {
         if (first || self.relay.is_some() || !rounds::is_started())
             && !rounds::follow(Arc::clone(self) as Arc<dyn Follow>, first)
         {
-            return Err(slot::no_thread());
+            return Err(rounds::no_thread());
         }
         Ok(())
     }
@@ -322,7 +278,7 @@ impl Page {
             let memory = self.lines.as_ptr().cast_mut().cast();
             let (flags, known) = (CU_MEMHOSTREGISTER_READ_ONLY, self.address.is_some());
             // SAFETY: the page is never unmapped, and streams only wait there.
-            let address = unsafe { slot::register(context, memory, flags, known) }?;
+            let address = unsafe { pages::register(context, memory, flags, known) }?;
             self.registered = address.is_some();
             self.address = address.or(self.address);
         }
@@ -337,47 +293,19 @@ impl Page {
     }
 }
 
-impl ImportedTimeline {
-    /// Opens a timeline of another process, in a context whose streams wait for it.
-    ///
-    /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The maker
-    /// may also be this process. It works on Linux and on Windows.
-    ///
-    /// It checks the file before it reads from it. The descriptor stays open while anything waits
-    /// for the timeline, and as long as a graph exists that has captured such a wait. If other code
-    /// than this crate's [`Capture`](cuda_events::capture::Capture) began the capture, it stays open until
-    /// the value is reached or the maker ends, even if the graph is never launched. On Windows one
-    /// more handle stays open for each file, and one for the maker's process while anything waits.
-    ///
-    /// A file that is refused does not stay mapped.
-    ///
-    /// Driver calls if importers [may write](super::TimelineFile#write-access) the file, for the
-    /// first timeline of the file in the context: [`cuDeviceGetAttribute`], then
-    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current, between
-    /// two calls of [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none.
-    /// If importers may not write the file, or if the device cannot register read-only memory, the
-    /// calls are those of [`HostTimeline::new`](super::HostTimeline::new).
-    /// [`TimelineFile`](super::TimelineFile) has an example.
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::SharedTimeline`] with [`NotMemory`](Refusal::NotMemory),
-    ///   [`Unsealed`](Refusal::Unsealed), [`FileSize`](Refusal::FileSize),
-    ///   [`FileMagic`](Refusal::FileMagic), [`FileVersion`](Refusal::FileVersion),
-    ///   [`OtherFile`](Refusal::OtherFile), [`System`](Refusal::System) or
-    ///   [`Platform`](Refusal::Platform).
-    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
+impl FileImport {
+    /// The body of [`ImportedTimeline::open`](super::ImportedTimeline::open).
     #[cfg(any(unix, windows))]
-    pub fn open(
+    pub(super) fn open(
         context: &Context,
         #[cfg(unix)] file: std::os::fd::OwnedFd,
         #[cfg(windows)] file: std::os::windows::io::OwnedHandle,
-        descriptor: &TimelineDescriptor,
+        named: &InFile,
     ) -> Result<Self> {
         super::wait::refuse_fork()?;
         let file = File::open(file, LINES)?;
-        let mut page = Page::take(context, &file, descriptor.file)?;
-        let opened = Self::open_page(context, file, &mut page, descriptor);
+        let mut page = Page::take(context, &file, named.file)?;
+        let opened = Self::open_page(context, file, &mut page, named);
         // Also where it was refused: the page stays mapped, and serves the next attempt.
         lock(&IMPORTED).push(page);
         opened
@@ -388,19 +316,19 @@ impl ImportedTimeline {
         context: &Context,
         mut file: File,
         page: &mut Page,
-        descriptor: &TimelineDescriptor,
+        named: &InFile,
     ) -> Result<Self> {
-        file::check_header(page.lines, descriptor.file)?;
+        file::check_header(page.lines, named.file)?;
         if let Some(header) = page.lines.first() {
             file.find_maker(header)?;
         }
-        let index = usize::from(descriptor.index);
-        let unknown = Refusal::NoSuchTimeline { index: descriptor.index };
+        let index = usize::from(named.index);
+        let unknown = Refusal::NoSuchTimeline { index: named.index };
         let slot = page.slot(index).ok_or(unknown)?;
         let relay = if file.writable && page.register(context)? {
             None
         } else {
-            let slot = slot::allocate(context)?;
+            let slot = pages::allocate(context)?;
             // Nobody but this writes it.
             slot.begin_relay();
             Some(Relay { slot, base: slot.line.reached() })
@@ -422,55 +350,46 @@ impl ImportedTimeline {
         Ok(Self { link, context: context.clone() })
     }
 
-    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
-    ///
-    /// Any value gives a point. If the maker never signals the value, waits end with an error [as
-    /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
-    /// the largest. [`TimelineFile`](super::TimelineFile) has an example.
-    #[must_use]
-    pub fn point(&self, value: u64) -> Point {
+    pub(super) fn point(&self, value: u64) -> Point {
         Point::new(self.link.slot, value.min(LARGEST))
     }
 
-    /// Returns the value of the last point that was reached, with one load.
-    ///
-    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
-    #[must_use]
-    #[inline]
-    pub fn completed(&self) -> u64 {
+    pub(super) fn completed(&self) -> u64 {
         self.link.slot.line.reached()
     }
 
-    /// Returns the context that the timeline was imported in.
-    ///
-    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
-    pub fn context(&self) -> &Context {
+    pub(super) fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// Whether the maker has ended, as the system shows now.
+    pub(super) fn exporter_state(&self) -> ExporterState {
+        match self.link.ask() {
+            Ok(()) => ExporterState::Running,
+            Err(_) => ExporterState::Ended,
+        }
+    }
+
+    pub(super) fn debug(&self, debug: &mut fmt::DebugStruct<'_, '_>) {
+        let gone = self.link.slot.foreign().is_some_and(Foreign::is_gone);
+        debug
+            .field("completed", &self.completed())
+            .field("poisoned", &self.link.slot.line.is_poisoned())
+            .field("exporter_gone", &gone)
+            .field("context", &self.context);
     }
 }
 
-impl Drop for ImportedTimeline {
+impl Drop for FileImport {
     fn drop(&mut self) {
         if is_forked_child() {
             return;
         }
         if let Some(relay) = &self.link.relay {
-            slot::release(relay.slot);
+            pages::release(relay.slot);
         }
         crossing::sweep(crossing::ALL);
     }
 }
 
-impl fmt::Debug for ImportedTimeline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gone = self.link.slot.foreign().is_some_and(Foreign::is_gone);
-        f.debug_struct("ImportedTimeline")
-            .field("completed", &self.completed())
-            .field("poisoned", &self.link.slot.line.is_poisoned())
-            .field("exporter_gone", &gone)
-            .field("context", &self.context)
-            .finish()
-    }
-}
-
-static_assertions::assert_impl_all!(ImportedTimeline: Send, Sync);
+static_assertions::assert_impl_all!(FileImport: Send, Sync);

@@ -1,0 +1,308 @@
+//! Timelines of other processes: an import of either kind.
+
+use core::fmt;
+
+use cuda_events::ipc::{ExporterState, SharedTimelineError as Refusal};
+use cuda_events::{Context, Result};
+
+use super::descriptor::TimelineDescriptor;
+use super::import_file::FileImport;
+use super::import_memory::MemoryImport;
+use super::point::Point;
+use super::wait::refuse_fork;
+
+#[cfg(doc)]
+use crate::calls::*;
+#[cfg(doc)]
+use cuda_events::{Error, ipc::ExporterProcess};
+
+/// A timeline that another process advances.
+///
+/// Streams, hosts and futures wait for its [points](Self::point) as for those of a timeline of this
+/// process. Any number of processes can import one timeline, and two processes can import each
+/// other's timelines. There are two ways:
+///
+/// * [`open`](Self::open): by the file descriptor of the maker's
+///   [`TimelineFile`](super::TimelineFile), which has an example. Prefer it.
+/// * [`open_memory`](Self::open_memory): by bytes alone, for processes that cannot send each other
+///   file descriptors. It guarantees less: `docs/timelines.md` compares the two.
+///
+/// # Values
+///
+/// The maker sends [`Point::value`] of each signal, by any means. If the maker sends each value
+/// after it has submitted the signal, a program that waits for such values only cannot deadlock,
+/// across all processes: this is the promise of [points](super::Timeline#waiting). Waiting for a
+/// value that the maker has not signalled yet is a wait ahead, with the rule of
+/// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
+///
+/// # When the maker ends
+///
+/// If the maker's process exits or is killed before it has signalled a value, all waits for that
+/// value end:
+///
+/// * Hosts and futures get [`Error::ExporterGone`].
+/// * Streams go on **as if the value were reached**. Their next work may then find data missing. So
+///   check a point on the host with [`Point::query`] before you trust a result of the stream.
+///   Streams and contexts can be used and dropped as usual.
+///
+/// How soon, and whether:
+///
+/// * By a file: hosts and futures within 5 ms plus the driver call that the waiting methods make
+///   every 5 ms, streams within 5 ms and one pass of the crate's thread. These bounds hold in every
+///   container, because the maker holds a lock on the file while it lives. On Windows the importer
+///   watches the maker's process instead, and must be allowed to open it.
+/// * By memory, in the maker's pid namespace: as by [`ExporterProcess`], while a point is pending,
+///   within 10 ms and one pass of the thread. **In another pid namespace**, such as another
+///   container, **the end is never detected**. If you have a connection that shows the end, call
+///   [`exporter_ended`](Self::exporter_ended).
+///
+/// The bounds do not hold while this process is stopped or gets no processor time.
+///
+/// If the maker drops or [poisons](super::Timeline::poison) the timeline, hosts get
+/// [`Error::Poisoned`] instead, and streams are released, too; by memory only after the last signal,
+/// and the error is [`Error::ExporterGone`] if the maker has ended since. A failed context of the
+/// maker does the same by a file: [within a bound](super::TimelineFile#lifetime) while a signal is
+/// pending, and otherwise at the maker's next signal. By memory **a failed context is not detected
+/// while its process lives**: let the maker report it, or wait with a timeout.
+///
+/// # Dropping it
+///
+/// By a file, dropping it never waits. Waits of streams that were already submitted stay, and end as
+/// described above. A host that later starts to wait for a point that is not reached gets
+/// [`Error::ContextDropped`]. The import of each file keeps 4 KiB mapped until the process ends, and
+/// registered until the context ends. So put many timelines into one file.
+///
+/// By memory, dropping it closes the memory, which can block as [the last
+/// share](Context#dropping-the-last-share) of a context can. If points are pending, the drop never
+/// waits: they stay pending until they are reached or the maker ends, and the context lives until
+/// then.
+pub struct ImportedTimeline(Import);
+
+enum Import {
+    File(FileImport),
+    Memory(MemoryImport),
+}
+
+impl ImportedTimeline {
+    /// Opens a timeline of another process by its file, in a context whose streams wait for it.
+    ///
+    /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The maker
+    /// may also be this process. It works on Linux and on Windows.
+    ///
+    /// It checks the file before it reads from it. The descriptor stays open while anything waits
+    /// for the timeline, and as long as a graph exists that has captured such a wait. If other code
+    /// than a [`Capture`](cuda_events::capture::Capture) began the capture, it stays open until the
+    /// value is reached or the maker ends, even if the graph is never launched. On Windows one more
+    /// handle stays open for each file, and one for the maker's process while anything waits.
+    ///
+    /// A file that is refused does not stay mapped.
+    ///
+    /// Driver calls if importers [may write](super::TimelineFile#write-access) the file, for the
+    /// first timeline of the file in the context: [`cuDeviceGetAttribute`], then
+    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current, between
+    /// two calls of [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none.
+    /// If importers may not write the file, or if the device cannot register read-only memory, the
+    /// calls are those of [`HostTimeline::new`](super::HostTimeline::new).
+    /// [`TimelineFile`](super::TimelineFile) has an example.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SharedTimeline`] with [`OtherKind`](Refusal::OtherKind),
+    ///   [`NotMemory`](Refusal::NotMemory), [`Unsealed`](Refusal::Unsealed),
+    ///   [`FileSize`](Refusal::FileSize), [`FileMagic`](Refusal::FileMagic),
+    ///   [`FileVersion`](Refusal::FileVersion), [`OtherFile`](Refusal::OtherFile),
+    ///   [`System`](Refusal::System) or [`Platform`](Refusal::Platform).
+    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
+    #[cfg(any(unix, windows))]
+    pub fn open(
+        context: &Context,
+        #[cfg(unix)] file: std::os::fd::OwnedFd,
+        #[cfg(windows)] file: std::os::windows::io::OwnedHandle,
+        descriptor: &TimelineDescriptor,
+    ) -> Result<Self> {
+        let named = descriptor.in_file().ok_or(Refusal::OtherKind { in_memory: true })?;
+        FileImport::open(context, file, named).map(|import| Self(Import::File(import)))
+    }
+
+    /// Opens a timeline of another process by bytes alone, in a context of its device. Streams of
+    /// other devices can wait for its points, too.
+    ///
+    /// It copies 16 bytes to check that the memory is the descriptor's. So the descriptor of freed
+    /// memory is refused, unless the driver reused the memory for another `TimelineMemory` with the
+    /// same random number.
+    ///
+    /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
+    /// [`Stream::new`](cuda_events::Stream::new) twice, [`cuMemcpyDtoHAsync`] and
+    /// [`cuStreamSynchronize`]; and, once for each context, one for the device's UUID. The first of
+    /// 64 such timelines also calls [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`], between
+    /// two calls of [`cuThreadExchangeStreamCaptureMode`]. CUDA 11.0.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Result, StreamRef};
+    /// use cuda_timelines::{CudaStreamExt, ImportedTimeline, TimelineDescriptor};
+    ///
+    /// /// Makes the stream wait for a value that the maker has sent with the bytes.
+    /// fn follow(
+    ///     context: &Context,
+    ///     stream: &StreamRef,
+    ///     bytes: &[u8],
+    ///     value: u64,
+    /// ) -> Result<ImportedTimeline> {
+    ///     let descriptor = TimelineDescriptor::from_bytes(bytes)?;
+    ///     // SAFETY: the bytes come from a process of ours, which keeps its memory until we report
+    ///     // that we are done.
+    ///     let timeline = unsafe { ImportedTimeline::open_memory(context, &descriptor) }?;
+    ///     stream.wait_point(timeline.point(value)?)?;
+    ///     assert_eq!(timeline.context(), context);
+    ///     Ok(timeline)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::SharedTimeline`] with [`OtherKind`](Refusal::OtherKind),
+    ///   [`MemoryOfOtherDevice`](Refusal::MemoryOfOtherDevice),
+    ///   [`SameProcess`](Refusal::SameProcess) or [`OtherMemory`](Refusal::OtherMemory).
+    /// * The driver's error, such as `CUDA_ERROR_INVALID_VALUE` for memory that was freed.
+    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    ///
+    /// # Safety
+    ///
+    /// The descriptor must come from a trusted process. That process must keep its
+    /// [`TimelineMemory`](super::TimelineMemory) until it ends, or as long as this process uses the
+    /// result. The driver cannot detect a forged descriptor: it may open other device memory of the
+    /// same user. This method copies 16 bytes of that memory before it refuses the descriptor.
+    #[doc(alias = "cuIpcOpenMemHandle")]
+    #[allow(unsafe_code)]
+    pub unsafe fn open_memory(context: &Context, descriptor: &TimelineDescriptor) -> Result<Self> {
+        let named = descriptor.in_memory().ok_or(Refusal::OtherKind { in_memory: false })?;
+        // SAFETY: as the caller says.
+        let import = unsafe { MemoryImport::open(context, named) };
+        import.map(|import| Self(Import::Memory(import)))
+    }
+
+    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
+    ///
+    /// Any value gives a point. If the maker never signals the value, waits end with an error [as
+    /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
+    /// the largest. [`TimelineFile`](super::TimelineFile) has an example.
+    ///
+    /// By a file it makes no driver call, and no error.
+    ///
+    /// By memory a host cannot load the value. So this method submits work to a stream of the
+    /// timeline, which waits for the value and copies it: [`cuStreamWaitValue64`], and
+    /// [`cuMemcpyDtoHAsync`] with the context current; no driver call if the value is reached or was
+    /// asked for before. The device does that work in order, so ask for values in rising order: a
+    /// point of a lower value than an earlier one is reached together with the earlier one. **It
+    /// blocks while 256 points of the timeline are pending**, until one of them is reached or cannot
+    /// be reached any more, because the driver itself blocks when a stream is full. Calls for one
+    /// timeline take turns.
+    ///
+    /// # Errors
+    ///
+    /// By memory only:
+    ///
+    /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
+    ///   [unreachable](Self#when-the-maker-ends).
+    /// * [`Error::SharedTimeline`] with [`NoThread`](Refusal::NoThread) if the system starts no
+    ///   thread.
+    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
+    #[inline]
+    pub fn point(&self, value: u64) -> Result<Point> {
+        match &self.0 {
+            Import::File(import) => Ok(import.point(value)),
+            Import::Memory(import) => import.point(value),
+        }
+    }
+
+    /// Returns the value of the last point that was reached, with one load. By memory only values
+    /// count that [`point`](Self::point) was called for.
+    ///
+    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        match &self.0 {
+            Import::File(import) => import.completed(),
+            Import::Memory(import) => import.completed(),
+        }
+    }
+
+    /// Reports that the maker's process has ended, and releases all waits.
+    ///
+    /// Use it for an import by memory, if this process [cannot detect](Self#when-the-maker-ends) the
+    /// end. **It also releases other importers of the timeline**, so call it only after the process
+    /// has ended. By a file the end is always detected, and this method only looks for it at once.
+    ///
+    /// Driver calls, by memory and if points are pending: [`cuStreamQuery`] twice, and
+    /// [`cuMemsetD8Async`] with the context current. The crate's thread repeats them until no point
+    /// is pending.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use cuda_events::Result;
+    /// use cuda_events::ipc::ExporterState;
+    /// use cuda_timelines::ImportedTimeline;
+    ///
+    /// /// Waits for a value of a maker in another container, to which there is a connection.
+    /// fn wait(
+    ///     timeline: &ImportedTimeline,
+    ///     value: u64,
+    ///     is_connected: impl Fn() -> bool,
+    /// ) -> Result<()> {
+    ///     let point = timeline.point(value)?;
+    ///     while point.wait_timeout(Duration::from_millis(10))?.is_pending() {
+    ///         if timeline.exporter_state() == ExporterState::Unknown && !is_connected() {
+    ///             timeline.exporter_ended()?; // now `wait_timeout` returns `Error::ExporterGone`
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Only [`Error::ForkedChild`].
+    pub fn exporter_ended(&self) -> Result<()> {
+        refuse_fork()?;
+        match &self.0 {
+            Import::File(import) => drop(import.exporter_state()),
+            Import::Memory(import) => import.exporter_ended(),
+        }
+        Ok(())
+    }
+
+    /// Returns the current state of the maker's process.
+    ///
+    /// [`exporter_ended`](Self::exporter_ended) has an example.
+    pub fn exporter_state(&self) -> ExporterState {
+        match &self.0 {
+            Import::File(import) => import.exporter_state(),
+            Import::Memory(import) => import.exporter_state(),
+        }
+    }
+
+    /// Returns the context that the timeline was imported in.
+    ///
+    /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
+    pub fn context(&self) -> &Context {
+        match &self.0 {
+            Import::File(import) => import.context(),
+            Import::Memory(import) => import.context(),
+        }
+    }
+}
+
+impl fmt::Debug for ImportedTimeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("ImportedTimeline");
+        match &self.0 {
+            Import::File(import) => import.debug(&mut debug),
+            Import::Memory(import) => import.debug(&mut debug),
+        }
+        debug.finish()
+    }
+}
+
+static_assertions::assert_impl_all!(ImportedTimeline: Send, Sync);
