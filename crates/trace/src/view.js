@@ -270,7 +270,7 @@
       [from, to] = [Math.min(one, other), Math.max(one, other)];
     }
     held = choice = null;
-    redraw();
+    change();
   });
   canvas.addEventListener("pointercancel", () => { held = choice = null; redraw(); });
   canvas.addEventListener("pointermove", (event) => {
