@@ -18,6 +18,7 @@
 //! | leaving a forked child alone | [`is_forked_child`] |
 //! | holding a lock over driver calls | [`deferring_observers`] |
 //! | waits on the host in the driver's own time | [`HostClock`](crate::HostClock) |
+//! | values that the host reads without a driver call, for a driver that checks the order | [`Driver::host_reads`](crate::Driver::host_reads) |
 //! | sending bytes to another process that detects damage | [`Envelope`] |
 //! | finding the device and the process of an object of another process | [`Origin`], [`ExporterProcess::of_origin`](crate::ipc::ExporterProcess::of_origin) |
 //!
@@ -69,6 +70,7 @@ use crate::{capture::Capture, sys::calls::*};
 
 pub use crate::capture::external::OwnCapture;
 pub use crate::context::WeakContext;
+pub use crate::driver::HostReads;
 pub use crate::driver::observing::{Deferring, deferring_observers};
 pub use crate::graph::kept::GraphValue;
 pub use crate::ipc::envelope::{Damage, Envelope, Fields};

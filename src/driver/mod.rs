@@ -47,10 +47,15 @@ use crate::sys::calls::*;
 #[derive(Clone, Copy)]
 pub struct Driver(&'static Instance);
 
+/// Is called with the address of a word and the value that the host has read there.
+pub type HostReads = dyn Fn(usize, u64) + Send + Sync;
+
 struct Instance {
     loaded: Loaded,
     /// The clock of waits on the host, if it is not the machine's.
     clock: Option<&'static dyn HostClock>,
+    /// Called with what the host has read in place of asking the driver.
+    host_reads: Option<&'static HostReads>,
     initialised: AtomicBool,
     /// The process that loaded it. A forked child has another id.
     process: u32,
@@ -62,6 +67,7 @@ impl Instance {
         Self {
             loaded,
             clock: None,
+            host_reads: None,
             initialised: AtomicBool::new(false),
             process: std::process::id(),
         }
@@ -220,12 +226,55 @@ impl Driver {
     /// The same library with another table.
     pub(crate) fn with_symbols(self, symbols: Symbols) -> Self {
         let loaded = Loaded { symbols, ..self.0.loaded.clone() };
-        Self::leak(Instance { clock: self.0.clock, ..Instance::new(loaded) })
+        let Instance { clock, host_reads, .. } = *self.0;
+        Self::leak(Instance { clock, host_reads, ..Instance::new(loaded) })
     }
 
     pub(crate) fn attach(self, clock: &'static dyn HostClock) -> Self {
+        let host_reads = self.0.host_reads;
         let instance = Instance::new(self.0.loaded.clone());
-        Self::leak(Instance { clock: Some(clock), ..instance })
+        Self::leak(Instance { clock: Some(clock), host_reads, ..instance })
+    }
+
+    /// Returns the same driver with a function that is called with each value that the host has
+    /// read where a stream of the driver writes, instead of asking the driver.
+    ///
+    /// A driver that checks the order of work sees calls, but not loads. `cuda-soft-driver` uses
+    /// this for its order checker, and `cuda-timelines` calls the function
+    /// ([`host_reads`](Self::host_reads)).
+    ///
+    /// No driver call. Each call makes a new table of about 1 kB that is never freed.
+    pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
+        let clock = self.0.clock;
+        let instance = Instance::new(self.0.loaded.clone());
+        Self::leak(Instance { clock, host_reads: Some(saw), ..instance })
+    }
+
+    /// Returns the function to call on the thread that has read a value where a stream writes, with
+    /// the address and the value; `None`, as for every real driver, if nobody wants to know.
+    ///
+    /// No driver call.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// static SEEN: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// assert!(driver.host_reads().is_none());
+    /// let driver = driver.with_host_reads(&|address, value| {
+    ///     SEEN.lock().unwrap_or_else(|error| error.into_inner()).push((address, value));
+    /// });
+    /// // Code that polls a flag in pinned memory, after it has seen the value 7:
+    /// if let Some(saw) = driver.host_reads() {
+    ///     saw(0x1000, 7);
+    /// }
+    /// assert_eq!(SEEN.lock().unwrap_or_else(|error| error.into_inner())[..], [(0x1000, 7)]);
+    /// ```
+    #[inline]
+    pub fn host_reads(self) -> Option<&'static HostReads> {
+        self.0.host_reads
     }
 
     pub(crate) fn attached(self) -> Option<&'static dyn HostClock> {

@@ -22,21 +22,22 @@ mod real {
     }
 }
 
-/// Whether a timeline's driver has ever had its own clock. Checks of points read this first.
-static HAS_CLOCKS: AtomicBool = AtomicBool::new(false);
+/// Whether a timeline's driver has ever had its own clock, or a function for what the host reads.
+/// Checks of points read this first.
+static HAS_HOOKS: AtomicBool = AtomicBool::new(false);
 
 /// Notes that a timeline uses this driver, before the timeline has points.
-pub(crate) fn note_clock(driver: Driver) {
-    if driver.clock().is_some() {
-        HAS_CLOCKS.store(true, Ordering::Relaxed);
+pub(crate) fn note_hooks(driver: Driver) {
+    if driver.clock().is_some() || driver.host_reads().is_some() {
+        HAS_HOOKS.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether a timeline may have a driver with its own clock. A thread that has a point got it after
-/// `note_clock`, so it sees the value.
+/// Whether a timeline may have such a driver. A thread that has a point got it after `note_hooks`,
+/// so it sees the value.
 #[inline(always)]
-pub(crate) fn has_clocks() -> bool {
-    HAS_CLOCKS.load(Ordering::Relaxed)
+pub(crate) fn has_hooks() -> bool {
+    HAS_HOOKS.load(Ordering::Relaxed)
 }
 
 /// The wait of a task, as the driver's own clock counts it.

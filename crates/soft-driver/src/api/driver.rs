@@ -6,16 +6,17 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use cuda_events::{Driver, LoadOptions};
-use cuda_order_check::{Report as OrderReport, Warning as OrderWarning};
+use cuda_order_check::{HostOrder, Report as OrderReport, Warning as OrderWarning};
 
 use crate::abi::*;
+use crate::api::order;
 use crate::api::report::{self, Live};
 use crate::front::faults::{Fault, can_fail_contexts};
 use crate::front::fork;
 use crate::front::functions;
 use crate::front::hooks::{self, Hooks};
 use crate::front::log::CallRecord;
-use crate::model::config::{Config, Scheduler, Time};
+use crate::model::config::{Config, OrderCheck, Scheduler, Time};
 use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine};
 use crate::model::order::Order;
@@ -109,13 +110,16 @@ pub struct SoftDriver {
     owned: bool,
     /// If time is virtual.
     clock: Option<&'static VirtualClock>,
+    /// Whether the order checker has to be told what threads know.
+    is_told: bool,
 }
 
 impl SoftDriver {
     pub(crate) fn take(config: Config, faults: Vec<Fault>) -> Self {
         let slot = places::take();
         let is_virtual = config.time == Time::Virtual;
-        let mut driver = Self { slot, owned: true, clock: None };
+        let is_told = config.check_order != OrderCheck::Off && config.order_host == HostOrder::Told;
+        let mut driver = Self { slot, owned: true, clock: None, is_told };
         driver.start(config, faults);
         if is_virtual {
             let machine = driver.machine();
@@ -218,10 +222,14 @@ impl SoftDriver {
         // the very list that `cuda-events` resolves; they are part of the program and keep the
         // driver's contracts.
         let driver = unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }?;
-        Ok(match self.clock {
-            Some(clock) => driver.with_clock(clock),
-            None => driver,
-        })
+        let driver = self.clock.map_or(driver, |clock| driver.with_clock(clock));
+        if !self.is_told {
+            return Ok(driver);
+        }
+        let (machine, epoch) = (self.machine(), self.machine().epoch());
+        let saw = move |address, value| order::read(machine, epoch, address, value);
+        // As the driver's table, it is never freed.
+        Ok(driver.with_host_reads(Box::leak(Box::new(saw))))
     }
 
     /// With [`OnMisuse::Error`](crate::OnMisuse::Error): the calls so far that are undefined on a

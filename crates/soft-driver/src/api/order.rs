@@ -80,6 +80,14 @@ fn saw(
     tell(&call(&HOST_SAW, machine), told, location)
 }
 
+/// A crate on top of `cuda-events` has read a word that streams write, on this thread.
+pub(super) fn read(machine: &'static Machine, epoch: u64, address: usize, value: u64) {
+    // The driver may have ended, and another one have taken its place.
+    if machine.epoch() == epoch {
+        let _ = saw(machine, (address as u64, 8), value, None);
+    }
+}
+
 fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answer {
     // SAFETY: a handle value, which is never dereferenced.
     let stream: StreamArg = unsafe { Arg::take(stream) };

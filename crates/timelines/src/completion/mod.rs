@@ -172,6 +172,11 @@ impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
         let polled = self.look(task);
         if polled.is_ready() {
             self.wait = None;
+            if self.entry.driver.host_reads().is_some() {
+                // The poller has asked. A driver that wants to know what each thread has learned is
+                // asked by this thread, too; an error is the one that the poller has got.
+                let _ = (*self.event).as_ref().query();
+            }
         } else if self.wait.is_none() {
             self.wait = TaskWait::begin(self.entry.driver, look_now);
         }

@@ -6,7 +6,7 @@ use cuda_events::foundation::WeakContext;
 use cuda_events::{Context, Driver, Error, Event, EventFlags, Result};
 
 use super::queue::lock;
-use crate::time::note_clock;
+use crate::time::note_hooks;
 
 /// The context of a timeline, of which it holds no share. None before the first timeline.
 pub(super) struct Home(Mutex<Option<Inner>>);
@@ -21,7 +21,7 @@ struct Inner {
 
 impl Inner {
     fn of(context: &Context) -> Self {
-        note_clock(context.driver());
+        note_hooks(context.driver());
         Self { driver: context.driver(), context: context.downgrade(), health: Weak::new() }
     }
 }

@@ -66,6 +66,11 @@ impl Line {
         self.value.load(Ordering::Acquire) & LARGEST
     }
 
+    /// The address of the value, and what is there.
+    pub(super) fn word(&self) -> (usize, u64) {
+        (core::ptr::from_ref(&self.value).addr(), self.value.load(Ordering::Acquire))
+    }
+
     /// Whether the value was reached; the error is that it will not be. One load if it was, and two
     /// of this line if not.
     #[inline(always)]

@@ -8,7 +8,7 @@ use super::crossing::{self, wait_value};
 use super::line::Line;
 use super::slot::Slot;
 use super::wait::{self, Rest};
-use crate::time::has_clocks;
+use crate::time::has_hooks;
 use cuda_events::foundation::is_forked_child;
 use cuda_events::sys::Function;
 use cuda_events::{Error, Progress, Result, StreamRef};
@@ -91,8 +91,29 @@ impl Point {
     #[inline(always)]
     pub(super) fn look(&self) -> Result<Progress> {
         match self.line.look(self.value) {
-            Ok(Progress::Done) => Ok(Progress::Done),
+            Ok(Progress::Done) => {
+                self.note_read();
+                Ok(Progress::Done)
+            }
             seen => self.slot.judge(self.value, seen),
+        }
+    }
+
+    /// The calling thread has read that the point is reached: a driver may want to know.
+    #[inline(always)]
+    fn note_read(&self) {
+        if has_hooks() {
+            self.report_read();
+        }
+    }
+
+    #[cold]
+    fn report_read(&self) {
+        if let Some((driver, _)) = self.slot.home()
+            && let Some(saw) = driver.host_reads()
+        {
+            let (address, value) = self.line.word();
+            saw(address, value);
         }
     }
 
@@ -112,16 +133,31 @@ impl Point {
     #[must_use = "the work may still be pending"]
     #[inline(always)]
     pub fn is_done(&self) -> bool {
-        self.line.reached() >= self.value || (has_clocks() && self.is_done_by_clock())
+        let is_done = self.line.reached() >= self.value;
+        if has_hooks() { self.is_done_with_hooks(is_done) } else { is_done }
     }
 
-    /// For drivers with their own clock, where a loop around `is_done` lets time pass.
+    /// For drivers with their own clock, where a loop around `is_done` lets time pass, and for those
+    /// that want to know what was read.
     #[cold]
-    fn is_done_by_clock(&self) -> bool {
-        if let Some(clock) = wait::clock_of(self.slot) {
+    fn is_done_with_hooks(&self, is_done: bool) -> bool {
+        if !is_done && let Some(clock) = wait::clock_of(self.slot) {
             clock.polled(core::ptr::from_ref(self.line).addr());
         }
-        self.line.reached() >= self.value
+        let is_done = self.line.reached() >= self.value;
+        if is_done {
+            self.report_read();
+        }
+        is_done
+    }
+
+    /// Waits, and reports what the calling thread has read.
+    fn wait_for(&self, timeout: Duration, rest: Rest) -> Result<Progress> {
+        let progress = wait::wait(self.slot, self.value, timeout, rest)?;
+        if progress.is_done() {
+            self.note_read();
+        }
+        Ok(progress)
     }
 
     /// Returns whether the point is reached, or an error if it never will be. It does not wait.
@@ -154,7 +190,7 @@ impl Point {
     /// See [Failures](Self#failures).
     #[doc(alias = "synchronize")]
     pub fn wait(&self) -> Result<()> {
-        wait::wait(self.slot, self.value, Duration::MAX, Rest::Sleep).map(drop)
+        self.wait_for(Duration::MAX, Rest::Sleep).map(drop)
     }
 
     /// Blocks until the point is reached, for at most `timeout`, and returns whether it is. The
@@ -188,7 +224,7 @@ impl Point {
     /// See [Failures](Self#failures).
     #[doc(alias = "synchronize_timeout")]
     pub fn wait_timeout(&self, timeout: Duration) -> Result<Progress> {
-        wait::wait(self.slot, self.value, timeout, Rest::Sleep)
+        self.wait_for(timeout, Rest::Sleep)
     }
 
     /// Spins until the point is reached. It returns earlier than [`wait`](Self::wait), and uses a
@@ -213,7 +249,7 @@ impl Point {
     ///
     /// See [Failures](Self#failures).
     pub fn spin(&self) -> Result<()> {
-        wait::wait(self.slot, self.value, Duration::MAX, Rest::Spin).map(drop)
+        self.wait_for(Duration::MAX, Rest::Spin).map(drop)
     }
 
     /// Spins until the point is reached, for at most `timeout`, and returns whether it is.
@@ -245,7 +281,7 @@ impl Point {
     ///
     /// See [Failures](Self#failures).
     pub fn spin_timeout(&self, timeout: Duration) -> Result<Progress> {
-        wait::wait(self.slot, self.value, timeout, Rest::Spin)
+        self.wait_for(timeout, Rest::Spin)
     }
 }
 

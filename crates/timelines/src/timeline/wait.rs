@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub(super) use super::asked::ASK;
 use super::slot::Slot;
 use crate::precise_sleep::PreciseSleep;
-use crate::time::{Moment, has_clocks, let_others_run, now, sleep};
+use crate::time::{Moment, has_hooks, let_others_run, now, sleep};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::is_forked_child;
 use cuda_events::sys::Function;
@@ -74,7 +74,7 @@ fn pause(waited: Duration, left: Duration) -> Duration {
 /// The clock of the timeline's driver, if it is not the machine's.
 #[inline(always)]
 pub(super) fn clock_of(slot: &Slot) -> Option<&'static dyn HostClock> {
-    if has_clocks() { slot.home().and_then(|(driver, _)| driver.clock()) } else { None }
+    if has_hooks() { slot.home().and_then(|(driver, _)| driver.clock()) } else { None }
 }
 
 /// A wait by another clock than the machine's, which says when it is worth while to look again.
