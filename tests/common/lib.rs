@@ -27,6 +27,8 @@ pub mod table;
 pub mod threads;
 pub mod timelines;
 pub mod trap;
+#[cfg(target_os = "linux")]
+pub mod victims;
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
