@@ -9,6 +9,8 @@
 //! | [`processes`] | several processes or containers, some of which may be killed |
 //! | [`more_than_one_gpu`] | NCCL, NVSHMEM, UCX and MPI beside this crate |
 //! | [`testing`] | tests without a GPU, in Rust and in other languages |
+//! | [`errors`] | each error, its cause, and what to do |
+//! | [`environment`] | all environment variables |
 //!
 //! In all examples `driver` is the result of [`Driver::load`](crate::Driver::load), and `?` is in a
 //! function that returns a `Result`. The Rust code is compiled and run as documentation tests. The
@@ -16,6 +18,12 @@
 
 #[doc = include_str!("../docs/guide/choosing.md")]
 pub mod choosing {}
+
+#[doc = include_str!("../docs/guide/environment.md")]
+pub mod environment {}
+
+#[doc = include_str!("../docs/guide/errors.md")]
+pub mod errors {}
 
 #[doc = include_str!("../docs/guide/from-cudarc.md")]
 pub mod from_cudarc {}
