@@ -12,23 +12,24 @@
 //! driver calls, so they cannot destroy an event. Therefore the number is looked up here. The guard
 //! has its own number and does not need the list.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::driver::Driver;
 use crate::graph::kept::Kept;
+use crate::sync::lock;
 
 /// The kept values of each capture, by its number. Numbers are never reused, so an entry that
 /// outlives its graph is never found, and is removed when the next one is added.
 static CAPTURES: Mutex<Vec<(Driver, u64, Weak<Kept>)>> = Mutex::new(Vec::new());
 
 pub(super) fn add(driver: Driver, id: u64, kept: &Arc<Kept>) {
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut captures = lock(&CAPTURES);
     captures.retain(|(_, _, kept)| kept.strong_count() > 0);
     captures.push((driver, id, Arc::downgrade(kept)));
 }
 
 pub(super) fn find(driver: Driver, id: u64) -> Option<Arc<Kept>> {
-    let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let captures = lock(&CAPTURES);
     captures
         .iter()
         .find(|known| known.0.is_same_library(driver) && known.1 == id)

@@ -5,13 +5,14 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{self, ManuallyDrop};
 use core::ops::{Deref, DerefMut};
-use std::sync::{Arc, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 use crate::driver::panics;
 use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
 use crate::error::{Error, Result};
+use crate::sync::{read, write};
 use crate::sys::{CUresult, Function};
 
 #[cfg(doc)]
@@ -300,10 +301,10 @@ impl Driver {
         // one that serves no driver yet.
         for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
             // The read lock comes first, so calls of existing observers are still observed.
-            if place.read().unwrap_or_else(PoisonError::into_inner).observer.is_some() {
+            if read(place).observer.is_some() {
                 continue;
             }
-            let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
+            let mut place = write(place);
             if place.observer.is_some() {
                 continue;
             }
@@ -351,10 +352,10 @@ impl Driver {
     pub fn stop_observing(self) -> bool {
         let is_mine = |place: &Place| place.made.is_some_and(|(_, observed)| observed == self);
         let observer = PLACES.iter().find_map(|place| {
-            if !is_mine(&place.read().unwrap_or_else(PoisonError::into_inner)) {
+            if !is_mine(&read(place)) {
                 return None;
             }
-            let mut place = place.write().unwrap_or_else(PoisonError::into_inner);
+            let mut place = write(place);
             let mine = is_mine(&place);
             place.observer.take_if(|_| mine)
         });
@@ -427,7 +428,7 @@ mod tests {
     #[test]
     fn telling_waits_for_no_lock() {
         let last = SLOTS - 1;
-        let held = PLACES[last].write().unwrap_or_else(PoisonError::into_inner);
+        let held = write(&PLACES[last]);
         let (done, told) = channel();
         std::thread::spawn(move || {
             let (function, result) =

@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicUsize;
 use crate::capture::under_way as capture_under_way;
 use crate::driver::fork::forked;
 use crate::forms::form_of;
-use crate::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, PoisonError, few};
+use crate::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, few, lock};
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 
@@ -295,7 +295,7 @@ impl Store {
             return self.rest.try_lock().ok();
         }
         // Nothing that can panic runs under the lock.
-        Some(self.rest.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(lock(&self.rest))
     }
 }
 

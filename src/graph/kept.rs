@@ -3,11 +3,12 @@
 use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::node::GraphNode;
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::sync::lock;
 use crate::sys::{CUevent, CUgraphNode, Function};
 
 /// The values that the nodes of one graph refer to. The driver's nodes hold bare handles.
@@ -75,7 +76,7 @@ impl Kept {
     /// Locks the values. Under the lock, no driver call is made and no value dropped.
     fn values(&self) -> MutexGuard<'_, Values> {
         // A panic under the lock leaves no list that is half changed.
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.values)
     }
 
     /// Keeps a value of a node of a capture, which is not known.

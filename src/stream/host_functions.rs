@@ -19,13 +19,14 @@
 use core::ffi::c_void;
 use core::ptr::without_provenance_mut;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::driver::call::{Answer, Entry, call, entry};
 use crate::driver::{fork, panics};
 use crate::error::{Error, Result};
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
+use crate::sync::lock;
 use crate::sys::{CUresult, CUstream, Function};
 
 #[cfg(doc)]
@@ -48,7 +49,7 @@ struct Waiting {
 /// Locks the map. No closure is called or dropped under the lock.
 fn waiting() -> MutexGuard<'static, Waiting> {
     // A panic under the lock leaves no map that is half changed.
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&WAITING)
 }
 
 fn keep(closure: Closure) -> usize {

@@ -135,6 +135,7 @@ mod front;
 mod model;
 mod pattern;
 mod random;
+mod sync;
 
 /// The driver's exports: the list, and the C functions.
 pub mod exports {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, constant};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, constant, lock};
 
 /// The inbox of a thread: seats, each of which stands for one place where things arrive.
 ///
@@ -43,8 +43,7 @@ impl<T> Inbox<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // It is never left half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Hands something over, by `put`, and calls the seat; whether there is a thread. If there was

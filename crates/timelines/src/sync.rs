@@ -7,6 +7,11 @@
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+/// Locks. A panic of another thread is no error: what is locked is never left half changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Declares a static. Loom makes it anew for each run.
 macro_rules! global {
     ($(#[$note:meta])* static $name:ident: $type:ty = $value:expr;) => {

@@ -14,7 +14,7 @@ use cuda_events::{Context, Driver, Result};
 
 use crate::inbox::Inbox;
 use crate::precise_sleep::PreciseSleep;
-use crate::sync::global;
+use crate::sync::{global, lock};
 
 /// The shortest sleep between two rounds. On average a future waits half as long.
 pub(super) const PAUSE: Duration = Duration::from_micros(25);
@@ -77,8 +77,7 @@ impl Rounds for Nothing {
 }
 
 fn requests() -> MutexGuard<'static, Requests> {
-    // They are never left half changed.
-    REQUESTS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&REQUESTS)
 }
 
 thread_local! {

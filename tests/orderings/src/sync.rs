@@ -10,6 +10,10 @@ use loom::sync::atomic;
 
 use crate::faults;
 
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Wraps an atomic of loom's, for the sake of its search.
 ///
 /// Loom goes back to the last access that an access depends on and runs the other thread first. It

@@ -2,7 +2,6 @@
 
 use core::ffi::{CStr, c_void};
 use core::time::Duration;
-use std::sync::PoisonError;
 use std::time::Instant;
 
 use cuda_events::{Driver, LoadOptions};
@@ -22,6 +21,7 @@ use crate::model::machine::{Locked, MACHINES, Machine};
 use crate::model::order::Order;
 use crate::model::places::{self, PLACES};
 use crate::model::waits::VirtualClock;
+use crate::sync::lock;
 
 /// A software driver in this process, independent of all others.
 ///
@@ -237,7 +237,7 @@ impl SoftDriver {
     ///
     /// The [type](Self) has an example.
     pub fn misuses(&self) -> Vec<String> {
-        self.state().misuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.state().misuses).clone()
     }
 
     /// The deadlocks of waits for values so far, as text: the waiting streams, their values and

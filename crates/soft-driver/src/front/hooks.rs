@@ -2,7 +2,7 @@
 //! seeded steps.
 
 use core::time::Duration;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::abi::*;
@@ -18,6 +18,7 @@ use crate::model::handles::Kind;
 use crate::model::machine::Machine;
 use crate::model::places::SLOTS;
 use crate::model::switches::{FAULTS, LATENCY, LOG, SEEDED, VIRTUAL};
+use crate::sync::{lock, wait};
 
 /// What is behind a machine's switches.
 pub(crate) struct Hooks {
@@ -54,7 +55,7 @@ impl Hooks {
     }
 
     pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.control)
     }
 
     /// Looks again at whether there are faults.
@@ -219,7 +220,7 @@ fn judge(call: &CallFrame) -> Verdict {
         let released = control.faults.releases;
         control.faults.blocked += 1;
         while control.faults.releases == released && call.is_current() {
-            control = hooks.released.wait(control).unwrap_or_else(PoisonError::into_inner);
+            control = wait(&hooks.released, control);
         }
         if !call.is_current() {
             return Verdict::default();

@@ -11,7 +11,6 @@
 //! write, and there is nothing to pay elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
 
 use crate::abi::*;
 use crate::model::channel::ChannelKey;
@@ -19,6 +18,7 @@ use crate::model::config::{OnDeadlock, OnMisuse};
 use crate::model::machine::{Machine, State};
 use crate::model::mem_ops::{ValueWait, WordKey};
 use crate::model::work::{Origin, Queued, Task};
+use crate::sync::lock;
 
 const TIMEOUT: CUresult = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
 
@@ -260,7 +260,7 @@ impl State {
                 std::process::abort();
             }
             (OnDeadlock::Misuse, OnMisuse::Error) => {
-                self.misuses.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+                lock(&self.misuses).push(text);
                 for context in contexts {
                     self.fail_context(machine, context, TIMEOUT);
                 }

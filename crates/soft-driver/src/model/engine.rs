@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::abi::*;
 use crate::model::call_frame::CallFrame;
@@ -20,6 +20,7 @@ use crate::model::point::Point;
 use crate::model::stream::Stream;
 use crate::model::user_object::References;
 use crate::model::work::{Engine, Job, Queued, Task, Work};
+use crate::sync::wait_timeout;
 
 impl State {
     pub(crate) fn new_point(&mut self, timing: bool, shared: Option<ipc::Record>) -> Arc<Point> {
@@ -614,15 +615,14 @@ impl Machine {
         state.engine.stepping = true;
         while state.at_work() && state.epoch == epoch && !state.stopping {
             state.waiters += 1;
-            let woken = self.done.wait_timeout(state, LOOK);
             let over;
-            (state, over) = woken.unwrap_or_else(PoisonError::into_inner);
+            (state, over) = wait_timeout(&self.done, state, LOOK);
             if state.epoch != epoch {
                 break;
             }
             state.waiters -= 1;
             let begun = state.engine.workers.len();
-            if !over.timed_out() || begun < state.engine.host_threads + state.engine.pool_threads {
+            if !over || begun < state.engine.host_threads + state.engine.pool_threads {
                 continue;
             }
             let workers = &state.engine.workers;

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 use crate::abi::*;
@@ -26,6 +26,7 @@ use crate::model::switches::Switches;
 use crate::model::thread;
 use crate::model::user_object::UserObject;
 use crate::model::work::Engine;
+use crate::sync::{lock, wait};
 
 /// The machines. The C functions are compiled once for each, so a plain function pointer finds its
 /// own.
@@ -108,7 +109,7 @@ impl Machine {
 
     /// The same for a thread that asks for [`hold_ups`](Self::hold_ups), and is none itself.
     pub(crate) fn lock_uncounted(&'static self) -> Locked {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// The same if nobody has the lock.
@@ -165,7 +166,7 @@ impl Machine {
         epoch: u64,
     ) -> Result<Locked, CUresult> {
         state.waiters += 1;
-        let mut state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let mut state = wait(&self.done, state);
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }

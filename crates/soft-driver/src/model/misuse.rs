@@ -1,7 +1,5 @@
 //! Misuse: the report of what is undefined on a real driver, and the fate of a handle.
 
-use std::sync::PoisonError;
-
 use crate::abi::*;
 use crate::model::call_frame::CallFrame;
 use crate::model::config::OnMisuse;
@@ -9,6 +7,7 @@ use crate::model::handles::{Bad, Kind};
 use crate::model::machine::{State, Tombstone};
 use crate::model::thread;
 use crate::model::work::Origin;
+use crate::sync::lock;
 
 /// How many destroyed handles are remembered.
 const TOMBSTONES: usize = 8192;
@@ -34,7 +33,7 @@ impl State {
         match self.config.on_misuse {
             OnMisuse::Abort => thread::abort(call.name(), what),
             OnMisuse::Error => {
-                let mut misuses = self.misuses.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut misuses = lock(&self.misuses);
                 misuses.push(format!("{}: {what}", call.name()));
                 code
             }
@@ -50,7 +49,7 @@ impl State {
             OnMisuse::Abort => thread::end(&what),
             OnMisuse::Error => {
                 crate::say!("{what}");
-                self.misuses.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+                lock(&self.misuses).push(what);
             }
         }
     }

@@ -8,8 +8,10 @@
 
 use core::cell::Cell;
 use core::time::Duration;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
+
+use crate::sync::{lock, wait_timeout};
 
 /// The number of drivers that can exist at a time in one process.
 pub const SLOTS: usize = 16;
@@ -84,11 +86,7 @@ pub(crate) fn take() -> usize {
         }
         let left = until.saturating_duration_since(Instant::now());
         assert!(!left.is_zero(), "{}", table.told());
-        table = PLACES
-            .changed
-            .wait_timeout(table, left.min(LOOK))
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
+        (table, _) = wait_timeout(&PLACES.changed, table, left.min(LOOK));
     };
     table.waiting -= 1;
     taken(table, slot)
@@ -111,7 +109,7 @@ pub fn waits_for_places() -> (usize, u64) {
 
 impl Places {
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     /// The driver of the slot is gone for its program, which owes these releases.

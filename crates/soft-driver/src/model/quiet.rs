@@ -3,9 +3,10 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::model::patience::this_thread;
+use crate::sync::lock;
 
 /// For how long a thread may run without a call before time stops waiting for it: it may be one
 /// that never calls again, or that waits for a value in memory.
@@ -22,7 +23,7 @@ static USED: Mutex<BTreeMap<i32, u32>> = Mutex::new(BTreeMap::new());
 const OWN: u32 = 1 << 31;
 
 fn used() -> MutexGuard<'static, BTreeMap<i32, u32>> {
-    USED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&USED)
 }
 
 /// The calling thread uses a machine.

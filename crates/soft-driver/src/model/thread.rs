@@ -2,10 +2,11 @@
 
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::model::places::SLOTS;
 use crate::model::quiet;
+use crate::sync::lock;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
@@ -53,7 +54,7 @@ impl Drop for Guard {
         quiet::ends();
         let number = NUMBER.get();
         if number != UNKNOWN && !is_main() {
-            let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut threads = lock(&THREADS);
             if let Some(known) = threads.get_mut(number as usize) {
                 known.ended = true;
                 ENDED.fetch_add(1, Ordering::Relaxed);
@@ -130,7 +131,7 @@ fn register() -> u32 {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let known = std::thread::current().name().map(str::to_owned).or_else(system_name);
     let name = known.unwrap_or_else(|| format!("thread {number}"));
-    let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut threads = lock(&THREADS);
     let at = number as usize;
     if threads.len() <= at {
         threads.resize(at + 1, Known::default());
@@ -155,7 +156,7 @@ pub(crate) fn number() -> u32 {
 }
 
 fn known(number: u32) -> Option<Known> {
-    let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    let threads = lock(&THREADS);
     threads.get(number as usize).cloned()
 }
 

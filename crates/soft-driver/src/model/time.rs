@@ -2,11 +2,11 @@
 //! program moves it or waits.
 
 use core::time::Duration;
-use std::sync::PoisonError;
 
 use crate::model::busy::Passing;
 use crate::model::config::Time;
 use crate::model::machine::{Machine, State};
+use crate::sync::{wait, wait_timeout};
 
 impl State {
     pub(crate) fn virtual_time(&self) -> bool {
@@ -116,14 +116,13 @@ pub(crate) fn timer_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         let Some(next) = state.engine.busy.next() else {
-            state = machine.timer.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&machine.timer, state);
             continue;
         };
         let left = next.saturating_sub(state.clock.now());
         if left > 0 {
             let left = Duration::from_nanos(left);
-            let woken = machine.timer.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            (state, _) = wait_timeout(&machine.timer, state, left);
             continue;
         }
         state.end_busy(machine);

@@ -11,7 +11,7 @@
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use cuda_events::HostClock;
@@ -21,6 +21,7 @@ use crate::model::busy::Passing;
 use crate::model::machine::{Locked, Machine, State};
 use crate::model::patience::{LOOK, this_thread};
 use crate::model::quiet::{Question, Quiet};
+use crate::sync::{wait, wait_timeout};
 
 /// How long a thread sleeps at first before it looks again whether others run.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
@@ -338,8 +339,7 @@ impl Machine {
         time: Duration,
     ) -> Result<Locked, CUresult> {
         state.waiters += 1;
-        let woken = self.done.wait_timeout(state, time);
-        let (mut state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        let (mut state, _) = wait_timeout(&self.done, state, time);
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }
@@ -383,7 +383,7 @@ pub(crate) fn tasks_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         if state.engine.waits.tasks == 0 {
-            state = machine.timer.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&machine.timer, state);
             pause = SHORTEST_PAUSE;
             continue;
         }

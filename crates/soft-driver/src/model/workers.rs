@@ -2,7 +2,6 @@
 //! now and then.
 
 use core::time::Duration;
-use std::sync::PoisonError;
 
 use crate::abi::*;
 use crate::model::host_function::{Destroy, HostCall};
@@ -13,6 +12,7 @@ use crate::model::thread;
 use crate::model::time::timer_thread;
 use crate::model::waits::tasks_thread;
 use crate::model::work::{Job, Work};
+use crate::sync::wait;
 
 /// How many threads at most set and copy memory.
 const POOL_THREADS: usize = 2;
@@ -102,7 +102,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         let Some(Job { stream, id, at, work }) = state.next_host_job() else {
-            state = machine.host.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&machine.host, state);
             continue;
         };
         state.engine.running += 1;
@@ -159,7 +159,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
             state.engine.pool_queue.pop_front()
         else {
             state.engine.pool_idle += 1;
-            state = machine.pool.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&machine.pool, state);
             if state.epoch != epoch {
                 return;
             }
@@ -192,7 +192,7 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         }
         let random = !state.prompt() && !state.engine.ready.is_empty();
         if state.engine.value_waits.is_empty() && !random {
-            state = machine.ticker.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&machine.ticker, state);
             pause = SHORTEST_PAUSE;
             continue;
         }

@@ -7,7 +7,7 @@ use cuda_events::foundation::deferring_observers;
 use cuda_events::{Driver, Error, Progress, Result};
 
 use crate::handle::EventHandle;
-use crate::sync::{AtomicBool, Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicBool, Mutex, lock};
 use crate::thread::contain;
 
 /// Nothing in it belongs to the caller but the waker, which
@@ -120,9 +120,4 @@ impl Watch {
         };
         self.event = None;
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is locked here is never left half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,9 +16,9 @@ use cuda_events::foundation::is_forked_child;
 use cuda_events::sys::Function;
 use cuda_events::{Error, Event, EventRef, Result};
 
-use self::entry::{Entry, Watch, lock};
+use self::entry::{Entry, Watch};
 use crate::handle::EventHandle;
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::thread::look_now;
 use crate::time::TaskWait;
 

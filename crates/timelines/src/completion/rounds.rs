@@ -3,7 +3,8 @@
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use super::entry::{Entry, lock};
+use super::entry::Entry;
+use crate::sync::lock;
 use crate::thread::{LONGEST_PAUSE, Next, PAUSE, Relaxed, Rounds, Seat, pause};
 use crate::time::{Moment, now};
 

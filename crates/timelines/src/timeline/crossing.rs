@@ -21,8 +21,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use super::foreign::Follow;
-use super::slot::{RELAYED, Slot, lock};
+use super::slot::{RELAYED, Slot};
 use super::{rounds, wait};
+use crate::sync::lock;
 use crate::thread::give_back;
 use crate::time::Moment;
 use cuda_events::capture::{CaptureMode, CaptureStatus, ThreadCaptureMode};

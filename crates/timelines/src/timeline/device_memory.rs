@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::descriptor::{InMemory, Named, TimelineDescriptor};
 use super::line::{LINES, Line};
-use super::slot::{Slot, lock};
+use super::slot::Slot;
 use super::wait::{self, Rest};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::{Origin, call, is_forked_child, with_current};
@@ -25,6 +25,7 @@ use cuda_events::{Context, Event, EventFlags, Result, Stream, StreamOptions, Str
 
 #[cfg(doc)]
 use crate::calls::*;
+use crate::sync::lock;
 
 /// The first word of a page.
 pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");

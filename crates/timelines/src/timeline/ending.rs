@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::foreign::Follow;
-use super::slot::{Slot, lock};
+use super::slot::Slot;
 use super::{file, rounds, wait};
+use crate::sync::lock;
 use crate::thread::give_back;
 use crate::time::Moment;
 

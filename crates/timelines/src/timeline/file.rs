@@ -14,7 +14,7 @@ use super::known::Known;
 use super::line::{LINES, Line};
 use super::memory::{File, Life};
 use super::pages;
-use super::slot::{Slot, Whose, lock};
+use super::slot::{Slot, Whose};
 use super::wait;
 use super::watch::Watch;
 use cuda_events::foundation::is_forked_child;
@@ -24,6 +24,7 @@ use cuda_events::{Context, Event, EventFlags, Result};
 
 #[cfg(doc)]
 use crate::calls::*;
+use crate::sync::lock;
 
 /// The version of the layout.
 const VERSION: u16 = 1;

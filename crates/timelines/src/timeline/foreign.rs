@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::queue::lock;
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::time::Moment;
 use cuda_events::{Error, Progress, Result, StreamRef};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use cuda_events::foundation::WeakContext;
 use cuda_events::{Context, Driver, Error, Event, EventFlags, Result};
 
-use super::queue::lock;
+use crate::sync::lock;
 use crate::time::note_hooks;
 
 /// The context of a timeline, of which it holds no share. None before the first timeline.

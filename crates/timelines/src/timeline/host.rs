@@ -9,7 +9,7 @@ use super::ending;
 use super::file::{SharedFile, TimelineFile};
 use super::pages;
 use super::point::{Point, submit_wait};
-use super::slot::{Slot, lock};
+use super::slot::Slot;
 use super::wait;
 use cuda_events::foundation::is_forked_child;
 use cuda_events::{Context, Result, StreamRef};
@@ -18,6 +18,7 @@ use super::line::LARGEST;
 
 #[cfg(doc)]
 use crate::calls::*;
+use crate::sync::lock;
 
 /// A timeline that the host advances, for a CPU stage between two GPU stages.
 ///

@@ -55,7 +55,7 @@ mod watch;
 use device_memory::Word;
 use file::SharedFile;
 use line::Line;
-use slot::{Slot, State, lock};
+use slot::{Slot, State};
 
 pub use descriptor::TimelineDescriptor;
 pub use device_memory::TimelineMemory;
@@ -68,6 +68,7 @@ pub(crate) use point::wait_point;
 
 #[cfg(doc)]
 use crate::calls::*;
+use crate::sync::lock;
 
 /// A counter that a stream advances.
 ///

@@ -36,10 +36,11 @@ use cuda_events::{Context, Device, Driver, Error, Result};
 
 use super::line::{BYTES, LINES, Line};
 use super::memory;
-use super::slot::{Slot, Whose, lock};
+use super::slot::{Slot, Whose};
 
 #[cfg(doc)]
 use crate::calls::*;
+use crate::sync::lock;
 
 /// How many pages of ended contexts are tried before a new one is made.
 const TRIES: usize = 8;

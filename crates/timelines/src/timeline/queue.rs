@@ -5,15 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::handle::EventHandle;
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::thread::{Relaxed, contain};
 use cuda_events::foundation::{deferring_observers, is_forked_child};
 use cuda_events::{Driver, Error, Event, Result};
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is locked here is never left half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The value, and a number that no other future of the slot has.
 pub(super) type Key = (u64, u64);

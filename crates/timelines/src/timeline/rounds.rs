@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use super::foreign::Follow;
 use super::queue::{Answers, Entry};
-use super::slot::{Slot, lock};
+use super::slot::Slot;
 use super::wait::ASK;
+use crate::sync::lock;
 use crate::thread::{LONGEST_PAUSE, Next, Relaxed, Rounds, Seat};
 use crate::time::{Moment, now};
 use cuda_events::ipc::SharedTimelineError;

@@ -4,6 +4,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use crate::sync::lock;
 use cuda_events::sys::{CUdeviceptr, CUresult};
 use cuda_events::{Context, Driver, Error, Event, Progress, Result};
 
@@ -13,7 +14,6 @@ use super::home::Home;
 use super::known::Known;
 use super::line::{LARGEST, Line};
 use super::queue::Queue;
-pub(super) use super::queue::lock;
 
 /// The largest value at which a timeline begins.
 const LARGEST_START: u64 = LARGEST / 2;

@@ -6,9 +6,9 @@ use std::task::{Wake, Waker};
 use loom::sync::{Mutex, Notify};
 use loom::thread;
 
-use super::entry::{Entry, Watch, lock};
+use super::entry::{Entry, Watch};
 use crate::handle::EventHandle;
-use crate::sync::AtomicBool;
+use crate::sync::{AtomicBool, lock};
 use crate::{Check, Driver, Event};
 
 pub const ALL: &[Check] = &[

@@ -2,9 +2,11 @@
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use super::platform::{Descriptor, Page};
+
+use crate::sync::lock;
 
 /// The kind of an [external semaphore](crate::ExternalSemaphore).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -73,7 +75,7 @@ impl Semaphore {
         static OPEN: Mutex<Vec<([u64; 2], Weak<Semaphore>)>> = Mutex::new(Vec::new());
         let (page, file) = Page::open(descriptor)?;
         let kind = SemaphoreKind::of(page.kind())?;
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&OPEN);
         open.retain(|(_, semaphore)| semaphore.strong_count() > 0);
         let known = open.iter().find(|(number, _)| *number == file);
         if let Some(semaphore) = known.and_then(|(_, semaphore)| semaphore.upgrade()) {

@@ -2,11 +2,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::platform::{self, File, View};
 use crate::abi::*;
+use crate::sync::lock;
 
 /// How many slots there are in one piece of shared memory.
 const SLOTS: usize = 4096;
@@ -369,18 +370,18 @@ static OPEN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
 
 /// How many files this process has opened.
 fn opened() -> usize {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner).len()
+    lock(&OPEN).len()
 }
 
 fn find_open(is: impl Fn(&str) -> bool) -> Option<Arc<Mapping>> {
-    let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let opened = lock(&OPEN);
     opened.iter().find(|mapping| is(&mapping.name)).cloned()
 }
 
 /// Opens what somebody else made, and trusts it only if it is of the same user and of the right
 /// shape.
 fn open(name: &str) -> Option<Arc<Mapping>> {
-    let mut opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut opened = lock(&OPEN);
     let file = File::open(name, size_of::<Layout>())?;
     let mapping = Mapping::new(file, name.to_owned())?;
     if mapping.has_ended() {
@@ -415,7 +416,7 @@ fn forget_most(opened: &mut Vec<Arc<Mapping>>) {
 /// At the end of a driver: what exporters left behind that were killed, and this process has open,
 /// is removed, as nobody else may ever look. What only others find they sweep up.
 pub(crate) fn tidy_up() {
-    let opened = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let opened = lock(&OPEN);
     for mapping in opened.iter().filter(|mapping| mapping.file.is_orphan()) {
         platform::remove(&mapping.name);
     }
@@ -551,7 +552,7 @@ pub(crate) fn watch<Locked: 'static>(
     look: impl Fn() -> Option<Locked> + Send + 'static,
 ) -> Option<JoinHandle<()>> {
     let mapping = wait.cell.mapping.clone();
-    let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut watchers = lock(&mapping.watchers);
     if watchers.contains(&watcher) {
         return None;
     }
@@ -583,7 +584,7 @@ fn listen_for_streams<Locked>(
     loop {
         let bell = mapping.layout().bell.load(Ordering::SeqCst);
         if let Some(_locked) = look() {
-            let mut watchers = mapping.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut watchers = lock(&mapping.watchers);
             watchers.retain(|other| *other != watcher);
             return;
         }
