@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use cuda_order_check::{Finding, Report, Warning};
 
@@ -185,6 +185,9 @@ impl Findings {
 pub(crate) mod exit {
     //! The exit status of the process, if the checker has found an error.
 
+    #[cfg(unix)]
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     /// 0 for no change.
@@ -192,6 +195,7 @@ pub(crate) mod exit {
     /// The process that has the status. A child of a fork has its own.
     static PROCESS: AtomicU32 = AtomicU32::new(0);
     /// Whether a handler of the shared library leaves.
+    #[cfg(unix)]
     static LIBRARY: AtomicBool = AtomicBool::new(false);
 
     pub(super) fn set(status: u8) {
