@@ -235,8 +235,9 @@ static IMPORTED: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody gives a file"))]
 impl Page {
     /// The file's page in the context, as it is from an earlier import, or mapped anew. It is in
-    /// nobody else's hands. A file without timelines of this number is not left mapped.
-    fn take(context: &Context, file: &File, number: u64) -> Result<Self> {
+    /// nobody else's hands. A file without timelines of this number is not left mapped, nor one
+    /// whose maker cannot be watched.
+    fn take(context: &Context, file: &mut File, number: u64) -> Result<Self> {
         let identity = file.identity()?;
         let is_it = |page: &Page| {
             page.identity == identity
@@ -248,6 +249,11 @@ impl Page {
             pages.iter().position(is_it).map(|at| pages.swap_remove(at))
         };
         if let Some(mut page) = known {
+            let found = page.lines.first().map_or(Ok(()), |header| file.find_maker(header));
+            if let Err(refusal) = file::check_header(page.lines, number).and(found) {
+                lock(&IMPORTED).push(page);
+                return Err(refusal.into());
+            }
             if !page.held.is_alive() {
                 page.held = context.downgrade();
                 page.registered = false;
@@ -304,8 +310,8 @@ impl FileImport {
         named: &InFile,
     ) -> Result<Self> {
         super::wait::refuse_fork()?;
-        let file = File::open(file, LINES)?;
-        let mut page = Page::take(context, &file, named.file)?;
+        let mut file = File::open(file, LINES)?;
+        let mut page = Page::take(context, &mut file, named.file)?;
         let opened = Self::open_page(context, file, &mut page, named);
         // Also where it was refused: the page stays mapped, and serves the next attempt.
         lock(&IMPORTED).push(page);
@@ -313,16 +319,7 @@ impl FileImport {
     }
 
     #[cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "nobody gives a file"))]
-    fn open_page(
-        context: &Context,
-        mut file: File,
-        page: &mut Page,
-        named: &InFile,
-    ) -> Result<Self> {
-        file::check_header(page.lines, named.file)?;
-        if let Some(header) = page.lines.first() {
-            file.find_maker(header)?;
-        }
+    fn open_page(context: &Context, file: File, page: &mut Page, named: &InFile) -> Result<Self> {
         let index = usize::from(named.index);
         let unknown = Refusal::NoSuchTimeline { index: named.index };
         let slot = page.slot(index).ok_or(unknown)?;

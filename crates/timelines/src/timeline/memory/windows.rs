@@ -360,23 +360,27 @@ impl File {
         Ok(Identity(duplicate(self.section.as_handle(), None)?))
     }
 
-    /// Maps the section read-only: permanently if `check` accepts it, and otherwise not at all.
+    /// Maps the section read-only: permanently if `check` accepts it and its maker's process can be
+    /// opened, and otherwise not at all.
     pub(crate) fn map(
-        &self,
+        &mut self,
         lines: usize,
         check: impl FnOnce(&[Line]) -> Result<(), Refusal>,
     ) -> Result<&'static [Line], Refusal> {
         let mapped = map(self.section.as_handle(), FILE_MAP_READ, lines)?;
-        if let Err(refusal) = check(mapped) {
-            // `check` had it for its call only, as its type says for any lifetime, and nothing else
-            // refers to it.
+        let accepted = check(mapped)
+            .and_then(|()| mapped.first().map_or(Ok(()), |header| self.find_maker(header)));
+        if let Err(refusal) = accepted {
+            // `check` had it for its call only, as its type says for any lifetime. `find_maker`
+            // stores the header only where it succeeds. Nothing else refers to it.
             drop(View(mapped.as_ptr().cast_mut().cast()));
             return Err(refusal);
         }
         Ok(mapped)
     }
 
-    /// Keeps the process in view that made the file, of which this is the first line.
+    /// Opens the process that made the file, of which this is the first line. [`map`](Self::map)
+    /// does it for a new mapping.
     pub(crate) fn find_maker(&mut self, header: &'static Line) -> Result<(), Refusal> {
         const NO_SUCH_PROCESS: i32 = 87;
         let [number, started] = header.maker();
@@ -428,5 +432,65 @@ pub(crate) struct Life(&'static Line);
 impl Drop for Life {
     fn drop(&mut self) {
         self.0.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[link(name = "advapi32", kind = "raw-dylib")]
+    unsafe extern "system" {
+        fn SetKernelObjectSecurity(
+            object: RawHandle,
+            information: u32,
+            security: *const Security,
+        ) -> i32;
+    }
+
+    /// Lets nobody open this process with this list, which is empty, and everybody without one.
+    fn allow(allowed: *const List) {
+        const DACL: u32 = 4;
+        const DACL_PRESENT: u16 = 4;
+        let security = Security {
+            revision: 1,
+            rest: 0,
+            control: DACL_PRESENT,
+            owner: null(),
+            group: null(),
+            audited: null(),
+            allowed,
+        };
+        // SAFETY: the constant for this process, and structures that live for the call.
+        let done =
+            unsafe { SetKernelObjectSecurity(GetCurrentProcess(), DACL, &raw const security) };
+        assert_ne!(done, 0, "{}", io::Error::last_os_error());
+    }
+
+    /// A section whose maker cannot be opened does not stay mapped.
+    #[test]
+    fn a_section_of_a_maker_that_cannot_be_opened_is_not_left_mapped() {
+        const ACCESS_DENIED: i32 = 5;
+        const FREE: u32 = 0x1_0000;
+        let (made, lines, _life) = File::create(64, true).unwrap();
+        let copy = || duplicate(made.section.as_handle(), None).unwrap();
+        let nobody =
+            List { revision: 2, rest: 0, bytes: size_of::<List>() as u16, entries: 0, more: 0 };
+        let mut file = File::open(copy(), lines.len()).unwrap();
+        let mut at = null();
+        allow(&raw const nobody);
+        let refused = file.map(lines.len(), |mapped| {
+            at = mapped.as_ptr();
+            Ok(())
+        });
+        allow(null());
+        assert_eq!(refused.map(drop), Err(Refusal::System { errno: ACCESS_DENIED }));
+        // SAFETY: plain numbers and addresses, for which zeros are values.
+        let mut region: Region = unsafe { core::mem::zeroed() };
+        // SAFETY: a place for what is reported of an address.
+        let found = unsafe { VirtualQuery(at.cast(), &raw mut region, size_of::<Region>()) };
+        assert_eq!((found != 0, region.state), (true, FREE));
+        // The maker can be opened again.
+        assert!(file.map(lines.len(), |_| Ok(())).is_ok() && !file.is_orphaned());
     }
 }
