@@ -43,7 +43,7 @@ use super::descriptor::InMemory;
 use super::device_memory::HEADER;
 use super::foreign::Follow;
 use super::line::{LARGEST, Line};
-use super::pages;
+use super::pages::{self, Mirror};
 use super::point::Point;
 use super::slot::{Mirrored, Slot};
 use super::wait::Rest;
@@ -106,6 +106,9 @@ struct Work {
 }
 
 struct Streams {
+    /// First, as it is dropped before the shares of the context are.
+    #[expect(dead_code, reason = "held for its drop")]
+    mirror: Mirror,
     follower: Stream,
     rescuer: Stream,
     memory: Opening,
@@ -371,12 +374,13 @@ impl MemoryImport {
         }
         // The calls below would invalidate captures, also of other threads.
         let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
-        let slot = pages::allocate_fresh(context)?;
+        let mirror = pages::allocate_mirror(context)?;
+        let slot = mirror.slot();
         let stream = || Stream::new(context, StreamOptions::new());
         let (follower, rescuer) = (stream()?, stream()?);
         let memory = Opening::new(context, named)?;
         let at = CUdeviceptr::from(named.index) * size_of::<Line>() as CUdeviceptr;
-        let streams = Streams { word: memory.address + at, follower, rescuer, memory };
+        let streams = Streams { mirror, word: memory.address + at, follower, rescuer, memory };
         check_header(&streams, slot.line, named)?;
         let link = Arc::new(Opened {
             slot,

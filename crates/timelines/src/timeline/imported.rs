@@ -135,7 +135,11 @@ impl ImportedTimeline {
     /// [`Stream::new`](cuda_events::Stream::new) twice, [`cuMemcpyDtoHAsync`] and
     /// [`cuStreamSynchronize`]; and, once for each context, one for the device's UUID. The first of
     /// 64 such timelines also calls [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`], between
-    /// two calls of [`cuThreadExchangeStreamCaptureMode`]. CUDA 11.0.
+    /// two calls of [`cuThreadExchangeStreamCaptureMode`]; so may the first one in each context.
+    /// CUDA 11.0.
+    ///
+    /// Each import uses 64 bytes of host memory that stay mapped until the process ends, because
+    /// points may be read at any time. Contexts that come one after the other share the pages.
     ///
     /// ```
     /// use cuda_events::{Context, Result, StreamRef};

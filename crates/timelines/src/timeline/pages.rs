@@ -22,13 +22,14 @@
 //!
 //! A line is lost if it is poisoned and not a relay: a point of an older timeline may not be
 //! reached, and must not look reached later. A line that has reached half of all values is lost,
-//! too.
+//! too. The line of a mirror is always lost, and its page serves the next contexts with its other
+//! lines.
 
 use core::ffi::c_void;
 use std::sync::{Mutex, OnceLock};
 
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
-use cuda_events::foundation::{WeakContext, call, with_current};
+use cuda_events::foundation::{WeakContext, call, is_forked_child, with_current};
 use cuda_events::sys::{
     CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
 };
@@ -67,18 +68,66 @@ struct Page {
 
 static PAGES: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 
+/// Pages of mirrors, each line of which is used once.
+static MIRRORS: Mutex<Vec<Page>> = Mutex::new(Vec::new());
+
 /// A line for a timeline of the context. No driver call unless a page must be registered.
 pub(super) fn allocate(context: &Context) -> Result<&'static Slot> {
+    allocate_in(&PAGES, || Whose::Own, context)
+}
+
+/// An unused line, which is zero, for a timeline of another process. No driver call unless a page
+/// must be registered.
+pub(super) fn allocate_mirror(context: &Context) -> Result<Mirror> {
+    let slot = allocate_in(&MIRRORS, || Whose::Mirror(OnceLock::new()), context)?;
+    slot.begin_mirror();
+    Ok(Mirror(slot))
+}
+
+/// The use of a mirror's line. Drop it before the share of the context. The line itself stays
+/// readable, and is never used again: a copy that the driver refused may come all the same.
+pub(super) struct Mirror(&'static Slot);
+
+impl Mirror {
+    pub(super) fn slot(&self) -> &'static Slot {
+        self.0
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        // In a forked child another thread of the parent may have the lock.
+        if is_forked_child() {
+            return;
+        }
+        self.0.leave();
+        let mut pages = lock(&MIRRORS);
+        if let Some(page) = pages.iter_mut().find(|page| page.has(self.0)) {
+            page.live -= 1;
+        }
+    }
+}
+
+fn allocate_in(
+    all: &Mutex<Vec<Page>>,
+    whose: fn() -> Whose,
+    context: &Context,
+) -> Result<&'static Slot> {
     // Pages that are in the list for nobody else meanwhile, as driver calls are made about them.
     let mut taken = Vec::new();
-    let found = find(context, &mut taken);
-    lock(&PAGES).append(&mut taken);
+    let found = find(all, whose, context, &mut taken);
+    lock(all).append(&mut taken);
     found
 }
 
-fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
+fn find(
+    all: &Mutex<Vec<Page>>,
+    whose: fn() -> Whose,
+    context: &Context,
+    taken: &mut Vec<Page>,
+) -> Result<&'static Slot> {
     {
-        let mut pages = lock(&PAGES);
+        let mut pages = lock(all);
         let mut fit = pages.iter_mut().filter(|page| page.is_registered_in(context));
         if let Some(slot) = fit.find_map(|page| page.take(context)) {
             return Ok(slot);
@@ -87,7 +136,7 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
     }
     // Pages of contexts that may have ended. Those of this very context come first, as it may live.
     for same in [true, false] {
-        while let Some(mut page) = take_unused(context, same, taken.len()) {
+        while let Some(mut page) = take_unused(all, context, same, taken.len()) {
             let ours = page.register(context);
             let slot = ours.map(|ours| if ours { page.take(context) } else { None });
             taken.push(page);
@@ -96,7 +145,7 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
             }
         }
     }
-    let mut page = Page::new(context, || Whose::Own)?;
+    let mut page = Page::new(context, whose)?;
     let registered = page.register(context);
     let slot = registered.and_then(|_| page.take(context).ok_or_else(no_memory));
     // Also where it failed: it may be registered all the same, and serve the next attempt.
@@ -104,39 +153,16 @@ fn find(context: &Context, taken: &mut Vec<Page>) -> Result<&'static Slot> {
     slot
 }
 
-/// Pages of mirrors, whose lines are given out once, in contexts that live.
-static FRESH: Mutex<Vec<Page>> = Mutex::new(Vec::new());
-
-/// An unused line, which is zero, and which is never used again. No driver call unless a page must
-/// be registered.
-pub(super) fn allocate_fresh(context: &Context) -> Result<&'static Slot> {
-    let known = |pages: &mut Vec<Page>| {
-        pages.retain(|page| page.held.is_alive() && !page.free.is_empty());
-        let weak = context.downgrade();
-        let same = |page: &&mut Page| {
-            page.held.is_same(&weak) && page.driver.is_same_library(context.driver())
-        };
-        pages.iter_mut().find(same).and_then(|page| page.take(context))
-    };
-    let fresh = |slot: &'static Slot| {
-        slot.begin_mirror();
-        slot
-    };
-    if let Some(slot) = known(&mut lock(&FRESH)) {
-        return Ok(fresh(slot));
-    }
-    let mut page = Page::new(context, || Whose::Mirror(OnceLock::new()))?;
-    page.register(context)?;
-    let slot = page.take(context).ok_or_else(no_memory)?;
-    lock(&FRESH).push(page);
-    Ok(fresh(slot))
-}
-
 /// Takes a page out of the list that has no timeline, has a free line, and whose context may have
 /// ended. So each driver call about a page serves a timeline, unless other code keeps its context
 /// alive.
-fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
-    let mut pages = lock(&PAGES);
+fn take_unused(
+    all: &Mutex<Vec<Page>>,
+    context: &Context,
+    same: bool,
+    tried: usize,
+) -> Option<Page> {
+    let mut pages = lock(all);
     let serves = |page: &mut Page| {
         page.live == 0
             && page.driver.is_same_library(context.driver())
@@ -152,8 +178,7 @@ fn take_unused(context: &Context, same: bool, tried: usize) -> Option<Page> {
 pub(super) fn release(slot: &'static Slot) {
     slot.leave();
     let mut pages = lock(&PAGES);
-    let owner = pages.iter_mut().find(|page| page.slots.as_ptr_range().contains(&&raw const *slot));
-    if let Some(page) = owner {
+    if let Some(page) = pages.iter_mut().find(|page| page.has(slot)) {
         page.live -= 1;
         page.dropped.push(slot);
     }
@@ -204,6 +229,10 @@ impl Page {
     fn is_of(&self, context: &Context) -> bool {
         self.context == context.as_raw().addr()
             || self.device.is_some() && self.device == registers_for(context)
+    }
+
+    fn has(&self, slot: &'static Slot) -> bool {
+        self.slots.as_ptr_range().contains(&&raw const *slot)
     }
 
     /// Whether there is a line to give.
@@ -326,5 +355,51 @@ mod tests {
             assert_eq!(seen.len(), round + 1, "a poisoned line was used again");
             assert!(pages().len() <= 2, "{:?}", pages());
         }
+    }
+
+    /// Mirrors of contexts that come one after the other share pages, also where the primary context
+    /// lives on and the pages stay registered in it.
+    #[test]
+    #[allow(unsafe_code)]
+    fn mirrors_of_green_contexts_share_pages() {
+        const CONTEXTS: usize = 2 * LINES - 1;
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let device = Device::new(driver, 0).unwrap();
+        let part = device.sm_resource().unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        let mut use_one = |context: &Context| {
+            let mirror = allocate_mirror(context).unwrap();
+            assert_eq!(mirror.slot().line.words(), [0, 0]);
+            let first = mirror.slot().line;
+            // A page of lines is aligned to its size.
+            let page = core::ptr::from_ref(first).addr() / BYTES;
+            // What a timeline leaves there nobody sees again.
+            first.put([7, 0]);
+            seen.insert(page);
+            drop(mirror);
+        };
+        for _ in 0..CONTEXTS {
+            // SAFETY: one thread uses it.
+            let context = unsafe { Context::green(device, &[&part]) }.unwrap();
+            use_one(&context);
+        }
+        // With the primary context alive all the time.
+        let primary = Context::primary(device).unwrap();
+        use_one(&primary);
+        for _ in 0..CONTEXTS {
+            // SAFETY: as above.
+            let context = unsafe { Context::green(device, &[&part]) }.unwrap();
+            use_one(&context);
+        }
+        use_one(&primary);
+        assert_eq!(seen.len(), 4, "each line was used once, and each page was used up");
+        let mine = |page: &&Page| page.driver.is_same_library(driver);
+        let left: Vec<_> = lock(&MIRRORS).iter().filter(mine).map(|page| page.live).collect();
+        assert!(left.is_empty() || left == [0], "a page without lines, or a use, stays: {left:?}");
     }
 }
