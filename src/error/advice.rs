@@ -147,6 +147,21 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
             Function::cuStreamBeginCapture_v2 | Function::cuStreamBeginCaptureToGraph,
             CUresult::CUDA_ERROR_ILLEGAL_STATE,
         ) => "the stream is already capturing, or another stream is capturing into this graph",
+        (_, CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED) => {
+            "the MPS server has ended this process's connection; only a new process can use CUDA \
+             again"
+        }
+        (_, code) if is_sticky(code) => {
+            "work on the device failed, and the context with it; only a new process can use CUDA \
+             again"
+        }
+        _ => return capture_advice(function, code),
+    })
+}
+
+/// The advice for the codes of captures.
+fn capture_advice(function: Function, code: CUresult) -> Option<&'static str> {
+    Some(match (function, code) {
         (
             Function::cuStreamEndCapture
             | Function::cuStreamUpdateCaptureDependencies
@@ -191,14 +206,6 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
         }
         (_, CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
             "the legacy default stream cannot be used while a blocking stream captures"
-        }
-        (_, CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED) => {
-            "the MPS server has ended this process's connection; only a new process can use CUDA \
-             again"
-        }
-        (_, code) if is_sticky(code) => {
-            "work on the device failed, and the context with it; only a new process can use CUDA \
-             again"
         }
         _ => return None,
     })

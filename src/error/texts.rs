@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::advice::advice;
 use super::{DescriptorError, Error, SharedTimelineError};
+use crate::Version;
 use crate::sys::{CUresult, Function};
 
 impl fmt::Display for Error {
@@ -21,18 +22,9 @@ impl fmt::Display for Error {
                 write!(f, "{function}")?;
                 failed(f, *function, *code)
             }
-            Self::Unsupported { function, since, driver } if driver < since => {
-                write!(
-                    f,
-                    "{function} needs CUDA {since}, and the driver supports CUDA {driver}: \
-                    update the driver"
-                )
+            Self::Unsupported { function, since, driver } => {
+                unsupported(f, *function, *since, *driver)
             }
-            Self::Unsupported { function, since, driver } => write!(
-                f,
-                "{function} is missing from the driver, although the driver reports CUDA {driver} \
-                 and the call exists since CUDA {since}"
-            ),
             Self::ForkedChild { function } => write!(
                 f,
                 "{function} was not called: this process was forked after CUDA was initialised, \
@@ -50,108 +42,9 @@ impl fmt::Display for Error {
                  once, but a graph can be launched many times; call it outside of the capture, or \
                  capture a function with launch_host_function_raw"
             ),
-            Self::NoSuchDevice { ordinal, count: 0 } => write!(
-                f,
-                "there is no device {ordinal}: this process sees none; look at nvidia-smi and at \
-                    CUDA_VISIBLE_DEVICES"
-            ),
-            Self::NoSuchDevice { ordinal, count: 1 } => {
-                write!(f, "there is no device {ordinal}: the only device is device 0")
-            }
-            Self::NoSuchDevice { ordinal, count } => {
-                write!(f, "there is no device {ordinal}: the devices are 0 to {}", count - 1)
-            }
-            Self::ContextMismatch { function, code: Some(code), device, other_device } => {
-                write!(f, "{function} failed with {code}: ")?;
-                event_of_other_context(f, *function, *device, *other_device)
-            }
-            Self::ContextMismatch {
-                function: Function::cuStreamGetCtx,
-                device,
-                other_device,
-                ..
-            } => stream_of_other_context(f, *device, *other_device),
-            Self::ContextMismatch {
-                function: Function::cuStreamCopyAttributes,
-                device,
-                other_device,
-                ..
-            } => {
-                write!(
-                    f,
-                    "{} was not called: the streams belong to ",
-                    Function::cuStreamCopyAttributes
-                )?;
-                if device == other_device {
-                    write!(f, "two contexts of device {device}")?;
-                } else {
-                    write!(f, "contexts of device {device} and of device {other_device}")?;
-                }
-                f.write_str("; both must belong to one context")
-            }
-            Self::ContextMismatch {
-                function: Function::cuStreamWriteValue64_v2,
-                device,
-                other_device,
-                ..
-            } => {
-                write!(f, "{} was not called: the stream ", Function::cuStreamWriteValue64_v2)?;
-                if device == other_device {
-                    write!(
-                        f,
-                        "and the file or memory of the timelines belong to two contexts of device \
-                         {device}"
-                    )?;
-                } else {
-                    write!(
-                        f,
-                        "belongs to a context of device {device}, and the file or memory of the \
-                         timelines to one of device {other_device}"
-                    )?;
-                }
-                f.write_str("; make a TimelineFile or TimelineMemory in the stream's context")
-            }
-            Self::ContextMismatch {
-                function:
-                    function @ (Function::cuSignalExternalSemaphoresAsync
-                    | Function::cuWaitExternalSemaphoresAsync),
-                device,
-                other_device,
-                ..
-            } => {
-                write!(f, "{function} was not called: the semaphore was imported in ")?;
-                if device == other_device {
-                    write!(f, "another context of device {device} than the stream's")?;
-                } else {
-                    write!(
-                        f,
-                        "a context of device {device}, and the stream belongs to one of device \
-                         {other_device}"
-                    )?;
-                }
-                f.write_str(
-                    "; import it in the stream's context. If that is a green context, use a \
-                             stream of the primary context",
-                )
-            }
-            Self::ContextMismatch { function: Function::cuImportExternalSemaphore, .. } => f
-                .write_str(
-                    "cuImportExternalSemaphore was not called: streams of a green context cannot \
-                     use semaphores; import the semaphore in the primary context, use it in a \
-                     stream of that context, and order the streams of the green context with \
-                     events",
-                ),
-            Self::ContextMismatch { function, device, other_device, .. } => {
-                write!(f, "{function} was not called: the interprocess event belongs to ")?;
-                if device == other_device {
-                    write!(f, "another context of device {device}")?;
-                } else {
-                    write!(f, "a context of device {device}, not {other_device}")?;
-                }
-                f.write_str(
-                    ", and the driver would crash; wait in a stream of the event's context, and \
-                     make the other stream wait for that stream with wait_stream",
-                )
+            Self::NoSuchDevice { ordinal, count } => no_such_device(f, *ordinal, *count),
+            Self::ContextMismatch { function, code, device, other_device } => {
+                other_context(f, *function, *code, (*device, *other_device))
             }
             Self::TimingDisabled { function, code } => {
                 function_and_code(f, *function, *code)?;
@@ -193,38 +86,10 @@ impl fmt::Display for Error {
                 "{function} was not called: a green context takes one resource of its device, or \
                  several different parts of one split"
             ),
-            Self::SemaphoreOfOtherDevice { function, semaphore: Some(semaphore), context } => {
-                write!(
-                    f,
-                    "{function} was not called: the semaphore belongs to device {semaphore}, and \
-                     the context to device {context}; import it in a context of device {semaphore}"
-                )
+            Self::SemaphoreOfOtherDevice { function, semaphore, context } => {
+                semaphore_of_other_device(f, *function, *semaphore, *context)
             }
-            Self::SemaphoreOfOtherDevice { function, semaphore: None, context } => write!(
-                f,
-                "{function} was not called: the semaphore belongs to a device that this process \
-                 does not see, and the context to device {context}; create it on the device whose \
-                 UUID is Device::uuid, and look at CUDA_VISIBLE_DEVICES"
-            ),
-            Self::NotASemaphore {
-                function:
-                    function @ (Function::cuSignalExternalSemaphoresAsync
-                    | Function::cuWaitExternalSemaphoresAsync),
-                ..
-            } => write!(
-                f,
-                "{function} was not called: the batch has one binary semaphore twice, but each \
-                 wait needs its own signal before it, and two signals need a wait between them; \
-                 give each binary semaphore once"
-            ),
-            Self::NotASemaphore { function, code } => {
-                function_and_code(f, *function, *code)?;
-                f.write_str(
-                    "the driver cannot import this handle as a semaphore of that kind; export an \
-                     opaque file descriptor or NT handle with NVIDIA's driver, a new one for each \
-                     import, and import timeline semaphores as timeline and binary ones as binary",
-                )
-            }
+            Self::NotASemaphore { function, code } => not_a_semaphore(f, *function, *code),
             Self::TimingWithInterprocess => f.write_str(
                 "an event cannot be both TIMING and INTERPROCESS: the driver does not time \
                  interprocess events; create one event for each",
@@ -293,6 +158,172 @@ fn function_and_code(
     match code {
         Some(code) => write!(f, "{function} failed with {code}: "),
         None => write!(f, "{function} was not called: "),
+    }
+}
+
+fn unsupported(
+    f: &mut fmt::Formatter<'_>,
+    function: Function,
+    since: Version,
+    driver: Version,
+) -> fmt::Result {
+    if driver < since {
+        write!(
+            f,
+            "{function} needs CUDA {since}, and the driver supports CUDA {driver}: update the \
+             driver"
+        )
+    } else {
+        write!(
+            f,
+            "{function} is missing from the driver, although the driver reports CUDA {driver} and \
+             the call exists since CUDA {since}"
+        )
+    }
+}
+
+fn no_such_device(f: &mut fmt::Formatter<'_>, ordinal: u32, count: u32) -> fmt::Result {
+    match count {
+        0 => write!(
+            f,
+            "there is no device {ordinal}: this process sees none; look at nvidia-smi and at \
+                CUDA_VISIBLE_DEVICES"
+        ),
+        1 => {
+            write!(f, "there is no device {ordinal}: the only device is device 0")
+        }
+        _ => {
+            write!(f, "there is no device {ordinal}: the devices are 0 to {}", count - 1)
+        }
+    }
+}
+
+fn semaphore_of_other_device(
+    f: &mut fmt::Formatter<'_>,
+    function: Function,
+    semaphore: Option<u16>,
+    context: u16,
+) -> fmt::Result {
+    match semaphore {
+        Some(semaphore) => {
+            write!(
+                f,
+                "{function} was not called: the semaphore belongs to device {semaphore}, and \
+                 the context to device {context}; import it in a context of device {semaphore}"
+            )
+        }
+        None => write!(
+            f,
+            "{function} was not called: the semaphore belongs to a device that this process \
+             does not see, and the context to device {context}; create it on the device whose \
+             UUID is Device::uuid, and look at CUDA_VISIBLE_DEVICES"
+        ),
+    }
+}
+
+fn not_a_semaphore(
+    f: &mut fmt::Formatter<'_>,
+    function: Function,
+    code: Option<CUresult>,
+) -> fmt::Result {
+    match function {
+        Function::cuSignalExternalSemaphoresAsync | Function::cuWaitExternalSemaphoresAsync => {
+            write!(
+                f,
+                "{function} was not called: the batch has one binary semaphore twice, but each \
+             wait needs its own signal before it, and two signals need a wait between them; \
+             give each binary semaphore once"
+            )
+        }
+        _ => {
+            function_and_code(f, function, code)?;
+            f.write_str(
+                "the driver cannot import this handle as a semaphore of that kind; export an \
+                 opaque file descriptor or NT handle with NVIDIA's driver, a new one for each \
+                 import, and import timeline semaphores as timeline and binary ones as binary",
+            )
+        }
+    }
+}
+
+/// The text for objects of two contexts that must belong to one.
+fn other_context(
+    f: &mut fmt::Formatter<'_>,
+    function: Function,
+    code: Option<CUresult>,
+    (device, other_device): (u16, u16),
+) -> fmt::Result {
+    match (function, code) {
+        (function, Some(code)) => {
+            write!(f, "{function} failed with {code}: ")?;
+            event_of_other_context(f, function, device, other_device)
+        }
+        (Function::cuStreamGetCtx, None) => stream_of_other_context(f, device, other_device),
+        (Function::cuStreamCopyAttributes, None) => {
+            write!(
+                f,
+                "{} was not called: the streams belong to ",
+                Function::cuStreamCopyAttributes
+            )?;
+            if device == other_device {
+                write!(f, "two contexts of device {device}")?;
+            } else {
+                write!(f, "contexts of device {device} and of device {other_device}")?;
+            }
+            f.write_str("; both must belong to one context")
+        }
+        (Function::cuStreamWriteValue64_v2, None) => {
+            write!(f, "{} was not called: the stream ", Function::cuStreamWriteValue64_v2)?;
+            if device == other_device {
+                write!(
+                    f,
+                    "and the file or memory of the timelines belong to two contexts of device \
+                     {device}"
+                )?;
+            } else {
+                write!(
+                    f,
+                    "belongs to a context of device {device}, and the file or memory of the \
+                     timelines to one of device {other_device}"
+                )?;
+            }
+            f.write_str("; make a TimelineFile or TimelineMemory in the stream's context")
+        }
+        (Function::cuSignalExternalSemaphoresAsync, None)
+        | (Function::cuWaitExternalSemaphoresAsync, None) => {
+            write!(f, "{function} was not called: the semaphore was imported in ")?;
+            if device == other_device {
+                write!(f, "another context of device {device} than the stream's")?;
+            } else {
+                write!(
+                    f,
+                    "a context of device {device}, and the stream belongs to one of device \
+                     {other_device}"
+                )?;
+            }
+            f.write_str(
+                "; import it in the stream's context. If that is a green context, use a \
+                         stream of the primary context",
+            )
+        }
+        (Function::cuImportExternalSemaphore, None) => f.write_str(
+            "cuImportExternalSemaphore was not called: streams of a green context cannot \
+                 use semaphores; import the semaphore in the primary context, use it in a \
+                 stream of that context, and order the streams of the green context with \
+                 events",
+        ),
+        (_, None) => {
+            write!(f, "{function} was not called: the interprocess event belongs to ")?;
+            if device == other_device {
+                write!(f, "another context of device {device}")?;
+            } else {
+                write!(f, "a context of device {device}, not {other_device}")?;
+            }
+            f.write_str(
+                ", and the driver would crash; wait in a stream of the event's context, and \
+                 make the other stream wait for that stream with wait_stream",
+            )
+        }
     }
 }
 

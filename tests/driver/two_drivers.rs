@@ -35,6 +35,7 @@ macro_rules! table {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of calls, and its objects")]
 fn objects_of_two_libraries_are_kept_apart() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, Function::cuStreamBeginCaptureToGraph) {

@@ -29,6 +29,7 @@ fn library() -> &'static PathBuf {
 }
 
 /// Every kind of error with its whole text.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn texts() -> Vec<(Error, &'static str)> {
     vec![
         (
@@ -532,6 +533,7 @@ fn texts() -> Vec<(Error, &'static str)> {
 }
 
 /// What is said beside a code, where it tells what to do.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn advice() -> Vec<(Function, u32, &'static str)> {
     let open = Function::cuIpcOpenEventHandle;
     let failed_work =

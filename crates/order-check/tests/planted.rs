@@ -262,6 +262,7 @@ impl Table {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 #[rustfmt::skip] // A row a line or two.
 fn table() -> Vec<Planted> {
     let mut t = Table::default();

@@ -435,6 +435,34 @@ impl Run {
                     self.expect("cuIpcOpenEventHandle", code, expected);
                 }
             }
+            17..=22 => self.contexts(operation, bytes),
+            24..=33 => self.memory(operation - 24, bytes),
+            34..=43 => self.capture(operation - 34, bytes),
+            44..=49 => self.nodes(operation - 44, bytes),
+            50..=52 => self.whole_capture(bytes),
+            #[cfg(target_os = "linux")]
+            53..=56 => self.semaphores(operation - 53, bytes),
+            _ => {
+                self.end_captures();
+                self.drain();
+                let device = self.device(bytes);
+                if bytes.byte() < 32 {
+                    let code = unsafe { (self.table.reset)(device) };
+                    let expected = self.model.reset(device);
+                    self.expect("cuDevicePrimaryCtxReset", code, expected);
+                } else {
+                    let code = unsafe { (self.table.release)(device) };
+                    let expected = self.model.release(device);
+                    self.expect("cuDevicePrimaryCtxRelease", code, expected);
+                }
+            }
+        }
+    }
+
+    // SAFETY of the blocks below: as in `step`.
+    #[allow(clippy::undocumented_unsafe_blocks)]
+    fn contexts(&mut self, operation: u8, bytes: &mut Bytes<'_>) {
+        match operation {
             17 => {
                 self.end_captures();
                 let (flags, device) = ([0, 1, 2, 3, 4, 0x100][bytes.below(6)], self.device(bytes));
@@ -480,7 +508,7 @@ impl Run {
                 self.expect("cuCtxGetCurrent", code, (0, false));
                 assert_eq!(context.addr() as u64, self.model.top());
             }
-            22 => {
+            _ => {
                 self.end_captures();
                 let device = self.device(bytes);
                 let mut context = null_mut();
@@ -491,26 +519,6 @@ impl Run {
                         self.model.retained(device, context.addr() as u64);
                     }
                     Err(answer) => self.expect("cuDevicePrimaryCtxRetain", code, answer),
-                }
-            }
-            24..=33 => self.memory(operation - 24, bytes),
-            34..=43 => self.capture(operation - 34, bytes),
-            44..=49 => self.nodes(operation - 44, bytes),
-            50..=52 => self.whole_capture(bytes),
-            #[cfg(target_os = "linux")]
-            53..=56 => self.semaphores(operation - 53, bytes),
-            _ => {
-                self.end_captures();
-                self.drain();
-                let device = self.device(bytes);
-                if bytes.byte() < 32 {
-                    let code = unsafe { (self.table.reset)(device) };
-                    let expected = self.model.reset(device);
-                    self.expect("cuDevicePrimaryCtxReset", code, expected);
-                } else {
-                    let code = unsafe { (self.table.release)(device) };
-                    let expected = self.model.release(device);
-                    self.expect("cuDevicePrimaryCtxRelease", code, expected);
                 }
             }
         }

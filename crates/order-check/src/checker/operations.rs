@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::checker::{Checker, Event, HostOrder, QUERIES, Stream, is_event, is_stream};
 use crate::graph::Capture;
-use crate::op::{Access, AccessKind, By, Call, Compare, Op};
+use crate::op::{
+    Access, AccessKind, By, Call, Cell, Compare, ContextId, EventId, FunctionId, Op, StreamId, What,
+};
 use crate::report::{Agent, Who};
 use crate::task::{Action, Job, Point};
 
@@ -64,16 +66,7 @@ impl Checker {
             Op::Wait { stream, event, external } => self.wait(call, stream, event, external),
             Op::Join { stream, event } => self.join(call, stream, event),
             Op::CaptureLeft { what } => self.left_a_capture(call, what),
-            Op::ContextRecord { context, event } => {
-                self.object(call, is_event(event), AccessKind::AtomicWrite);
-                let points = self.of_context(context);
-                let base = self.clock_of(call.by);
-                // It belongs to no stream, and does nothing itself.
-                let agent = Agent(Who::Thread(Arc::from("of a context")));
-                let job = Job { agent, slot: 0, action: Action::Nothing, call: call.clone() };
-                let point = self.submit(job, base, points);
-                self.set_record(call, event, point);
-            }
+            Op::ContextRecord { context, event } => self.context_record(call, context, event),
             Op::ContextWait { context, event } => {
                 self.object(call, is_event(event), AccessKind::Read);
                 let Some(point) = self.recorded(call, event, None) else { return };
@@ -90,35 +83,11 @@ impl Checker {
                 self.stream_work(call, stream, Action::WaitValue(cell, value, compare));
             }
             Op::Function { stream, function, accesses } => {
-                let accesses = Cow::Borrowed(accesses);
-                match function {
-                    Some(function) => {
-                        self.stream_work(call, stream, Action::Function(accesses));
-                        // In a capture it is a node like others.
-                        let captured =
-                            self.streams.get(&stream).is_some_and(|of| of.capture.is_some());
-                        if !captured
-                            && let Some(Stream { tail: Point::Pending(unfinished), .. }) =
-                                self.streams.get(&stream)
-                        {
-                            self.functions.insert(function, unfinished.task);
-                        }
-                    }
-                    None => self.stream_work(call, stream, Action::Work(accesses)),
-                }
+                self.function(call, stream, function, accesses);
             }
             Op::FunctionBegin { function } => self.begin_function(function),
             Op::FunctionEnd { function } => self.end_function(function),
-            Op::CaptureBegin { stream } => {
-                self.stream(stream);
-                self.counter += 1;
-                let fronts = HashMap::from([(stream, Vec::new())]);
-                self.captures
-                    .insert(self.counter, Capture { origin: stream, nodes: Vec::new(), fronts });
-                if let Some(of) = self.streams.get_mut(&stream) {
-                    of.capture = Some(self.counter);
-                }
-            }
+            Op::CaptureBegin { stream } => self.begin_capture(stream),
             Op::CaptureEnd { stream, graph } => self.end_capture(call, stream, graph),
             Op::GraphDefine { graph, nodes } => {
                 let nodes = self.flatten(nodes);
@@ -154,54 +123,13 @@ impl Checker {
                 self.write_value(cell, value, slot, &mut clock, &agent, call);
                 self.advance(call.by, &clock);
             }
-            Op::FoundValue { cell, value } => {
-                let (slot, mut clock) = self.actor(call.by);
-                let time = self.tick(slot, &mut clock, call);
-                self.advance(call.by, &clock);
-                let floor = &self.floor;
-                let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-                let mut before = self.values.everything();
-                before.join(&clock);
-                let woken = self.values.write(cell, value, (slot, time), &before, knows);
-                self.ready.extend(woken.into_iter().map(Reverse));
-            }
-            Op::HostSawValue { cell, value } => {
-                let (slot, mut clock) = self.actor(call.by);
-                let floor = &self.floor;
-                let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-                if let Some(seen) = self.values.seen(cell, value, Compare::Equal, knows) {
-                    clock.join(&seen);
-                }
-                let time = self.tick(slot, &mut clock, call);
-                let agent = self.agent(call.by);
-                self.touch(
-                    AccessKind::AtomicRead,
-                    &[cell.access()],
-                    (slot, time),
-                    &clock,
-                    &agent,
-                    call,
-                );
-                self.learn(call.by, &clock);
-            }
+            Op::FoundValue { cell, value } => self.found_value(call, cell, value),
+            Op::HostSawValue { cell, value } => self.host_saw_value(call, cell, value),
             Op::Synchronize { what } => {
                 let mark = self.begins_to_wait(call, what);
                 self.acquire(call.by, &mark);
             }
-            Op::Query { what, done } => {
-                if done {
-                    self.saw(call.by, what);
-                } else if self.options.warnings.ignored_query
-                    && let By::Thread(thread) = call.by
-                {
-                    let mark = self.mark(what);
-                    let Some(thread) = self.threads.get_mut(&thread) else { return };
-                    if thread.queries.len() == QUERIES {
-                        thread.queries.pop_front();
-                    }
-                    thread.queries.push_back((mark, call.clone()));
-                }
-            }
+            Op::Query { what, done } => self.query(call, what, done),
             Op::HandOver { token } => {
                 let clock = self.clock_of(call.by);
                 self.tokens.entry(token).or_default().join(&clock);
@@ -232,6 +160,91 @@ impl Checker {
                     self.end_thread(thread);
                 }
             }
+        }
+    }
+
+    fn context_record(&mut self, call: &Arc<Call>, context: ContextId, event: EventId) {
+        self.object(call, is_event(event), AccessKind::AtomicWrite);
+        let points = self.of_context(context);
+        let base = self.clock_of(call.by);
+        // It belongs to no stream, and does nothing itself.
+        let agent = Agent(Who::Thread(Arc::from("of a context")));
+        let job = Job { agent, slot: 0, action: Action::Nothing, call: call.clone() };
+        let point = self.submit(job, base, points);
+        self.set_record(call, event, point);
+    }
+
+    fn function(
+        &mut self,
+        call: &Arc<Call>,
+        stream: StreamId,
+        function: Option<FunctionId>,
+        accesses: &[Access],
+    ) {
+        let accesses = Cow::Borrowed(accesses);
+        match function {
+            Some(function) => {
+                self.stream_work(call, stream, Action::Function(accesses));
+                // In a capture it is a node like others.
+                let captured = self.streams.get(&stream).is_some_and(|of| of.capture.is_some());
+                if !captured
+                    && let Some(Stream { tail: Point::Pending(unfinished), .. }) =
+                        self.streams.get(&stream)
+                {
+                    self.functions.insert(function, unfinished.task);
+                }
+            }
+            None => self.stream_work(call, stream, Action::Work(accesses)),
+        }
+    }
+
+    fn begin_capture(&mut self, stream: StreamId) {
+        self.stream(stream);
+        self.counter += 1;
+        let fronts = HashMap::from([(stream, Vec::new())]);
+        self.captures.insert(self.counter, Capture { origin: stream, nodes: Vec::new(), fronts });
+        if let Some(of) = self.streams.get_mut(&stream) {
+            of.capture = Some(self.counter);
+        }
+    }
+
+    fn found_value(&mut self, call: &Arc<Call>, cell: Cell, value: u64) {
+        let (slot, mut clock) = self.actor(call.by);
+        let time = self.tick(slot, &mut clock, call);
+        self.advance(call.by, &clock);
+        let floor = &self.floor;
+        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        let mut before = self.values.everything();
+        before.join(&clock);
+        let woken = self.values.write(cell, value, (slot, time), &before, knows);
+        self.ready.extend(woken.into_iter().map(Reverse));
+    }
+
+    fn host_saw_value(&mut self, call: &Arc<Call>, cell: Cell, value: u64) {
+        let (slot, mut clock) = self.actor(call.by);
+        let floor = &self.floor;
+        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        if let Some(seen) = self.values.seen(cell, value, Compare::Equal, knows) {
+            clock.join(&seen);
+        }
+        let time = self.tick(slot, &mut clock, call);
+        let agent = self.agent(call.by);
+        self.touch(AccessKind::AtomicRead, &[cell.access()], (slot, time), &clock, &agent, call);
+        self.learn(call.by, &clock);
+    }
+
+    fn query(&mut self, call: &Arc<Call>, what: What, done: bool) {
+        if done {
+            self.saw(call.by, what);
+        } else if self.options.warnings.ignored_query
+            && let By::Thread(thread) = call.by
+        {
+            let mark = self.mark(what);
+            let Some(thread) = self.threads.get_mut(&thread) else { return };
+            if thread.queries.len() == QUERIES {
+                thread.queries.pop_front();
+            }
+            thread.queries.push_back((mark, call.clone()));
         }
     }
 }

@@ -231,17 +231,7 @@ impl Reference {
                 self.object(by, false, *stream, AccessKind::Write);
                 self.destroy(*stream);
             }
-            Do::ContextDestroy(context) => {
-                let of = |stream: &(&u64, &Stream)| stream.1.context == *context;
-                let streams: Vec<u64> =
-                    self.streams.iter().filter(of).map(|stream| *stream.0).collect();
-                for stream in streams {
-                    self.object(by, false, stream, AccessKind::Write);
-                    self.streams.remove(&stream);
-                }
-                self.gone.retain(|gone| gone.0 != *context);
-                self.entry.remove(context);
-            }
+            Do::ContextDestroy(context) => self.destroy_context(by, *context),
             Do::Event(event, _) => {
                 self.object(by, true, *event, AccessKind::Allocate);
                 self.events.insert(*event, Event::default());
@@ -269,55 +259,10 @@ impl Reference {
             Do::WaitValue(stream, cell, value, compare) => {
                 self.stream_work(by, *stream, Act::Wait(*cell, *value, *compare));
             }
-            Do::Record(event, stream) | Do::RecordExternal(event, stream) => {
-                self.object(by, true, *event, AccessKind::AtomicWrite);
-                self.object(by, false, *stream, AccessKind::Read);
-                let capture = self.streams.get(stream).and_then(|of| of.capture);
-                match (capture, matches!(does, Do::RecordExternal(..))) {
-                    (Some(capture), true) => {
-                        self.captured(capture, *stream, NodeWork::Record(EventId(*event)))
-                    }
-                    (Some(capture), false) => {
-                        let front =
-                            self.captures[capture].fronts.get(stream).cloned().unwrap_or_default();
-                        self.events.entry(*event).or_default().captured = Some((capture, front));
-                    }
-                    (None, _) => {
-                        let node = self.in_stream(by, *stream, Act::Nothing, &[]);
-                        self.set_record(*event, node);
-                    }
-                }
-            }
-            Do::Wait(stream, event) | Do::WaitExternal(stream, event) => {
-                self.object(by, true, *event, AccessKind::Read);
-                self.object(by, false, *stream, AccessKind::Read);
-                self.known(*stream);
-                let inside = self.streams[stream].capture;
-                let (record, captured) = self
-                    .events
-                    .get(event)
-                    .map_or((None, None), |of| (of.record, of.captured.clone()));
-                if let (Some(inside), Do::WaitExternal(..)) = (inside, does) {
-                    self.captured(inside, *stream, NodeWork::Wait(EventId(*event)));
-                    return;
-                }
-                match captured {
-                    Some((capture, nodes)) => {
-                        let live = !self.captures[capture].over;
-                        if live && inside.is_none_or(|inside| inside == capture) {
-                            self.captures[capture].fronts.entry(*stream).or_default().extend(nodes);
-                            self.streams.get_mut(stream).unwrap().capture = Some(capture);
-                        } else if inside.is_none() {
-                            self.in_stream(by, *stream, Act::Nothing, &[]);
-                        }
-                    }
-                    // One that was never recorded is no operation.
-                    None if inside.is_none() && record.is_some() => {
-                        self.in_stream(by, *stream, Act::Nothing, record.as_slice());
-                    }
-                    None => {}
-                }
-            }
+            Do::Record(event, stream) => self.record(by, *event, *stream, false),
+            Do::RecordExternal(event, stream) => self.record(by, *event, *stream, true),
+            Do::Wait(stream, event) => self.wait(by, *stream, *event, false),
+            Do::WaitExternal(stream, event) => self.wait(by, *stream, *event, true),
             Do::ContextRecord(context, event) => {
                 self.object(by, true, *event, AccessKind::AtomicWrite);
                 let mut before = self.of_context(*context);
@@ -325,24 +270,7 @@ impl Reference {
                 let node = self.submit(before, Act::Nothing);
                 self.set_record(*event, node);
             }
-            Do::ContextWait(context, event) => {
-                self.object(by, true, *event, AccessKind::Read);
-                let Some(Event { record: Some(record), captured: None }) = self.events.get(event)
-                else {
-                    return;
-                };
-                let record = *record;
-                self.entry.entry(*context).or_default().push(record);
-                let of = |stream: &(&u64, &Stream)| stream.1.context == *context;
-                let streams: Vec<u64> =
-                    self.streams.iter().filter(of).map(|stream| *stream.0).collect();
-                for stream in streams {
-                    let mut before: Vec<usize> = self.streams[&stream].tail.into_iter().collect();
-                    before.push(record);
-                    let tail = self.submit(before, Act::Nothing);
-                    self.streams.get_mut(&stream).unwrap().tail = Some(tail);
-                }
-            }
+            Do::ContextWait(context, event) => self.context_wait(by, *context, *event),
             Do::Begin(function) => {
                 let Some(&node) = self.functions.get(function) else { return };
                 while self.tasks.get(&node).is_some_and(|task| task.running.is_none())
@@ -372,36 +300,8 @@ impl Reference {
                 });
                 self.streams.get_mut(stream).unwrap().capture = Some(self.captures.len() - 1);
             }
-            Do::EndCapture(stream, graph) => {
-                let Some(capture) = self.streams.get(stream).and_then(|of| of.capture) else {
-                    return;
-                };
-                for of in self.streams.values_mut().filter(|of| of.capture == Some(capture)) {
-                    of.capture = None;
-                }
-                assert_eq!(self.captures[capture].origin, *stream);
-                self.captures[capture].over = true;
-                self.graphs.insert(*graph, self.captures[capture].nodes.clone());
-            }
-            Do::Define(graph, nodes) => {
-                let mut flat: Vec<Node> = Vec::new();
-                let mut ends: Vec<Vec<usize>> = Vec::new();
-                for node in nodes {
-                    let after: Vec<usize> =
-                        node.after.iter().flat_map(|node| ends[*node].clone()).collect();
-                    let NodeWork::Child(child) = node.work else {
-                        flat.push(Node { work: node.work.clone(), after });
-                        ends.push(one(flat.len() - 1));
-                        continue;
-                    };
-                    ends.push(append(
-                        &mut flat,
-                        self.graphs.get(&child.0).map_or(&[], Vec::as_slice),
-                        &after,
-                    ));
-                }
-                self.graphs.insert(*graph, flat);
-            }
+            Do::EndCapture(stream, graph) => self.end_capture(*stream, *graph),
+            Do::Define(graph, nodes) => self.define(*graph, nodes),
             Do::Copy(from, to) => {
                 if let Some(nodes) = self.graphs.get(from).cloned() {
                     self.graphs.insert(*to, nodes);
@@ -462,6 +362,114 @@ impl Reference {
                 }
             }
         }
+    }
+
+    fn destroy_context(&mut self, by: By, context: u64) {
+        let of = |stream: &(&u64, &Stream)| stream.1.context == context;
+        let streams: Vec<u64> = self.streams.iter().filter(of).map(|stream| *stream.0).collect();
+        for stream in streams {
+            self.object(by, false, stream, AccessKind::Write);
+            self.streams.remove(&stream);
+        }
+        self.gone.retain(|gone| gone.0 != context);
+        self.entry.remove(&context);
+    }
+
+    fn record(&mut self, by: By, event: u64, stream: u64, external: bool) {
+        self.object(by, true, event, AccessKind::AtomicWrite);
+        self.object(by, false, stream, AccessKind::Read);
+        let capture = self.streams.get(&stream).and_then(|of| of.capture);
+        match (capture, external) {
+            (Some(capture), true) => {
+                self.captured(capture, stream, NodeWork::Record(EventId(event)))
+            }
+            (Some(capture), false) => {
+                let front = self.captures[capture].fronts.get(&stream).cloned().unwrap_or_default();
+                self.events.entry(event).or_default().captured = Some((capture, front));
+            }
+            (None, _) => {
+                let node = self.in_stream(by, stream, Act::Nothing, &[]);
+                self.set_record(event, node);
+            }
+        }
+    }
+
+    fn wait(&mut self, by: By, stream: u64, event: u64, external: bool) {
+        self.object(by, true, event, AccessKind::Read);
+        self.object(by, false, stream, AccessKind::Read);
+        self.known(stream);
+        let inside = self.streams[&stream].capture;
+        let (record, captured) =
+            self.events.get(&event).map_or((None, None), |of| (of.record, of.captured.clone()));
+        if let (Some(inside), true) = (inside, external) {
+            self.captured(inside, stream, NodeWork::Wait(EventId(event)));
+            return;
+        }
+        match captured {
+            Some((capture, nodes)) => {
+                let live = !self.captures[capture].over;
+                if live && inside.is_none_or(|inside| inside == capture) {
+                    self.captures[capture].fronts.entry(stream).or_default().extend(nodes);
+                    self.streams.get_mut(&stream).unwrap().capture = Some(capture);
+                } else if inside.is_none() {
+                    self.in_stream(by, stream, Act::Nothing, &[]);
+                }
+            }
+            // One that was never recorded is no operation.
+            None if inside.is_none() && record.is_some() => {
+                self.in_stream(by, stream, Act::Nothing, record.as_slice());
+            }
+            None => {}
+        }
+    }
+
+    fn context_wait(&mut self, by: By, context: u64, event: u64) {
+        self.object(by, true, event, AccessKind::Read);
+        let Some(Event { record: Some(record), captured: None }) = self.events.get(&event) else {
+            return;
+        };
+        let record = *record;
+        self.entry.entry(context).or_default().push(record);
+        let of = |stream: &(&u64, &Stream)| stream.1.context == context;
+        let streams: Vec<u64> = self.streams.iter().filter(of).map(|stream| *stream.0).collect();
+        for stream in streams {
+            let mut before: Vec<usize> = self.streams[&stream].tail.into_iter().collect();
+            before.push(record);
+            let tail = self.submit(before, Act::Nothing);
+            self.streams.get_mut(&stream).unwrap().tail = Some(tail);
+        }
+    }
+
+    fn end_capture(&mut self, stream: u64, graph: u64) {
+        let Some(capture) = self.streams.get(&stream).and_then(|of| of.capture) else {
+            return;
+        };
+        for of in self.streams.values_mut().filter(|of| of.capture == Some(capture)) {
+            of.capture = None;
+        }
+        assert_eq!(self.captures[capture].origin, stream);
+        self.captures[capture].over = true;
+        self.graphs.insert(graph, self.captures[capture].nodes.clone());
+    }
+
+    fn define(&mut self, graph: u64, nodes: &[Node]) {
+        let mut flat: Vec<Node> = Vec::new();
+        let mut ends: Vec<Vec<usize>> = Vec::new();
+        for node in nodes {
+            let after: Vec<usize> =
+                node.after.iter().flat_map(|node| ends[*node].clone()).collect();
+            let NodeWork::Child(child) = node.work else {
+                flat.push(Node { work: node.work.clone(), after });
+                ends.push(one(flat.len() - 1));
+                continue;
+            };
+            ends.push(append(
+                &mut flat,
+                self.graphs.get(&child.0).map_or(&[], Vec::as_slice),
+                &after,
+            ));
+        }
+        self.graphs.insert(graph, flat);
     }
 
     fn known(&mut self, stream: u64) {
