@@ -471,7 +471,8 @@ mod tests {
     #[test]
     fn a_section_of_a_maker_that_cannot_be_opened_is_not_left_mapped() {
         const ACCESS_DENIED: i32 = 5;
-        const FREE: u32 = 0x1_0000;
+        const MAPPED: u32 = 0x4_0000;
+        const READ_ONLY: u32 = 2;
         let (made, lines, _life) = File::create(64, true).unwrap();
         let copy = || duplicate(made.section.as_handle(), None).unwrap();
         let nobody =
@@ -489,7 +490,9 @@ mod tests {
         let mut region: Region = unsafe { core::mem::zeroed() };
         // SAFETY: a place for what is reported of an address.
         let found = unsafe { VirtualQuery(at.cast(), &raw mut region, size_of::<Region>()) };
-        assert_eq!((found != 0, region.state), (true, FREE));
+        assert_ne!(found, 0, "{}", io::Error::last_os_error());
+        // Another thread may have got the addresses since, but for no section to read.
+        assert_ne!((region.kind, region.protection), (MAPPED, READ_ONLY));
         // The maker can be opened again.
         assert!(file.map(lines.len(), |_| Ok(())).is_ok() && !file.is_orphaned());
     }
