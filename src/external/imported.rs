@@ -259,8 +259,8 @@ impl Imported {
         // Where the context cannot be made current, the driver may know it by the handle.
         let current = self.context.make_current();
         let driver = self.context.driver();
-        // SAFETY: the semaphore is owned, and not used afterwards; whoever imported it has promised
-        // that nothing refers to it any more.
+        // SAFETY: the semaphore is owned, and not used afterwards; the caller of the import
+        // has promised that nothing refers to it any more.
         let destroyed = unsafe { call!(driver, cuDestroyExternalSemaphore?(self.raw)) };
         current.map(drop).and(destroyed)
     }

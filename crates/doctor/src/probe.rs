@@ -416,7 +416,7 @@ fn nodes(system: &System) -> Vec<String> {
     });
     let caps = system.list("/dev/nvidia-caps").unwrap_or_default();
     let mut paths: Vec<_> = wanted.map(|name| format!("/dev/{name}")).collect();
-    // The first two are for whoever configures or watches parts of GPUs, which is root.
+    // Only root uses the first two, to configure and watch parts of GPUs.
     let caps = caps.iter().filter(|name| !matches!(name.as_str(), "nvidia-cap1" | "nvidia-cap2"));
     paths.extend(caps.map(|name| format!("/dev/nvidia-caps/{name}")));
     paths

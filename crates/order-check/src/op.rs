@@ -623,8 +623,8 @@ pub enum Op<'a> {
         value: u64,
     },
     /// A value was found in memory that no reported write has written: the host or another process
-    /// has stored it, at some time before this report. Whoever sees it is after what the host is
-    /// after now, and after all reported writes of values.
+    /// has stored it, at some time before this report. An operation that sees it is after what
+    /// the host is after now, and after all reported writes of values.
     FoundValue {
         /// The place of the value.
         cell: Cell,

@@ -112,7 +112,7 @@ impl State {
 
     /// Refuses a launch over what is gone: an event that was set in the executable graph, an
     /// external semaphore, which must not be used once it is destroyed, or memory, which a card
-    /// writes whoever has it by then. Instantiation checks events, so that what is measured of
+    /// writes even if it has a new owner. Instantiation checks events, so that what is measured of
     /// those says nothing about one that came later.
     fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
         for node in &self.execs[exec].nodes {

@@ -72,8 +72,8 @@ impl Part {
             *word = u32::from_le_bytes([place[0], place[1], place[2], place[3]]);
         }
         let [mark, device, first, unit, split] = words;
-        // SAFETY: the union's bytes are initialised, whoever wrote them, and every number is a
-        // count.
+        // SAFETY: the union's bytes are initialised, also in a structure that the program filled,
+        // and every number is a count.
         let count = unsafe { resource.u.sm }.smCount;
         if mark != MARK || first.saturating_add(count) > MULTIPROCESSORS || unit == 0 {
             return Err(state.misuse(

@@ -19,7 +19,7 @@ pub(crate) fn enter(
     of: &'static EntryPoint,
     arguments: impl Arguments + Copy,
 ) -> CUresult {
-    // Look-ups are not the program's: a number in a report is the same whoever loads the driver.
+    // Look-ups are not the program's: a number in a report is the same for each loader.
     let number = if is_lookup(of.id) { machine.calls() } else { machine.count_call() };
     let call = CallFrame { machine, of, number, epoch: machine.epoch() };
     if machine.switches.plain() {

@@ -11,7 +11,7 @@ use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Machine, State};
 
 /// The address of an export, by the slot of its machine and its place in the list. The functions
-/// are made above this module, for the lookup is one of them: whoever asks says where they are.
+/// are made above this module, for the lookup is one of them, so the caller passes their addresses.
 pub(crate) type AddressOf = fn(slot: usize, id: usize) -> *mut c_void;
 
 /// The exports whose base name this is.
@@ -52,9 +52,9 @@ fn look_up(
     version: i32,
     per_thread: bool,
 ) -> Found {
-    // A function that was configured away still counts here: whoever asks for its version, or for
-    // its per-thread twin, calls with its arguments, and must not get an older or other function in
-    // its place.
+    // A function that was configured away still counts here: a program that asks for its version,
+    // or for its per-thread twin, calls with its arguments, and must not get an older or other
+    // function in its place.
     let ids =
         by_base(name).iter().copied().filter(|id| EXPORTS[*id].version <= state.config.version);
     let mut known = false;

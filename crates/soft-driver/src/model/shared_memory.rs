@@ -1,9 +1,9 @@
 //! Device memory that another process can open: where it lies, and how it comes there.
 //!
-//! All device memory of a machine lies in one file of memory without a name. Who exports a piece of
-//! it listens on a Unix socket in the abstract namespace, whose name is in the handle, and sends
-//! the file to whoever asks and is of the same user. So it needs no folder that both see; it does
-//! need one network namespace, which is where such names are.
+//! All device memory of a machine lies in one file of memory without a name. The exporter of
+//! a piece listens on a Unix socket in the abstract namespace, whose name is in the handle, and
+//! sends the file to each process of the same user that asks. So it needs no folder that both see;
+//! it does need one network namespace, which is where such names are.
 
 use crate::abi::*;
 

@@ -427,7 +427,7 @@ impl State {
         }
     }
 
-    /// Memory is given back to whoever it was borrowed from.
+    /// Memory is given back to its lender.
     pub(crate) fn order_given_back(&mut self, base: u64, bytes: usize) {
         if let Some(order) = &mut self.order {
             order.forget_words(base, bytes as u64);

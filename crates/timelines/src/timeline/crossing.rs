@@ -11,7 +11,7 @@
 //! any context, and be made in another one, if the stream joined the capture. So the graph keeps
 //! the stream's context. A launch keeps nothing: the driver ends a context after the launches of
 //! its nodes, wherever they are (the rules `values.a-launch-elsewhere` and
-//! `values.captured-elsewhere`), and whoever drops the last share waits for that.
+//! `values.captured-elsewhere`), and the drop of the last share waits for that.
 //!
 //! A failed context writes no value, and fails no stream of another context. Nothing but the poison
 //! of the line ends such a stream's wait. So while a signal is pending for which a stream of another

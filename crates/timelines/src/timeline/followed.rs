@@ -47,7 +47,7 @@ impl Followed {
         is_over() || self.on.swap(true, Ordering::Relaxed)
     }
 
-    /// The largest value that was waited for. Whoever has it alone knows that none comes later.
+    /// The largest value that was waited for. With exclusive access, none comes later.
     pub(super) fn largest(&mut self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }

@@ -81,7 +81,7 @@ struct Opened {
     /// Whether the maker is known to have ended.
     ended: AtomicBool,
     /// The values that the follower was given and that the mirror has not shown to be over, in the
-    /// order of their submission. Whoever submits has it locked.
+    /// order of their submission. Locked during each submission.
     pending: Mutex<VecDeque<u64>>,
     /// Not locked during driver calls.
     work: Mutex<Work>,
@@ -206,8 +206,8 @@ impl Streams {
             let (at, byte) = Line::POISONED_BYTE;
             let driver = self.memory.context.driver();
             let _ = with_current(&self.memory.context, || {
-                // SAFETY: one byte of the word. Its maker has ended, and whoever reads it only
-                // compares it.
+                // SAFETY: one byte of the word. Its maker has ended, and its readers only compare
+                // it.
                 unsafe {
                     let (at, by) = (self.word + at, self.rescuer.as_raw());
                     call!(driver, cuMemsetD8Async(at, byte, 1, by))
@@ -242,8 +242,7 @@ impl Opened {
         let (streams, submitting) = (work.streams.clone()?, work.submitting);
         drop(work);
         let result = call(&streams, submitting);
-        // Whoever dropped the timeline meanwhile has left the last share here, and its drop may
-        // block.
+        // If the timeline was dropped meanwhile, the last share is here, and its drop may block.
         if let Some(last) = Arc::into_inner(streams) {
             drop_apart(last);
         }

@@ -13,7 +13,7 @@ pub(super) struct Known(AtomicU32);
 impl Known {
     /// Poisons the line, because the context has failed with this code.
     pub(super) fn fail(&self, line: &Line, code: CUresult) {
-        // First, so that whoever sees the poison here knows the reason. Spare exchange: the checks
+        // First, so that a thread that sees the poison knows the reason. Spare exchange: the checks
         // have one failure. With two, the first stays.
         let order = Ordering::Relaxed;
         let _ = self.0.compare_exchange(0, code.0, Ordering::Release, order);

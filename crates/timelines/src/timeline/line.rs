@@ -129,7 +129,7 @@ impl Line {
     /// for values up to this one are released as they were by the poison.
     pub(super) fn settle(&self, value: u64) -> u64 {
         let value = value.max(self.reached());
-        // The value first: whoever waits must find one or the other.
+        // The value first: a waiting thread must find one or the other.
         self.value.store(value, Ordering::Release);
         self.poison.store(0, Ordering::Release);
         value

@@ -356,7 +356,7 @@ impl Timeline {
         // SAFETY: as for `write`.
         if let Err(error) = unsafe { self.write(value) } {
             state.refused = Some(value);
-            // Whoever waits in another process learns of it from nobody else.
+            // Nothing else ends the waits of other processes.
             self.slot.condemn(&error);
             return Err(error);
         }

@@ -334,7 +334,7 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
     }
     // SAFETY: as for `wait_value`; the page is registered in the stream's context, which the stream
     // keeps alive, and which ends after the work of its streams. No capture of this crate is under
-    // way. Whoever begins a capture without this crate vouches for the contexts of its streams.
+    // way. Code that begins a capture without this crate vouches for the contexts of its streams.
     unsafe { wait_value(stream, slot, value) }
 }
 

@@ -43,7 +43,7 @@ fn call() -> bool {
 }
 
 /// Whether there is the thread, and it looks at what was put before any call that failed. If not,
-/// whoever needs it must call again, even if its work was put there earlier.
+/// a caller that needs it must call again, even if its work was put there earlier.
 pub(super) fn is_started() -> bool {
     STARTED.load(Ordering::Acquire)
 }
@@ -62,7 +62,7 @@ pub(super) fn start() -> Result<()> {
 /// there is a poller.
 pub(super) fn watch(slot: &'static Slot, first: bool) -> bool {
     if first {
-        // Also where there is no thread yet: whoever starts it later has it look here, too.
+        // Also where there is no thread yet: once started, it looks here too.
         lock(&ARRIVED).push(slot);
     }
     call()

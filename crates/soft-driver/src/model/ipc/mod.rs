@@ -2,8 +2,8 @@
 //! event.
 //!
 //! A slot's word of 64 bits holds how many records were made, how many of them are done, and which
-//! event of the slot's it is about. Whoever records, in whatever process, adds to the first two;
-//! all of it in compare-and-swap, so that a process that is killed leaves no lock behind. The
+//! event of the slot's it is about. A record, in any process, adds to the first two, always by
+//! compare-and-swap, so that a process that is killed leaves no lock behind. The
 //! memory's header has a bell that rings with each completion somebody may wait for.
 //!
 //! `slots.rs` is the same everywhere. A platform has names for shared memory, and a way to sleep

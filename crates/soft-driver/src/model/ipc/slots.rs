@@ -469,7 +469,7 @@ impl Exporter {
         let generation = self.mapping.slot(slot).generation.fetch_add(1, Ordering::SeqCst) + 1;
         let fresh = Word::new(0, 0, generation.div_ceil(2) as u16);
         self.mapping.slot(slot).word.store(fresh.0, Ordering::SeqCst);
-        // Whoever waits for what was in the slot before is done with it.
+        // Ends the waits for the earlier event of the slot.
         self.mapping.ring();
         let cell =
             Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });

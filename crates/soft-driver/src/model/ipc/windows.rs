@@ -79,7 +79,7 @@ impl File {
         (!handle.is_null()).then(|| Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
-    /// A section goes with its last handle, whoever's that is: none is left behind.
+    /// The system frees a section with its last handle, so none is left behind.
     #[expect(clippy::unused_self, reason = "elsewhere the file is asked")]
     pub(super) fn is_orphan(&self) -> bool {
         true

@@ -201,7 +201,7 @@ struct View(*mut c_void);
 
 impl Drop for View {
     fn drop(&mut self) {
-        // SAFETY: it was mapped, and whoever has this looks no more.
+        // SAFETY: it was mapped, and the owner of this value, which is dropped, reads it no more.
         unsafe { UnmapViewOfFile(self.0) };
     }
 }
@@ -277,8 +277,8 @@ impl File {
     ) -> Result<(Self, &'static [Line], Life), Refusal> {
         const PAGE_READWRITE: u32 = 4;
         const DACL_PRESENT: u16 = 4;
-        // Nobody is in the list, so that a handle's rights are all that whoever has it can get.
-        // Without a list the system would give more to whoever asks for a copy of a handle.
+        // The list is empty, so a process gets no more rights than its handle has. Without a
+        // list the system would give more to a process that asks for a copy of a handle.
         let allowed =
             List { revision: 2, rest: 0, bytes: size_of::<List>() as u16, entries: 0, more: 0 };
         let security = Security {
