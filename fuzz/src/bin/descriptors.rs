@@ -2,9 +2,9 @@
 #![no_main]
 
 use cuda_events::Error;
-use cuda_timelines::TimelineDescriptor;
 use cuda_events::ipc::{DescriptorError, IpcEventDescriptor, SharedTimelineError};
 use cuda_events_fuzz::crc32;
+use cuda_timelines::TimelineDescriptor;
 use libfuzzer_sys::fuzz_target;
 
 /// What is wrong with an envelope, as far as all kinds have it in common.
