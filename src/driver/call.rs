@@ -80,13 +80,13 @@ impl Driver {
         }
     }
 
-    /// The error for an entry point that the driver does not have. In a forked child that error
-    /// comes first, whatever the driver has.
+    /// The error for an entry point that the driver does not have. The errors of a forked child and
+    /// of an object of another driver library come first, whatever the driver has.
     #[cold]
-    pub(crate) fn unsupported(self, function: Function) -> Error {
+    pub(crate) fn unsupported(self, other: Self, function: Function) -> Error {
         let since = function.entry_point().version;
         let unsupported = Error::Unsupported { function, since, driver: self.version() };
-        self.check(self, function).err().unwrap_or(unsupported)
+        self.check(other, function).err().unwrap_or(unsupported)
     }
 }
 
@@ -175,7 +175,7 @@ macro_rules! made {
                 |_| pointer($($argument),*),
             ),
             None => Err($crate::driver::call::Target::driver($target)
-                .unsupported($crate::sys::Function::$function)),
+                .unsupported($other, $crate::sys::Function::$function)),
         }
     };
     ($target:ident, $other:ident, $function:ident($($argument:expr),* $(,)?) or $($or:tt)+) => {
@@ -215,7 +215,7 @@ macro_rules! entry {
                 function: $crate::sys::Function::$function,
                 pointer,
             }),
-            None => Err(driver.unsupported($crate::sys::Function::$function)),
+            None => Err(driver.unsupported(driver, $crate::sys::Function::$function)),
         }
     }};
     ($target:expr, $function:ident or $otherwise:ident?) => {{
@@ -229,7 +229,7 @@ macro_rules! entry {
                 },
                 pointer,
             }),
-            None => Err(driver.unsupported($crate::sys::Function::$function)),
+            None => Err(driver.unsupported(driver, $crate::sys::Function::$function)),
         }
     }};
     ($target:expr, $function:ident or $otherwise:ident) => {{
