@@ -258,25 +258,37 @@ pub fn needs_version(driver: Driver, since: Version, what: &str) -> bool {
 /// Holds a stream: work behind it does not run until the latch is released or dropped.
 pub struct Latch {
     release: Option<SyncSender<()>>,
+    begun: Receiver<()>,
 }
+
+/// What the latch's function takes over: where it says that it runs, and what it waits for.
+type Held = (SyncSender<()>, Receiver<()>);
 
 impl Latch {
     pub fn hold(stream: &StreamRef) -> Self {
-        extern "C" fn wait(receiver: *mut c_void) {
+        extern "C" fn wait(held: *mut c_void) {
             // SAFETY: the pointer is the box that `hold` leaked for this one call.
-            let receiver = unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) };
+            let held = unsafe { Box::from_raw(held.cast::<Held>()) };
+            // Without a latch any more, nobody wants to know.
+            let _ = held.0.send(());
             // Ends when the latch sends or is dropped.
-            let _ = receiver.recv();
+            let _ = held.1.recv();
         }
         let (release, receiver) = sync_channel(1);
-        let receiver = Box::into_raw(Box::new(receiver));
+        let (begins, begun) = sync_channel(1);
+        let receiver = Box::into_raw(Box::new((begins, receiver)));
         let driver = stream.context().driver();
         // SAFETY: the stream is alive, and the function takes the box over.
         let code = unsafe {
             (driver.symbols().cuLaunchHostFunc)(stream.as_raw(), Some(wait), receiver.cast())
         };
         check(Function::cuLaunchHostFunc, code);
-        Self { release: Some(release) }
+        Self { release: Some(release), begun }
+    }
+
+    /// Waits until the stream is at the latch, so that the driver's thread for it runs.
+    pub fn reached(&self) {
+        self.begun.recv().expect("the latch runs");
     }
 
     pub fn release(mut self) {

@@ -226,6 +226,8 @@ fn a_future_outlives_a_failed_start_of_the_thread() {
     }
     let timeline = Timeline::new(gpu.stream()).expect("a timeline");
     let latch = Latch::hold(timeline.stream());
+    // No thread of the driver's may be starting below.
+    latch.reached();
     let point = timeline.signal().expect("a signal");
     let unpark = Unpark::new();
     let waker = Waker::from(Arc::clone(&unpark));
@@ -302,6 +304,8 @@ fn no_stream_waits_for_another_context_without_the_thread() {
     let there = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(gpu.stream()).expect("a timeline");
     let latch = Latch::hold(timeline.stream());
+    // No thread of the driver's may be starting below.
+    latch.reached();
     let point = timeline.signal().expect("a signal");
     for _ in 0..3 {
         let refused = without_new_threads(|| there.wait_point(point));
