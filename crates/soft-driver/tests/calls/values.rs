@@ -4,7 +4,6 @@ use crate::common;
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use common::*;
 use cuda_events::sys::*;
@@ -128,25 +127,6 @@ fn a_long_chain_submitted_backwards_deadlocks() {
         assert_eq!(backwards(&hanging(SoftDriver::builder().connections(32)), 32), 0);
         assert_eq!(backwards(&hanging(SoftDriver::builder().connections(32)), 64), 1);
     });
-}
-
-#[test]
-fn events_of_idle_streams_are_done_at_once() {
-    let raw = hanging(SoftDriver::builder().connections(1));
-    let words = Words::new(&raw);
-    let (waiting, idle) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
-    assert_eq!(wait(&raw, waiting, words.at(0), 1), OK);
-    let event = raw.event(CU_EVENT_DISABLE_TIMING);
-    raw.record(event, idle);
-    assert_eq!((raw.query(event), raw.busy(idle)), (OK, false));
-    // What is work waits for its turn.
-    assert_eq!(write(&raw, idle, words.at(1), 1), OK);
-    raw.record(event, idle);
-    assert_eq!((raw.query(event), words.word(1).load(Ordering::Acquire)), (NOT_READY, 0));
-    words.word(0).store(1, Ordering::Release);
-    raw.sync(idle);
-    assert_eq!((raw.query(event), words.word(1).load(Ordering::Acquire)), (OK, 1));
-    assert_eq!(raw.soft.deadlocks(), [""; 0]);
 }
 
 #[test]
@@ -441,367 +421,105 @@ fn programs_that_wait_for_the_submitted_never_deadlock() {
     });
 }
 
-#[test]
-fn a_value_is_seen_soon_and_after_a_long_time() {
-    let raw = Raw::new();
-    let (stream, words) = (raw.stream(NON_BLOCKING), Words::new(&raw));
-    for (value, pause) in [(1, 0), (2, 50)] {
-        assert_eq!(wait(&raw, stream, words.at(0), value), OK);
-        std::thread::sleep(Duration::from_millis(pause));
-        assert!(raw.busy(stream));
-        words.word(0).store(value, Ordering::Release);
-        raw.sync(stream);
-    }
-}
-
-/// A file of memory, mapped and registered.
 #[cfg(target_os = "linux")]
-struct Page<'a> {
-    raw: &'a Raw,
-    memory: *mut std::ffi::c_void,
-}
+mod memory {
+    //! Memory that is shared with other processes: misuse, and handles that no driver made.
 
-#[cfg(target_os = "linux")]
-impl<'a> Page<'a> {
-    const BYTES: usize = 4096;
+    use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-    fn file() -> std::os::fd::OwnedFd {
-        use std::os::fd::{AsRawFd as _, FromRawFd as _};
-        let descriptor = unsafe { libc::memfd_create(c"page".as_ptr(), libc::MFD_CLOEXEC) };
-        assert!(descriptor >= 0);
-        let file = unsafe { std::os::fd::OwnedFd::from_raw_fd(descriptor) };
-        assert_eq!(unsafe { libc::ftruncate(file.as_raw_fd(), Self::BYTES as i64) }, 0);
-        file
-    }
-
-    fn map(raw: &'a Raw, file: &std::os::fd::OwnedFd, protection: i32) -> Self {
-        use std::os::fd::AsRawFd as _;
-        let (flags, file) = (libc::MAP_SHARED, file.as_raw_fd());
-        let memory = unsafe { libc::mmap(null_mut(), Self::BYTES, protection, flags, file, 0) };
-        assert_ne!(memory, libc::MAP_FAILED);
-        Self { raw, memory }
-    }
-
-    fn register(&self, flags: u32) -> u32 {
-        type Register = unsafe extern "C" fn(*mut std::ffi::c_void, usize, u32) -> CUresult;
-        let register = self.raw.soft.resolve(c"cuMemHostRegister_v2");
-        unsafe {
-            std::mem::transmute::<*mut std::ffi::c_void, Register>(register)(
-                self.memory,
-                Self::BYTES,
-                flags,
-            )
-        }
-        .0
-    }
-
-    fn unregister(&self) -> impl FnOnce() -> u32 + Send + use<> {
-        type Unregister = unsafe extern "C" fn(*mut std::ffi::c_void) -> CUresult;
-        let unregister = self.raw.soft.resolve(c"cuMemHostUnregister");
-        let unregister =
-            unsafe { std::mem::transmute::<*mut std::ffi::c_void, Unregister>(unregister) };
-        let memory = self.memory.expose_provenance();
-        move || unsafe { unregister(std::ptr::with_exposed_provenance_mut(memory)) }.0
-    }
-
-    fn word(&self) -> &AtomicU64 {
-        unsafe { AtomicU64::from_ptr(self.memory.cast()) }
-    }
-
-    fn address(&self) -> CUdeviceptr {
-        self.memory.expose_provenance() as u64
-    }
-}
-
-#[cfg(target_os = "linux")]
-impl Drop for Page<'_> {
-    fn drop(&mut self) {
-        assert_eq!(unsafe { libc::munmap(self.memory, Self::BYTES) }, 0);
-    }
-}
-
-#[cfg(target_os = "linux")]
-mod registered {
     use cuda_events_test_support::child::is_emulated;
     use cuda_events_test_support::say_not_run;
-    use libc::{PROT_READ, PROT_WRITE};
+    use cuda_soft_driver::abi::MemHandle;
 
     use super::*;
 
-    const MAPPED: u32 = 1 | 2;
-    const READ_ONLY: u32 = 8;
-    const ALREADY: u32 = 712;
-    const NOT_REGISTERED: u32 = 713;
+    const BYTES: usize = 4096;
 
+    /// A write of a value to memory that is registered as read-only: a card would fail.
     #[test]
-    fn one_file_twice_and_for_reading_alone() {
+    fn a_write_to_memory_for_reading() {
         if is_emulated() {
             return say_not_run("an emulator does not tell whether a page can be written");
         }
+        const MAPPED_FOR_READING: u32 = 1 | 2 | 8;
         let raw = Raw::new();
-        let (file, streams) = (Page::file(), streams(&raw, 3));
-        let page = Page::map(&raw, &file, PROT_READ | PROT_WRITE);
-        let again = Page::map(&raw, &file, PROT_READ | PROT_WRITE);
-        let reading = Page::map(&raw, &file, PROT_READ);
-        assert_eq!(
-            [page.register(MAPPED), again.register(MAPPED), page.register(MAPPED)],
-            [OK, OK, ALREADY]
-        );
-        assert_eq!(reading.register(MAPPED), INVALID_VALUE, "it cannot be pinned for writing");
-        assert_eq!(reading.register(MAPPED | READ_ONLY), OK);
-        assert_eq!(
-            [
-                wait(&raw, streams[0], again.address(), 3),
-                wait(&raw, streams[1], reading.address(), 3)
-            ],
-            [OK; 2]
-        );
-        assert_eq!(write(&raw, streams[2], page.address(), 3), OK);
-        streams.iter().for_each(|stream| raw.sync(*stream));
-        assert_eq!(reading.word().load(Ordering::Acquire), 3);
-        assert_eq!(raw.soft.misuses(), [""; 0]);
-        // A card would fail.
-        assert_eq!(write(&raw, streams[2], reading.address(), 4), INVALID_VALUE);
-        assert!(
-            raw.soft.misuses()[0].contains("registered as read-only"),
-            "{:?}",
-            raw.soft.misuses()
-        );
-        for page in [&page, &again, &reading] {
-            assert_eq!(page.unregister()(), OK);
+        let descriptor = unsafe { libc::memfd_create(c"page".as_ptr(), libc::MFD_CLOEXEC) };
+        assert!(descriptor >= 0);
+        let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        assert_eq!(unsafe { libc::ftruncate(file.as_raw_fd(), BYTES as i64) }, 0);
+        let (shared, file) = (libc::MAP_SHARED, file.as_raw_fd());
+        let page = unsafe { libc::mmap(null_mut(), BYTES, libc::PROT_READ, shared, file, 0) };
+        assert_ne!(page, libc::MAP_FAILED);
+        let code = call!(raw, cuMemHostRegister_v2(page => *mut std::ffi::c_void, BYTES => usize,
+            MAPPED_FOR_READING => u32));
+        assert_eq!(code, OK);
+        let address = page.expose_provenance() as u64;
+        assert_eq!(write(&raw, raw.stream(NON_BLOCKING), address, 4), INVALID_VALUE);
+        let misuses = raw.soft.misuses();
+        assert!(misuses[0].contains("registered as read-only"), "{misuses:?}");
+        let code = call!(raw, cuMemHostUnregister(page => *mut std::ffi::c_void));
+        assert_eq!((code, raw.soft.live().allocations), (OK, 0));
+        // What is cut short cannot be registered.
+        assert_eq!(unsafe { libc::ftruncate(file, 0) }, 0);
+        let code = call!(raw, cuMemHostRegister_v2(page => *mut std::ffi::c_void, BYTES => usize,
+            MAPPED_FOR_READING => u32));
+        assert_eq!(code, INVALID_VALUE);
+        assert_eq!(unsafe { libc::munmap(page, BYTES) }, 0);
+    }
+
+    fn mem_alloc(raw: &Raw, bytes: usize) -> CUdeviceptr {
+        let mut address = 0;
+        assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut address, bytes) }.0, OK);
+        address
+    }
+
+    fn handle_of(raw: &Raw, address: CUdeviceptr) -> (u32, MemHandle) {
+        let mut handle = MemHandle { reserved: [0; 64] };
+        let code = call!(raw, cuIpcGetMemHandle(&mut handle => *mut MemHandle,
+            address => CUdeviceptr));
+        (code, handle)
+    }
+
+    fn open(raw: &Raw, handle: MemHandle) -> (u32, CUdeviceptr) {
+        let mut address = 0;
+        let code = call!(raw, cuIpcOpenMemHandle_v2(&mut address => *mut CUdeviceptr,
+            handle => MemHandle, 1 => u32));
+        (code, address)
+    }
+
+    /// Between two drivers, as between two processes.
+    #[test]
+    fn handles_that_are_made_up() {
+        let (exporter, importer) = (Raw::new(), Raw::new());
+        exporter.set_current(exporter.retain(0));
+        let (code, handle) = handle_of(&exporter, mem_alloc(&exporter, 1 << 20));
+        assert_eq!(code, OK);
+        importer.set_current(importer.retain(0));
+        let (code, theirs) = open(&importer, handle);
+        assert_eq!((code, importer.soft.live().allocations), (OK, 1));
+        assert_eq!(handle_of(&importer, theirs).0, INVALID_VALUE, "an import is not exported");
+        assert_eq!(call!(importer, cuIpcCloseMemHandle(theirs => CUdeviceptr)), OK);
+        assert_eq!(importer.soft.live().allocations, 0);
+        // Another exporter, and what reaches beyond the memory that is there.
+        for (at, byte) in [(0, 1), (9, 1), (30, 0x7f), (38, 0x7f), (37, 0x7f)] {
+            let mut damaged = handle;
+            damaged.reserved[at] ^= byte;
+            assert_eq!(open(&importer, damaged).0, INVALID_VALUE, "byte {at}");
         }
-        assert_eq!(page.unregister()(), NOT_REGISTERED);
-        assert_eq!(raw.soft.live().allocations, 0);
+        drop(exporter);
+        assert_eq!(open(&importer, handle).0, INVALID_VALUE, "its exporter is gone");
+        let without = Raw::with(SoftDriver::builder().ipc(false));
+        assert_eq!(handle_of(&without, mem_alloc(&without, 8)).0, NOT_SUPPORTED);
     }
 
     #[test]
-    fn what_is_cut_short_cannot_be_registered() {
-        if is_emulated() {
-            return say_not_run("an emulator does not tell whether a page can be written");
-        }
+    fn memory_given_back_is_nowhere_and_new_memory_is_zero() {
         let raw = Raw::new();
-        let file = Page::file();
-        let page = Page::map(&raw, &file, PROT_READ | PROT_WRITE);
-        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&file);
-        assert_eq!(unsafe { libc::ftruncate(descriptor, 0) }, 0);
-        assert_eq!(page.register(MAPPED), INVALID_VALUE);
-    }
-
-    #[test]
-    fn unregistering_waits_for_streams() {
-        let raw = Raw::new();
-        let file = Page::file();
-        let (page, other) = (Page::map(&raw, &file, PROT_READ | PROT_WRITE), Words::new(&raw));
-        let [stream, elsewhere] = [(); 2].map(|()| raw.stream(NON_BLOCKING));
-        assert_eq!(page.register(MAPPED), OK);
-        assert_eq!(
-            [wait(&raw, stream, page.address(), 1), wait(&raw, stream, other.at(0), 1)],
-            [OK; 2]
-        );
-        assert_eq!(wait(&raw, elsewhere, other.at(1), 1), OK);
-        let unregistering = begin(page.unregister());
-        while raw.soft.waiting_for_work() == 0 {
-            assert!(!unregistering.is_finished(), "it does not wait");
-            std::thread::yield_now();
+        for _ in 0..3 {
+            let address = mem_alloc(&raw, 1 << 20);
+            let word = std::ptr::with_exposed_provenance_mut(address as usize);
+            assert_eq!(unsafe { AtomicU64::from_ptr(word) }.swap(7, Ordering::AcqRel), 0);
+            assert_eq!(unsafe { (raw.cuMemFree_v2)(address) }.0, OK);
         }
-        page.word().store(1, Ordering::Release);
-        assert_eq!(unregistering.join(), OK);
-        assert!(raw.busy(stream) && raw.busy(elsewhere));
-        (0..2).for_each(|at| other.word(at).store(1, Ordering::Release));
-        raw.sync(stream);
-        raw.sync(elsewhere);
-    }
-}
-
-/// The entry point of a name, which the raw table does not have.
-unsafe fn export<F: Copy>(raw: &Raw, name: &std::ffi::CStr) -> F {
-    let address = raw.soft.resolve(name);
-    assert!(!address.is_null(), "{name:?}");
-    assert_eq!(size_of::<F>(), size_of_val(&address));
-    unsafe { std::mem::transmute_copy(&address) }
-}
-
-#[cfg(target_os = "linux")]
-type Handle = [u8; 64];
-
-#[cfg(target_os = "linux")]
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct ByValue(Handle);
-
-#[cfg(target_os = "linux")]
-fn mem_alloc(raw: &Raw, bytes: usize) -> CUdeviceptr {
-    let mut address = 0;
-    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut address, bytes) }.0, OK);
-    address
-}
-
-#[cfg(target_os = "linux")]
-fn handle_of(raw: &Raw, address: CUdeviceptr) -> Result<Handle, u32> {
-    let mut handle = [0; 64];
-    let get: unsafe extern "C" fn(*mut Handle, CUdeviceptr) -> CUresult =
-        unsafe { export(raw, c"cuIpcGetMemHandle") };
-    match unsafe { get(&mut handle, address) }.0 {
-        OK => Ok(handle),
-        code => Err(code),
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn open(raw: &Raw, handle: Handle, flags: u32) -> Result<CUdeviceptr, u32> {
-    type Open = unsafe extern "C" fn(*mut CUdeviceptr, ByValue, u32) -> CUresult;
-    let open: Open = unsafe { export(raw, c"cuIpcOpenMemHandle_v2") };
-    let mut address = 0;
-    match unsafe { open(&mut address, ByValue(handle), flags) }.0 {
-        OK => Ok(address),
-        code => Err(code),
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn close(raw: &Raw, address: CUdeviceptr) -> u32 {
-    let close: unsafe extern "C" fn(CUdeviceptr) -> CUresult =
-        unsafe { export(raw, c"cuIpcCloseMemHandle") };
-    unsafe { close(address) }.0
-}
-
-/// Between two drivers, as between two processes.
-#[cfg(target_os = "linux")]
-#[test]
-fn device_memory_is_opened_by_others() {
-    let exporter = Raw::new();
-    let importer = Raw::new();
-    let current = |raw: &Raw| raw.set_current(raw.retain(0));
-    current(&exporter);
-    let (first, second) = (mem_alloc(&exporter, 100), mem_alloc(&exporter, 1 << 20));
-    let handle = handle_of(&exporter, second).unwrap();
-    assert_eq!(handle_of(&exporter, second), Ok(handle));
-    assert_ne!(handle_of(&exporter, first), Ok(handle));
-    assert_eq!(handle_of(&exporter, 8), Err(INVALID_VALUE));
-    assert_eq!(open(&exporter, handle, 1), Err(INVALID_CONTEXT), "one's own");
-
-    current(&importer);
-    let theirs = open(&importer, handle, 1).unwrap();
-    assert_eq!(open(&importer, handle, 1), Ok(theirs), "again, it is the same");
-    assert_eq!(open(&importer, handle, 2), Err(INVALID_VALUE));
-    assert_eq!(unsafe { (importer.cuMemFree_v2)(theirs) }.0, INVALID_VALUE);
-    assert_eq!(handle_of(&importer, theirs), Err(INVALID_VALUE), "an import is not exported");
-    // The last word of it, in both directions.
-    let (stream, at) = (importer.stream(NON_BLOCKING), (1 << 20) - 8);
-    assert_eq!(wait(&importer, stream, theirs + at, 7), OK);
-    current(&exporter);
-    let other = exporter.stream(NON_BLOCKING);
-    assert_eq!(
-        [write(&exporter, other, second + at, 7), wait(&exporter, other, second, 9)],
-        [OK; 2]
-    );
-    importer.sync(stream);
-    current(&importer);
-    assert_eq!(write(&importer, stream, theirs, 9), OK);
-    exporter.sync(other);
-
-    assert_eq!(importer.soft.live().allocations, 1);
-    assert_eq!(
-        [close(&importer, theirs), close(&importer, theirs), close(&importer, theirs)],
-        [OK, OK, INVALID_VALUE]
-    );
-    assert_eq!(importer.soft.live().allocations, 0);
-    // What was made up, and what reaches beyond the memory that is there.
-    for (at, byte) in [(0, 1), (9, 1), (30, 0x7f), (38, 0x7f), (37, 0x7f)] {
-        let mut damaged = handle;
-        damaged[at] ^= byte;
-        assert_eq!(open(&importer, damaged, 1), Err(INVALID_VALUE), "byte {at}");
-    }
-    drop(exporter);
-    assert_eq!(open(&importer, handle, 1), Err(INVALID_VALUE), "its exporter is gone");
-    let without = Raw::with(SoftDriver::builder().ipc(false));
-    assert_eq!(handle_of(&without, mem_alloc(&without, 8)), Err(NOT_SUPPORTED));
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn memory_given_back_is_nowhere_and_new_memory_is_zero() {
-    let raw = Raw::new();
-    for _ in 0..3 {
-        let address = mem_alloc(&raw, 1 << 20);
-        let word =
-            unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(address as usize)) };
-        assert_eq!(word.swap(7, Ordering::AcqRel), 0);
-        assert_eq!(unsafe { (raw.cuMemFree_v2)(address) }.0, OK);
-    }
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct NodeParams {
-    context: CUcontext,
-    count: u32,
-    operations: *mut CUstreamBatchMemOpParams,
-    flags: u32,
-}
-
-#[test]
-fn captured_values_are_nodes_that_can_be_set() {
-    let raw = Raw::new();
-    let (stream, words) = (raw.stream(NON_BLOCKING), Words::new(&raw));
-    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-    let (mut graph, mut exec) = (null_mut(), null_mut());
-    assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(stream, mode) }.0, OK);
-    assert_eq!([wait(&raw, stream, words.at(0), 1), write(&raw, stream, words.at(1), 5)], [OK; 2]);
-    assert_eq!(unsafe { (raw.cuStreamEndCapture)(stream, &mut graph) }.0, OK);
-
-    let mut nodes = [null_mut(); 3];
-    let mut count = 3;
-    type Get = unsafe extern "C" fn(CUgraphNode, *mut NodeParams) -> CUresult;
-    type Set = unsafe extern "C" fn(CUgraphNode, *const NodeParams) -> CUresult;
-    type SetExec = unsafe extern "C" fn(CUgraphExec, CUgraphNode, *const NodeParams) -> CUresult;
-    let get: Get = unsafe { export(&raw, c"cuGraphBatchMemOpNodeGetParams") };
-    let set: Set = unsafe { export(&raw, c"cuGraphBatchMemOpNodeSetParams") };
-    let set_exec: SetExec = unsafe { export(&raw, c"cuGraphExecBatchMemOpNodeSetParams") };
-    unsafe {
-        type Nodes = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> CUresult;
-        let get_nodes: Nodes = export(&raw, c"cuGraphGetNodes");
-        assert_eq!((get_nodes(graph, nodes.as_mut_ptr(), &mut count).0, count), (OK, 2));
-        type Type = unsafe extern "C" fn(CUgraphNode, *mut u32) -> CUresult;
-        let get_type: Type = export(&raw, c"cuGraphNodeGetType");
-        let mut kind = 0;
-        assert_eq!((get_type(nodes[0], &mut kind).0, kind), (OK, 12));
-
-        let mut params =
-            NodeParams { context: null_mut(), count: 0, operations: null_mut(), flags: 9 };
-        assert_eq!(get(nodes[1], &mut params).0, OK);
-        assert_eq!((params.context, params.count, params.flags), (raw.retain(0), 1, 0));
-        let mut operation = *params.operations;
-        assert_eq!(operation.operation, CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64);
-        assert_eq!(
-            (operation.writeValue.address, operation.writeValue.u.value64),
-            (words.at(1), 5)
-        );
-
-        let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
-        assert_eq!(instantiate(&mut exec, graph, 0).0, OK);
-        // Each launch writes what was set last.
-        for value in 5..8 {
-            operation.writeValue.u.value64 = value;
-            params.operations = &mut operation;
-            assert_eq!(set_exec(exec, nodes[1], &params).0, OK);
-            assert_eq!((raw.cuGraphLaunch)(exec, stream).0, OK);
-            words.word(0).store(1, Ordering::Release);
-            raw.sync(stream);
-            assert_eq!(words.word(1).load(Ordering::Acquire), value);
-        }
-        // Its kind, its number and its address are looked at.
-        assert_eq!(set_exec(exec, nodes[0], &params).0, INVALID_VALUE);
-        let two = &mut [operation; 2];
-        let many = NodeParams { count: 2, operations: two.as_mut_ptr(), ..params };
-        assert_eq!(set_exec(exec, nodes[1], &many).0, INVALID_VALUE);
-        assert_eq!(set(nodes[1], &many).0, OK);
-        operation.writeValue.address = 8;
-        params.operations = &mut operation;
-        assert_eq!(set_exec(exec, nodes[1], &params).0, INVALID_VALUE);
-        assert_eq!(get(nodes[1], &mut params).0, OK);
-        assert_eq!(params.count, 2);
-        assert_eq!((raw.cuGraphExecDestroy)(exec).0, OK);
-        assert_eq!((raw.cuGraphDestroy)(graph).0, OK);
     }
 }

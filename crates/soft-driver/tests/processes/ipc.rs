@@ -53,31 +53,6 @@ fn child() {
     let raw = Raw::with(SoftDriver::builder().rules(rules));
     let stream = raw.stream(1);
     match role.as_str() {
-        // Imports an event, has a stream wait for it, then records it.
-        "import" => {
-            let event = open(&raw, from_text(&hear())).unwrap();
-            say(&raw.query(event).to_string());
-            raw.wait(stream, event);
-            say(if raw.busy(stream) { "waiting" } else { "idle" });
-            raw.sync(stream);
-            assert_eq!(unsafe { (raw.cuEventSynchronize)(event) }.0, OK);
-            say(&format!("done {}", raw.query(event)));
-            let mut handle = CUipcEventHandle { reserved: [0; 64] };
-            assert_eq!(
-                unsafe { (raw.cuIpcGetEventHandle)(&mut handle, event) }.0,
-                INVALID_HANDLE,
-                "re-export"
-            );
-            assert_eq!(raw.elapsed(event, event), Err(INVALID_HANDLE));
-            hear();
-            let latch = raw.latch(stream);
-            raw.record(event, stream);
-            say("recorded");
-            hear();
-            latch.release();
-            raw.sync(stream);
-            say("released");
-        }
         // Tries descriptors until there are no more; says each result.
         "open" => loop {
             let line = hear();
@@ -145,44 +120,6 @@ fn child() {
 }
 
 #[test]
-fn importers_wait_for_the_exporter_and_it_for_them() {
-    let raw = Raw::new();
-    let stream = raw.stream(1);
-    let event = raw.event(IPC);
-    let text = to_text(&export(&raw, event));
-    let latch = raw.latch(stream);
-    raw.record(event, stream);
-    let mut peers = [peer("import"), peer("import")];
-    for peer in &mut peers {
-        peer.send(&text);
-        assert_eq!(peer.receive(), NOT_READY.to_string());
-        assert_eq!(peer.receive(), "waiting");
-    }
-    latch.release();
-    for peer in &mut peers {
-        assert_eq!(peer.receive(), "done 0");
-    }
-    // The other way: an importer records, and the exporter's stream waits.
-    let [mut one, mut two] = peers;
-    one.send("record");
-    assert_eq!(one.receive(), "recorded");
-    assert_eq!(raw.query(event), NOT_READY);
-    raw.wait(stream, event);
-    assert!(raw.busy(stream));
-    one.send("release");
-    assert_eq!(one.receive(), "released");
-    raw.sync(stream);
-    assert_eq!(unsafe { (raw.cuEventSynchronize)(event) }.0, OK);
-    assert_eq!(raw.query(event), OK);
-    one.finish();
-    two.send("record");
-    assert_eq!(two.receive(), "recorded");
-    two.send("release");
-    assert_eq!(two.receive(), "released");
-    two.finish();
-}
-
-#[test]
 fn the_drivers_drop_ends_a_wait_for_the_killed() {
     let mut peer = peer("export");
     let handle = from_text(&peer.receive());
@@ -198,47 +135,6 @@ fn the_drivers_drop_ends_a_wait_for_the_killed() {
     }
     drop(raw);
     assert_eq!(released.join(), DEINITIALIZED);
-}
-
-#[test]
-fn what_cannot_be_opened() {
-    let raw = Raw::new();
-    let event = raw.event(IPC);
-    let handle = export(&raw, event);
-    assert_eq!(export(&raw, event).reserved, handle.reserved, "the same bytes each time");
-    assert_eq!(open(&raw, handle), Err(INVALID_CONTEXT), "in the exporting process");
-    let plain = raw.event(CU_EVENT_DISABLE_TIMING);
-    let mut other = handle;
-    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut other, plain) }.0, INVALID_HANDLE);
-    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(null_mut(), event) }.0, INVALID_VALUE);
-    assert_eq!(unsafe { (raw.cuIpcGetEventHandle)(&mut other, null_mut()) }.0, INVALID_VALUE);
-    assert_eq!(open(&raw, CUipcEventHandle { reserved: [0; 64] }), Err(MAP_FAILED));
-
-    let mut peer = peer("open");
-    let mut ask = |handle: &CUipcEventHandle| {
-        peer.send(&to_text(handle));
-        peer.receive()
-    };
-    assert_eq!(ask(&handle), "open 0");
-    let mut wrong_process = handle;
-    wrong_process.reserved[0] ^= 1;
-    assert_eq!(ask(&wrong_process), "205");
-    // Nothing but the answer is promised for what a peer makes up; none of it may do harm.
-    let mut random = 1_u64;
-    let mut opened = 0;
-    for _ in 0..3000 {
-        let mut mutated = handle;
-        for _ in 0..3 {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            mutated.reserved[(random >> 33) as usize % 64] ^= (random >> 41) as u8;
-        }
-        opened += usize::from(ask(&mutated).starts_with("open"));
-    }
-    assert!(opened > 0 && opened < 3000, "{opened}");
-    peer.send("");
-    peer.finish();
 }
 
 /// What an importer of the default rules gets from a driver of another process, after the exporter
@@ -396,56 +292,14 @@ fn a_damaged_descriptor_opens_and_is_told_of() {
 }
 
 #[test]
-fn a_wait_in_another_context_is_misuse() {
-    let raw = Raw::new();
-    let event = raw.event(IPC);
-    let mut context = null_mut();
-    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
-    let stream = raw.stream(0);
-    assert_eq!(unsafe { (raw.cuStreamWaitEvent)(stream, event, 0) }.0, INVALID_HANDLE);
-    assert_eq!(raw.soft.misuses().len(), 1);
-}
-
-#[test]
-fn slots_are_limited_per_context() {
-    let raw = Raw::new();
-    let mut events: Vec<CUevent> = (0..4096).map(|_| raw.event(IPC)).collect();
+fn slots_are_as_many_as_configured() {
     let mut event = null_mut();
-    assert_eq!(unsafe { (raw.cuEventCreate)(&mut event, IPC) }.0, OUT_OF_MEMORY);
-    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(events.pop().unwrap()) }.0, OK);
-    events.push(raw.event(IPC));
-    let mut context = null_mut();
-    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
-    raw.event(IPC);
-
     let few = Raw::with(SoftDriver::builder().ipc_slots(2));
     few.event(IPC);
     few.event(IPC);
     assert_eq!(unsafe { (few.cuEventCreate)(&mut event, IPC) }.0, OUT_OF_MEMORY);
     let none = Raw::with(SoftDriver::builder().ipc(false));
     assert_eq!(unsafe { (none.cuEventCreate)(&mut event, IPC) }.0, NOT_SUPPORTED);
-}
-
-#[test]
-fn a_killed_exporter_leaves_importers_waiting() {
-    let mut peer = peer("export");
-    let handle = from_text(&peer.receive());
-    let raw = Raw::new();
-    let stream = raw.stream(1);
-    let event = open(&raw, handle).unwrap();
-    raw.wait(stream, event);
-    peer.kill();
-    assert_eq!(raw.query(event), NOT_READY);
-    assert!(raw.busy(stream));
-    let late = open(&raw, handle).expect("the file is still there");
-    assert_eq!(raw.query(late), NOT_READY);
-    let idle = raw.stream(1);
-    raw.record(late, idle);
-    assert_eq!(raw.query(late), NOT_READY, "the unfinished record is another process's");
-    // Tidied up here, for the dead cannot.
-    for file in files_of(peer.id()) {
-        std::fs::remove_file(file).unwrap();
-    }
 }
 
 /// On Windows a section has no file, and goes with its last handle.
@@ -459,29 +313,6 @@ fn files_of(process: u32) -> Vec<std::path::PathBuf> {
     let prefix = format!("cuda-soft-driver.{process}.");
     let files = std::fs::read_dir("/dev/shm").unwrap().map(|file| file.unwrap().path());
     files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect()
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn the_file_goes_with_the_context() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let raw = Raw::new();
-    let handle = export(&raw, raw.event(IPC));
-    let nonce: String = handle.reserved[32..48].iter().map(|byte| format!("{byte:02x}")).collect();
-    let mine = || {
-        files_of(std::process::id())
-            .into_iter()
-            .find(|file| file.to_str().unwrap().ends_with(&nonce))
-    };
-    let file = mine().expect("the file is there");
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
-    assert_eq!(mine(), None);
-    let mut peer = peer("open");
-    peer.send(&to_text(&handle));
-    assert_eq!(peer.receive(), "205");
-    peer.send("");
-    peer.finish();
 }
 
 /// A process that lives long and imports from one short one after the other.

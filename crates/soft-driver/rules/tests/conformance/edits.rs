@@ -8,52 +8,52 @@ use cuda_soft_driver::abi::{Copy3D, MemsetParams, Side3D, UpdateInfo};
 use crate::raw::{NON_BLOCKING, Raw, Rig, must, said};
 use crate::rules;
 
-fn graph(raw: &Raw) -> CUgraph {
+pub fn graph(raw: &Raw) -> CUgraph {
     let mut graph = null_mut();
     must("cuGraphCreate", raw.cuGraphCreate(&mut graph, 0));
     graph
 }
 
-fn empty(rig: &Rig, graph: CUgraph, after: &[CUgraphNode]) -> CUgraphNode {
+pub fn empty(rig: &Rig, graph: CUgraph, after: &[CUgraphNode]) -> CUgraphNode {
     let mut node = null_mut();
     let code = rig.cuGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len());
     must("cuGraphAddEmptyNode", code);
     node
 }
 
-fn count(rig: &Rig, graph: CUgraph) -> (usize, usize) {
+pub fn count(rig: &Rig, graph: CUgraph) -> (usize, usize) {
     let (mut nodes, mut edges) = (0, 0);
     must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, null_mut(), &mut nodes));
     must("cuGraphGetEdges", rig.cuGraphGetEdges(graph, null_mut(), null_mut(), &mut edges));
     (nodes, edges)
 }
 
-fn instantiate(rig: &Rig, graph: CUgraph) -> (CUresult, CUgraphExec) {
+pub fn instantiate(rig: &Rig, graph: CUgraph) -> (CUresult, CUgraphExec) {
     let mut exec = null_mut();
     (rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0), exec)
 }
 
 /// Memory that a graph sets and copies.
-struct Memory<'a> {
+pub struct Memory<'a> {
     rig: &'a Rig,
-    address: CUdeviceptr,
+    pub address: CUdeviceptr,
 }
 
-const BYTES: usize = 64;
+pub const BYTES: usize = 64;
 
 impl<'a> Memory<'a> {
-    fn new(rig: &'a Rig) -> Self {
+    pub fn new(rig: &'a Rig) -> Self {
         let mut address = 0;
         must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, BYTES));
         Self { rig, address }
     }
 
-    fn params(&self, value: u32) -> MemsetParams {
+    pub fn params(&self, value: u32) -> MemsetParams {
         MemsetParams { address: self.address, pitch: 0, value, element: 1, width: BYTES, height: 1 }
     }
 
     /// Adds a node that sets all bytes.
-    fn set(&self, graph: CUgraph, after: &[CUgraphNode], value: u32) -> CUgraphNode {
+    pub fn set(&self, graph: CUgraph, after: &[CUgraphNode], value: u32) -> CUgraphNode {
         let (mut node, params) = (null_mut(), self.params(value));
         let (first, count) = (after.as_ptr(), after.len());
         let context = self.rig.context;

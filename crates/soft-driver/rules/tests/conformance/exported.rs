@@ -3,7 +3,10 @@
 use std::ffi::{CStr, c_void};
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Copy3D, MemsetParams, PoolPointer, PoolProps, UpdateInfo};
+use cuda_soft_driver::abi::{
+    AccessDesc, BatchMemOpNodeParams, Copy2D, Copy3D, HostNodeParams, InstantiateParams, Location,
+    MemsetParams, PoolPointer, PoolProps, UpdateInfo,
+};
 
 use crate::raw::{Rig, exported_name};
 
@@ -84,6 +87,18 @@ exported! {
     cuMemPoolExportPointer(data: *mut PoolPointer, address: CUdeviceptr);
     cuMemPoolImportPointer(address: *mut CUdeviceptr, pool: *mut c_void,
         data: *const PoolPointer);
+    cuMemPoolTrimTo(pool: *mut c_void, keep: usize);
+    cuMemPoolSetAccess(pool: *mut c_void, access: *const AccessDesc, count: usize);
+    cuMemPoolGetAccess(flags: *mut u32, pool: *mut c_void, location: *mut Location);
+    cuMemGetAddressRange_v2(base: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr);
+    cuPointerGetAttributes(count: u32, attributes: *mut u32, values: *mut *mut c_void,
+        address: CUdeviceptr);
+    cuMemPrefetchAsync_v2(address: CUdeviceptr, bytes: usize, location: Location, flags: u32,
+        stream: CUstream);
+    cuStreamAttachMemAsync(stream: CUstream, address: CUdeviceptr, bytes: usize, flags: u32);
+    cuMemcpyDtoDAsync_v2(destination: CUdeviceptr, source: CUdeviceptr, bytes: usize,
+        stream: CUstream);
+    cuMemcpy3D_v2(copy: *const Copy3D);
     cuMemcpyAsync(destination: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpy2D_v2(copy: *const Copy2D);
     cuMemcpy2DUnaligned_v2(copy: *const Copy2D);
@@ -116,6 +131,33 @@ exported! {
     cuGraphExecGetId(exec: CUgraphExec, id: *mut u32);
     cuGraphNodeGetLocalId(node: CUgraphNode, id: *mut u32);
     cuGraphNodeGetContainingGraph(node: CUgraphNode, graph: *mut CUgraph);
+    cuGraphGetRootNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
+    cuGraphNodeGetDependencies(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
+    cuGraphNodeGetDependentNodes(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
+    cuGraphAddHostNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
+        count: usize, params: *const HostNodeParams);
+    cuGraphHostNodeGetParams(node: CUgraphNode, params: *mut HostNodeParams);
+    cuGraphHostNodeSetParams(node: CUgraphNode, params: *const HostNodeParams);
+    cuGraphExecHostNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
+        params: *const HostNodeParams);
+    cuGraphMemcpyNodeGetParams(node: CUgraphNode, params: *mut Copy3D);
+    cuGraphMemcpyNodeSetParams(node: CUgraphNode, params: *const Copy3D);
+    cuGraphExecMemcpyNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const Copy3D,
+        context: CUcontext);
+    cuGraphBatchMemOpNodeGetParams(node: CUgraphNode, params: *mut BatchMemOpNodeParams);
+    cuGraphBatchMemOpNodeSetParams(node: CUgraphNode, params: *const BatchMemOpNodeParams);
+    cuGraphExecBatchMemOpNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
+        params: *const BatchMemOpNodeParams);
+    cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, node: *mut CUgraphNode, result: *mut u32);
+    cuGraphInstantiateWithParams(exec: *mut CUgraphExec, graph: CUgraph,
+        params: *mut InstantiateParams);
+    cuGraphExecGetFlags(exec: CUgraphExec, flags: *mut u64);
+    cuUserObjectCreate(object: *mut *mut c_void, data: *mut c_void, destroy: CUhostFn, count: u32,
+        flags: u32);
+    cuUserObjectRetain(object: *mut c_void, count: u32);
+    cuUserObjectRelease(object: *mut c_void, count: u32);
+    cuGraphRetainUserObject(graph: CUgraph, object: *mut c_void, count: u32, flags: u32);
+    cuGraphReleaseUserObject(graph: CUgraph, object: *mut c_void, count: u32);
     cuGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
         count: usize);
 }

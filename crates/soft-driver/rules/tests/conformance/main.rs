@@ -42,6 +42,7 @@ mod legacy;
 mod log;
 mod lookup;
 mod memory;
+mod nodes;
 mod process;
 mod streams;
 mod synchronous;

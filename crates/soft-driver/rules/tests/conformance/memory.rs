@@ -4,7 +4,9 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Location, PoolPointer, PoolProps, Side2D};
+use cuda_soft_driver::abi::{
+    AccessDesc, Copy2D, Copy3D, Location, PoolPointer, PoolProps, Side2D, Side3D,
+};
 use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
 use cuda_test_harness::soft_settings;
 
@@ -254,6 +256,125 @@ rules! {
         free(rig, memory);
     }
 
+    /// A copy of layers (`cuMemcpy3D`) begins at any layer, row and byte. Layers must not overlap.
+    fn copies_of_layers(rig, saw) =
+        "as it should be; CUDA_ERROR_INVALID_VALUE (1) from layers that overlap, past the end"
+    {
+        let own: Vec<u8> = (1..=24).collect();
+        let memory = filled(rig, 4096, 0xEE);
+        let side = |memory_type, host: *mut u8, device, pitch, height| Side3D {
+            x: 0,
+            y: 0,
+            z: 0,
+            lod: 0,
+            memory_type,
+            host: host.cast(),
+            device,
+            array: null_mut(),
+            reserved: null_mut(),
+            pitch,
+            height,
+        };
+        let there = Side3D { x: 2, y: 1, z: 1, ..side(DEVICE, null_mut(), memory, 16, 8) };
+        let copy = Copy3D {
+            source: side(HOST, own.as_ptr().cast_mut(), 0, 4, 3),
+            destination: there,
+            width: 4,
+            height: 3,
+            depth: 2,
+        };
+        must("cuMemcpy3D", rig.cuMemcpy3D_v2(&copy));
+        must("the wait", rig.cuCtxSynchronize());
+        let mut expected = vec![0xEE; 4096];
+        for (row, bytes) in own.chunks(4).enumerate() {
+            expected[(1 + row / 3) * 128 + (1 + row % 3) * 16 + 2..][..4].copy_from_slice(bytes);
+        }
+        saw.holds("as it should be", bytes(rig, memory, 4096) == expected);
+        let to = |destination| rig.cuMemcpy3D_v2(&Copy3D { destination, ..copy });
+        saw.codes(&[
+            ("layers that overlap", to(Side3D { height: 2, ..there })),
+            ("past the end", to(Side3D { z: 40, ..there })),
+        ]);
+        free(rig, memory);
+    }
+
+    /// A stream does its memsets and copies in order, whatever the size of their elements. A copy
+    /// from ordinary host memory copies the bytes that were there at the call.
+    fn memsets_and_copies_in_a_stream(rig, saw) =
+        "nothing before its turn; 9 9 9 9 1 2 3 4; the bytes of the call; CUDA_ERROR_INVALID_VALUE \
+         (1) from a copy past the end, a memset past the end, unaligned"
+    {
+        let (from, to) = (filled(rig, 64, 0), filled(rig, 64, 0));
+        let (stream, mut own, mut pinned) = (rig.stream(NON_BLOCKING), vec![5_u8; 64], null_mut());
+        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, 64, 0));
+        let place = pinned.cast::<u8>();
+        // SAFETY: 64 bytes that were just allocated.
+        unsafe { place.write_bytes(0, 64) };
+        // SAFETY: as above, and the stream writes them only while it is waited for.
+        let first = || unsafe { std::slice::from_raw_parts(place, 8) }.to_vec();
+        let latch = rig.hold(stream);
+        must("cuMemsetD32Async", rig.cuMemsetD32Async(from, 0x0403_0201, 16, stream));
+        must("cuMemsetD8Async", rig.cuMemsetD8Async(from, 9, 4, stream));
+        must("cuMemcpyDtoDAsync", rig.cuMemcpyDtoDAsync_v2(to, from, 64, stream));
+        must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(pinned, to, 64, stream));
+        must("cuMemcpyHtoDAsync", rig.cuMemcpyHtoDAsync_v2(from, own.as_ptr().cast(), 64, stream));
+        own.fill(7);
+        saw.holds("nothing before its turn", first() == [0; 8]);
+        latch.release();
+        rig.synchronize(stream);
+        let told = first().iter().map(u8::to_string).collect::<Vec<_>>();
+        saw.text(told.join(" "));
+        saw.holds("the bytes of the call", bytes(rig, from, 64) == [5; 64]);
+        saw.codes(&[
+            ("a copy past the end", rig.cuMemcpyDtoDAsync_v2(to, from, 1 << 40, stream)),
+            ("a memset past the end", rig.cuMemsetD8Async(from, 0, 1 << 40, stream)),
+            ("unaligned", rig.cuMemsetD32Async(from + 1, 0, 1, stream)),
+        ]);
+        must("cuMemFreeHost", rig.cuMemFreeHost(pinned));
+        free(rig, from);
+        free(rig, to);
+    }
+
+    /// The driver knows the allocation of an address, its kind and its size. Several attributes can
+    /// be asked for at once: for an address that it does not know, they have default values.
+    fn what_is_known_of_an_address(rig, saw) =
+        "device memory 2; host memory 1; the range from within; with rows 3584; nobody's \
+         CUDA_ERROR_INVALID_VALUE (1), no such attribute CUDA_ERROR_INVALID_VALUE (1); several of \
+         nobody's success, 0, -2"
+    {
+        let (memory, mut pinned) = (filled(rig, 100, 0), null_mut());
+        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, 100, 0));
+        let kind = |address| {
+            let mut kind = 77_u32;
+            let place = std::ptr::from_mut(&mut kind).cast();
+            (rig.cuPointerGetAttribute(place, 2, address), kind)
+        };
+        saw.text(format_args!("device memory {}", kind(memory + 5).1));
+        saw.text(format_args!("host memory {}", kind(pinned.expose_provenance() as u64).1));
+        let range = |address| {
+            let (mut base, mut size) = (0, 0);
+            let code = rig.cuMemGetAddressRange_v2(&mut base, &mut size, address);
+            must("cuMemGetAddressRange", code);
+            (base, size)
+        };
+        saw.holds("the range from within", range(memory + 99) == (memory, 100));
+        let (mut rows, mut pitch) = (0, 0);
+        let code = rig.cuMemAllocPitch_v2(&mut rows, &mut pitch, 100, 7, 8);
+        must("cuMemAllocPitch", code);
+        saw.text(format_args!("with rows {}", range(rows + 7 * 512 - 1).1));
+        let mut value = 0_u64;
+        let other = rig.cuPointerGetAttribute(std::ptr::from_mut(&mut value).cast(), 99, memory);
+        let nobodys = said(kind(16).0);
+        saw.text(format_args!("nobody's {nobodys}, no such attribute {}", said(other)));
+        let (mut kind, mut ordinal, mut which) = (77_u32, 77_i32, [2, 9]);
+        let mut places: [*mut c_void; 2] = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
+        let code = rig.cuPointerGetAttributes(2, which.as_mut_ptr(), places.as_mut_ptr(), 0x1000);
+        saw.text(format_args!("several of nobody's {}, {kind}, {ordinal}", said(code)));
+        must("cuMemFreeHost", rig.cuMemFreeHost(pinned));
+        free(rig, rows);
+        free(rig, memory);
+    }
+
     /// In memory from `cuMemAllocPitch`, each row begins at a multiple of 512 bytes.
     fn rows_of_memory(rig, saw) =
         "rows of 1, 100, 512 bytes: 512; 513 bytes: 1024; success from element of 4, element of 8, \
@@ -359,6 +480,37 @@ rules! {
         ]);
         rig.synchronize(stream);
         free(rig, address);
+    }
+
+    /// Managed memory can be attached to all streams, to the host or to one stream, as a whole.
+    /// NULL is no stream to attach it to.
+    fn attaching_managed_memory(rig, saw) =
+        "success from all, host, one stream, by its size, prefetched by its place; \
+         CUDA_ERROR_INVALID_VALUE (1) from a part, from within, other memory, no such flags, the \
+         NULL stream"
+    {
+        let (mut address, stream) = (0, rig.stream(NON_BLOCKING));
+        must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 4096, 1));
+        let other = filled(rig, 4096, 0);
+        let attach = |stream, address, bytes, flags| {
+            rig.cuStreamAttachMemAsync(stream, address, bytes, flags)
+        };
+        let here = Location { kind: ON_DEVICE, id: rig.device };
+        saw.codes(&[
+            ("all", attach(stream, address, 0, 1)),
+            ("host", attach(stream, address, 0, 2)),
+            ("one stream", attach(stream, address, 0, 4)),
+            ("by its size", attach(stream, address, 4096, 1)),
+            ("prefetched by its place", rig.cuMemPrefetchAsync_v2(address, 4096, here, 0, stream)),
+            ("a part", attach(stream, address, 2048, 1)),
+            ("from within", attach(stream, address + 8, 0, 1)),
+            ("other memory", attach(stream, other, 0, 1)),
+            ("no such flags", attach(stream, address, 0, 3)),
+            ("the NULL stream", attach(null_mut(), address, 0, 4)),
+        ]);
+        rig.synchronize(stream);
+        free(rig, address);
+        free(rig, other);
     }
 
     /// In a copy between contexts (`cuMemcpyPeer`), either context may be NULL. Within one context
@@ -491,6 +643,90 @@ rules! {
             ("reserved high of 0", set(6, 0)),
             ("used high of 0", set(8, 0)),
         ]);
+        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+    }
+
+    /// A pool gives memory that was freed back to the device, except as much as its threshold, and
+    /// `cuMemPoolTrimTo` gives that back, too.
+    [since(11, 2), alone]
+    fn what_a_pool_keeps(rig, saw) =
+        "used 4096, more is reserved; freed: used 0, reserved 0, at most 4096; with a threshold: \
+         reserved; trimmed success, reserved 0"
+    {
+        let (mut pool, stream, mut address) = (null_mut(), rig.stream(NON_BLOCKING), 0);
+        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        let value = |which| pool_attribute(rig, pool, which);
+        let mut use_once = || {
+            let code = rig.cuMemAllocFromPoolAsync(&mut address, 4096, pool, stream);
+            must("cuMemAllocFromPoolAsync", code);
+            let (used, reserved) = (value(7), value(5));
+            must("cuMemFreeAsync", rig.cuMemFreeAsync(address, stream));
+            rig.synchronize(stream);
+            (used, reserved)
+        };
+        let (used, reserved) = use_once();
+        let more = if reserved >= used { "more" } else { "less" };
+        saw.text(format_args!("used {used}, {more} is reserved"));
+        saw.text(format_args!("freed: used {}, reserved {}, at most {}", value(7), value(5), value(8)));
+        let mut all = u64::MAX;
+        let place = std::ptr::from_mut(&mut all).cast();
+        must("cuMemPoolSetAttribute", rig.cuMemPoolSetAttribute(pool, 4, place));
+        use_once();
+        saw.holds("with a threshold: reserved", value(5) > 0);
+        let code = said(rig.cuMemPoolTrimTo(pool, 0));
+        saw.text(format_args!("trimmed {code}, reserved {}", value(5)));
+        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+    }
+
+    /// A pool that is destroyed lives as long as its memory.
+    [since(11, 2), alone]
+    fn a_destroyed_pool_with_memory(rig, saw) =
+        "the memory is of the pool; destroyed success; the memory: success, success"
+    {
+        let (mut pool, stream, mut address) = (null_mut(), rig.stream(NON_BLOCKING), 0);
+        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        let code = rig.cuMemAllocFromPoolAsync(&mut address, 4096, pool, stream);
+        must("cuMemAllocFromPoolAsync", code);
+        let mut of = null_mut::<c_void>();
+        let place = std::ptr::from_mut(&mut of).cast();
+        must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, 17, address));
+        saw.holds("the memory is of the pool", of == pool);
+        saw.code("destroyed", rig.cuMemPoolDestroy(pool));
+        let set = said(rig.cuMemsetD8Async(address, 1, 4096, stream));
+        saw.text(format_args!("the memory: {set}, {}", said(rig.cuMemFreeAsync(address, stream))));
+        rig.synchronize(stream);
+    }
+
+    /// Another device has no access to a pool's memory until it is given. The pool's own device
+    /// always has.
+    [since(11, 2), two_devices]
+    fn access_to_a_pool(rig, saw) =
+        "at first 3, 0; given success, 3; taken success, 0; CUDA_ERROR_INVALID_VALUE (1) from its \
+         own taken, no such access; CUDA_ERROR_INVALID_DEVICE (101) from no such device; of another \
+         device CUDA_ERROR_INVALID_VALUE (1)"
+    {
+        let mut pool = null_mut();
+        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        let on = |id| Location { kind: ON_DEVICE, id };
+        let give = |id, flags| {
+            rig.cuMemPoolSetAccess(pool, &AccessDesc { location: on(id), flags }, 1)
+        };
+        let access = |id| {
+            let mut flags = 77;
+            must("access", rig.cuMemPoolGetAccess(&mut flags, pool, &mut on(id)));
+            flags
+        };
+        saw.text(format_args!("at first {}, {}", access(0), access(1)));
+        let given = said(give(1, 3));
+        saw.text(format_args!("given {given}, {}", access(1)));
+        let taken = said(give(1, 0));
+        saw.text(format_args!("taken {taken}, {}", access(1)));
+        saw.codes(&[
+            ("its own taken", give(0, 0)),
+            ("no such access", give(1, 2)),
+            ("no such device", give(rig.device_count(), 3)),
+        ]);
+        saw.code("of another device", rig.cuDeviceSetMemPool(1, pool));
         must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
     }
 
