@@ -54,6 +54,8 @@
 //!
 //! # How to feed it
 //!
+//! [`feed`] takes a CUDA driver's calls. An observer of something else reports operations:
+//!
 //! Call [`Checker::apply`] once for each operation, in the order in which the driver got the calls,
 //! and only for calls that the driver accepted. Report a call that waits only after its return.
 //! [`Op`] lists the operations. You choose the numbers: handles work well, as long as two objects
@@ -116,6 +118,7 @@
 mod allocations;
 mod checker;
 mod clock;
+pub mod feed;
 mod graph;
 mod json;
 mod op;

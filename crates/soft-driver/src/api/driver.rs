@@ -18,7 +18,7 @@ use crate::front::log::CallRecord;
 use crate::model::config::{Config, OrderCheck, Scheduler, Time};
 use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine};
-use crate::model::order::Order;
+use crate::model::order::new_feed;
 use crate::model::places::{self, PLACES};
 use crate::model::waits::VirtualClock;
 use crate::sync::lock;
@@ -110,16 +110,17 @@ pub struct SoftDriver {
     owned: bool,
     /// If time is virtual.
     clock: Option<&'static VirtualClock>,
-    /// Whether the order checker has to be told what threads know.
-    is_told: bool,
+    /// Whether the order checker needs the values that the host reads.
+    reports_reads: bool,
 }
 
 impl SoftDriver {
     pub(crate) fn take(config: Config, faults: Vec<Fault>) -> Self {
         let slot = places::take();
         let is_virtual = config.time == Time::Virtual;
-        let is_told = config.check_order != OrderCheck::Off && config.order_host == HostOrder::Told;
-        let mut driver = Self { slot, owned: true, clock: None, is_told };
+        let reports_reads =
+            config.check_order != OrderCheck::Off && config.order_host == HostOrder::Told;
+        let mut driver = Self { slot, owned: true, clock: None, reports_reads };
         driver.start(config, faults);
         if is_virtual {
             let machine = driver.machine();
@@ -151,7 +152,7 @@ impl SoftDriver {
             // Without the thread it works all the same, as long as the program makes calls.
             let _ = state.ensure_ticker_thread(machine);
         }
-        state.order = Order::new(&config);
+        state.feed = new_feed(&config);
         state.look_who_watches();
         state.config = config;
         state.taken = true;
@@ -162,9 +163,7 @@ impl SoftDriver {
         if self.machine().switches.forked() {
             return;
         }
-        if let Some(order) = &mut self.state().order {
-            order.findings.summary();
-        }
+        self.state().feed(|feed, _| feed.observer_mut().findings.summary());
         if self.state().config.report_leaks && !self.live().is_empty() {
             crate::say!("still alive: {}", self.leak_report());
         }
@@ -223,7 +222,7 @@ impl SoftDriver {
         // driver's contracts.
         let driver = unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }?;
         let driver = self.clock.map_or(driver, |clock| driver.with_clock(clock));
-        if !self.is_told {
+        if !self.reports_reads {
             return Ok(driver);
         }
         let (machine, epoch) = (self.machine(), self.machine().epoch());
@@ -257,8 +256,8 @@ impl SoftDriver {
     ///
     /// [`hand_over`](Self::hand_over) has an example.
     pub fn order_findings(&self) -> Vec<OrderReport> {
-        let state = self.state();
-        state.order.as_ref().map(|order| order.findings.errors().to_vec()).unwrap_or_default()
+        let mut state = self.state();
+        state.feed(|feed, _| feed.observer().findings.errors().to_vec()).unwrap_or_default()
     }
 
     /// The warnings of the order checker so far, if [some are
@@ -266,8 +265,8 @@ impl SoftDriver {
     ///
     /// The list has the first thousand warnings.
     pub fn order_warnings(&self) -> Vec<OrderWarning> {
-        let state = self.state();
-        state.order.as_ref().map(|order| order.findings.warnings().to_vec()).unwrap_or_default()
+        let mut state = self.state();
+        state.feed(|feed, _| feed.observer().findings.warnings().to_vec()).unwrap_or_default()
     }
 
     /// The number of calls so far, successful or not. Look-ups of functions do not count.

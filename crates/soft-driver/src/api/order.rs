@@ -4,17 +4,18 @@ use core::ffi::{CStr, c_char};
 use core::panic::Location;
 
 use cuda_events::StreamRef;
-use cuda_order_check::{Access, Cell};
+use cuda_order_check::{Access, Cell, TokenId};
 
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::arg::{Arg, StreamArg};
-use crate::calls::order::{Told, tell};
+use crate::calls::order;
 use crate::model::call_frame::{CallFrame, EntryPoint, Id};
 use crate::model::machine::Machine;
+use crate::model::order::Feed;
 
-macro_rules! told {
+macro_rules! reports {
     ($($name:ident = $text:literal;)*) => {$(
         /// The name in reports. It is not an exported function.
         static $name: EntryPoint =
@@ -22,7 +23,7 @@ macro_rules! told {
     )*};
 }
 
-told! {
+reports! {
     READS = "reads";
     WRITES = "writes";
     HOST_READS = "host_reads";
@@ -53,7 +54,20 @@ fn access(
     let access = if write { Access::write } else { Access::read }(address, bytes as u64);
     // SAFETY: a handle value, which is never dereferenced.
     let stream: Option<StreamArg> = stream.map(|stream| unsafe { Arg::take(stream) });
-    tell(&call(of, machine), Told::Access(stream, access), location)
+    order::access(&call(of, machine), location, stream, access)
+}
+
+/// A report about the host alone.
+fn host(
+    machine: &'static Machine,
+    of: &'static EntryPoint,
+    location: Option<&'static Location<'static>>,
+    give: impl FnOnce(&mut Feed),
+) -> Answer {
+    order::report(&call(of, machine), location, |state| {
+        state.feed(|feed, _| give(feed));
+        Ok(())
+    })
 }
 
 fn hand(
@@ -62,8 +76,11 @@ fn hand(
     over: bool,
     location: Option<&'static Location<'static>>,
 ) -> Answer {
-    let of = if over { &HAND_OVER } else { &TAKE_OVER };
-    tell(&call(of, machine), Told::Hand { token, over }, location)
+    let token = TokenId(token);
+    match over {
+        true => host(machine, &HAND_OVER, location, |feed| feed.hand_over(token)),
+        false => host(machine, &TAKE_OVER, location, |feed| feed.take_over(token)),
+    }
 }
 
 fn saw(
@@ -76,8 +93,8 @@ fn saw(
         4 | 8 => bytes as u8,
         _ => return Err(INVALID_VALUE),
     };
-    let told = Told::Saw(Cell { address, bytes }, value);
-    tell(&call(&HOST_SAW, machine), told, location)
+    let cell = Cell { address, bytes };
+    host(machine, &HOST_SAW, location, |feed| feed.saw_value(cell, value))
 }
 
 /// A crate on top of `cuda-events` has read a word that streams write, on this thread.
@@ -91,7 +108,12 @@ pub(super) fn read(machine: &'static Machine, epoch: u64, address: usize, value:
 fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answer {
     // SAFETY: a handle value, which is never dereferenced.
     let stream: StreamArg = unsafe { Arg::take(stream) };
-    tell(&call(&NAME_STREAM, machine), Told::Name(stream, name), None)
+    let call = call(&NAME_STREAM, machine);
+    order::report(&call, None, |state| {
+        let stream = state.stream(&call, stream)?;
+        state.feed(|feed, of| feed.stream_name(of.stream(stream), name));
+        Ok(())
+    })
 }
 
 /// Reports of accesses that a driver cannot see: those of kernels, and the host's own. If the
@@ -109,7 +131,7 @@ impl SoftDriver {
     /// in any call: it ends the process unless [`OnMisuse`](crate::OnMisuse) makes it an error.
     #[track_caller]
     pub fn reads(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
-        self.told(Some(stream.as_raw()), (address, bytes), false);
+        self.access(Some(stream.as_raw()), (address, bytes), false);
     }
 
     /// Like [`reads`](Self::reads), for bytes that the work writes.
@@ -119,7 +141,7 @@ impl SoftDriver {
     /// In the cases of [`reads`](Self::reads).
     #[track_caller]
     pub fn writes(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
-        self.told(Some(stream.as_raw()), (address, bytes), true);
+        self.access(Some(stream.as_raw()), (address, bytes), true);
     }
 
     /// Reports that the host itself reads `bytes` bytes of pinned memory from `memory` on, at this
@@ -128,7 +150,7 @@ impl SoftDriver {
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
     pub fn host_reads<T>(&self, memory: *const T, bytes: usize) {
-        self.told(None, (memory.addr() as u64, bytes), false);
+        self.access(None, (memory.addr() as u64, bytes), false);
     }
 
     /// Like [`host_reads`](Self::host_reads), for bytes that the host writes.
@@ -136,7 +158,7 @@ impl SoftDriver {
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
     pub fn host_writes<T>(&self, memory: *const T, bytes: usize) {
-        self.told(None, (memory.addr() as u64, bytes), true);
+        self.access(None, (memory.addr() as u64, bytes), true);
     }
 
     /// Reports that the calling thread or host function hands over: it unlocks, sends, or ends and
@@ -226,7 +248,7 @@ impl SoftDriver {
     }
 
     #[track_caller]
-    fn told(&self, stream: Option<CUstream>, range: (u64, usize), write: bool) {
+    fn access(&self, stream: Option<CUstream>, range: (u64, usize), write: bool) {
         good(access(self.machine(), stream, range, write, Some(Location::caller())));
     }
 }
@@ -315,17 +337,17 @@ mod tests {
             let write = symbols.cuStreamWriteValue32_v2.expect("it is there");
             let wait = symbols.cuStreamWaitValue32_v2.expect("it is there");
             let machine = soft.machine();
-            let told = |stream, at: u64, write| {
-                access(machine, Some(stream), (address + 64 * at, 64), write, None).expect("told");
+            let work = |stream, at: u64, write| {
+                access(machine, Some(stream), (address + 64 * at, 64), write, None).expect("given");
             };
             for round in 0..ROUNDS {
                 for (one, other) in [(streams[0], streams[1]), (streams[1], streams[0])] {
                     // An event for each hand-over, which is then gone.
                     good((symbols.cuEventCreate)(&mut event, 2));
-                    told(one, 1, true);
+                    work(one, 1, true);
                     good((symbols.cuEventRecord)(event, one));
                     good((symbols.cuStreamWaitEvent)(other, event, 0));
-                    told(other, 1, false);
+                    work(other, 1, false);
                     good((symbols.cuEventDestroy_v2)(event));
                 }
                 if round % 100 == 0 {
@@ -336,10 +358,10 @@ mod tests {
                 }
                 if round % 10_000 == 9_999 {
                     good((symbols.cuStreamSynchronize)(streams[1]));
-                    let size = soft.machine().lock().order.as_ref().map(|order| order.size());
-                    let [ranges, agents, tasks, here] = size.expect("it is on");
-                    assert!(ranges < 16 && agents < 16, "{size:?} after {round} rounds");
-                    assert_eq!((tasks, here), (0, 0), "after {round} rounds");
+                    let size = soft.machine().lock().feed(|feed, _| feed.size());
+                    let (size, here) = size.expect("it is on");
+                    assert!(size.ranges < 16 && size.agents < 16, "{size:?}, round {round}");
+                    assert_eq!((size.tasks, here), (0, 0), "after {round} rounds");
                 }
             }
             assert!(soft.calls() > 10 * ROUNDS);

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cuda_order_check::What;
+
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::model::call_frame::CallFrame;
@@ -177,9 +179,7 @@ impl State {
         if let EventState::Captured(mark) = &self.events[event].state {
             let (key, code) = (mark.capture, self.captured_code(mark));
             self.captures.invalidate(key);
-            if self.order.is_some() {
-                self.order_event_captured(event);
-            }
+            self.feed(|feed, of| feed.capture_left(What::Event(of.event(event))));
             return Err(code);
         }
         self.refuse_unsafe(call)
@@ -283,8 +283,8 @@ impl State {
                     return Err(ILLEGAL_STATE);
                 }
                 let is_legacy = self.streams[stream].is_legacy;
-                if self.order.is_some() && !self.captures.active.contains_key(&mark.capture) {
-                    self.order_event_captured(event);
+                if !self.captures.active.contains_key(&mark.capture) {
+                    self.feed(|feed, of| feed.capture_left(What::Event(of.event(event))));
                 }
                 // Measured: an invalidated capture can be joined no more than one that has ended.
                 let capture =
@@ -460,9 +460,9 @@ pub(crate) fn stream_end_capture(
     } else {
         let capture = &state.captures.active[&key];
         let unjoined = state.unjoined(capture);
-        if state.order.is_some() {
-            state.order_streams_captured(&unjoined);
-        }
+        state.feed(|feed, of| {
+            unjoined.iter().for_each(|stream| feed.capture_left(What::Stream(of.stream(*stream))));
+        });
         (!unjoined.is_empty()).then_some(UNJOINED)
     };
     let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;

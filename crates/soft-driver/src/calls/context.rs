@@ -154,7 +154,7 @@ impl State {
             .map(|(index, _)| index)
             .collect();
         for event in events {
-            self.order_event_ends(event);
+            self.feed(|feed, of| feed.event_destroy(of.event(event)));
             if primary {
                 // Measured: after the last release the memory of these is gone.
                 let handle = self.events.handle(event);
@@ -170,17 +170,19 @@ impl State {
             }
         }
         self.end_semaphores_of(call, context);
-        self.order_context_ends(context);
-        if self.order.is_some() {
+        self.feed(|feed, of| feed.context_destroy(of.context(context)));
+        if self.feed.is_some() {
             let theirs = self.memory.0.iter();
             let theirs = theirs.filter(|(_, of)| of.context == context && !of.freeing);
-            let theirs: Vec<_> = theirs.map(|(&base, of)| (base, of.bytes, of.kind)).collect();
-            for (base, bytes, kind) in theirs {
-                match kind {
-                    Kind::Registered(_) => self.order_given_back(base, bytes),
-                    _ => self.order_freed(base, bytes),
+            let theirs: Vec<_> = theirs.map(|(&base, of)| (base, of.kind)).collect();
+            self.feed(|feed, _| {
+                for (base, kind) in theirs {
+                    match kind {
+                        Kind::Registered(_) => feed.unregister(base),
+                        _ => feed.free(base),
+                    }
                 }
-            }
+            });
         }
         self.forget_pooled(context);
         let used = self.memory.forget_context(context);
@@ -288,10 +290,10 @@ impl Machine {
         });
         drained.map(|mut state| {
             state.engine.idle_waiters -= 1;
-            let awaited = state.order_await_contexts(&[context]);
-            if let Some(awaited) = awaited {
-                state.order_reached(awaited);
-            }
+            state.feed(|feed, of| {
+                let awaited = feed.await_contexts(&[of.context(context)]);
+                feed.reached(&awaited);
+            });
             state
         })
     }
@@ -479,7 +481,8 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
     state.invalidate_captures_of(context)?;
     let streams = state.busy_streams(context);
-    let awaited = state.order_await_contexts(&state.with_greens(context));
+    let contexts = state.with_greens(context);
+    let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(&contexts)));
     let points: Vec<_> = streams
         .into_iter()
         .map(|stream| {
@@ -493,7 +496,7 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
         call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     state.usable(context)?;
     if let Some(awaited) = awaited {
-        state.order_reached(awaited);
+        state.feed(|feed, _| feed.reached(&awaited));
     }
     Ok(())
 }
@@ -631,7 +634,9 @@ pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, even
         state.push(collector, Task::Wait(point));
     }
     let contexts = state.with_greens(context);
-    state.order_context_record(&contexts, event, collector);
+    state.feed(|feed, of| {
+        feed.context_record(&of.contexts(&contexts), of.event(event), of.stream(collector));
+    });
     state.record(call.machine, event, collector);
     state.destroy_stream(call, collector);
     Ok(())
@@ -654,7 +659,7 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
         entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
     let gates: Vec<Gate> = point.into_iter().chain(others).collect();
     let contexts = state.with_greens(context);
-    state.order_context_wait(&contexts, event);
+    state.feed(|feed, of| feed.context_wait(&of.contexts(&contexts), of.event(event)));
     for context in contexts {
         state.add_gates(context, gates.iter().cloned());
     }

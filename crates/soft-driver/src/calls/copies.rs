@@ -2,6 +2,8 @@
 
 use core::ffi::c_uint;
 
+use cuda_order_check::Access;
+
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::calls::memory::{HostAfter, submit, synchronous};
@@ -11,6 +13,7 @@ use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
 use crate::model::memory::Place;
 use crate::model::memory_work::{CopyRows, MemoryWork, SetRows};
+use crate::model::order;
 
 impl From<Side2D> for Side3D {
     fn from(side: Side2D) -> Self {
@@ -100,10 +103,11 @@ fn copy(
     let waits = rows.to.place.pageable() || state.waits_for_copy(&rows.to.place, &rows.from.place);
     // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
     if rows.from.place.pageable() {
-        state.order_pageable_rows(&rows.from, rows.extent, true);
+        state
+            .feed_pageable(&rows.from.place, || order::rows(&rows.from, rows.extent, Access::read));
         rows.from = rows.from.staged(rows.extent);
     }
-    state.order_pageable_rows(&rows.to, rows.extent, false);
+    state.feed_pageable(&rows.to.place, || order::rows(&rows.to, rows.extent, Access::write));
     submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
     if waits {
         wait_idle(call, call.ready()?, stream, true)?;

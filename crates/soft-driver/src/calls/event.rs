@@ -74,16 +74,14 @@ impl State {
             entry.state = EventState::Done(stamp);
             if let Some(shared) = &entry.shared {
                 shared.record_done();
-                if self.order.is_some() && entry.exported {
-                    self.order_shared_record(event, None);
-                }
+                self.feed(|feed, of| feed.record_exported(of.event(event), None));
             }
         } else {
             let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
             let point = self.new_point(timing, shared);
             self.events[event].state = EventState::Pending(point.clone());
-            if self.order.is_some() && self.events[event].exported {
-                self.order_shared_record(event, Some(point.id));
+            if point.shared.is_some() {
+                self.feed(|feed, of| feed.record_exported(of.event(event), Some(point.id)));
             }
             self.push_record(stream, point);
             self.run(machine);
@@ -144,11 +142,10 @@ pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint)
     }
     let context = state.current(call)?;
     let shared = if interprocess { Some(new_event(&mut state, context)?) } else { None };
-    let new =
-        Event { context, flags, orphan: false, state: EventState::Never, shared, exported: false };
+    let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
     let born = state.call_number;
     let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
-    state.order_event(index);
+    state.feed(|feed, of| feed.event_create(of.event(index), false));
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -161,7 +158,7 @@ pub(crate) fn event_destroy(call: &CallFrame, event: EventArg) -> Answer {
     let context = state.events[index].context;
     state.may_destroy(context, event.addr())?;
     state.bury(call, event.addr());
-    state.order_event_ends(index);
+    state.feed(|feed, of| feed.event_destroy(of.event(index)));
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
         free_event(&mut state, context, *shared);
@@ -211,7 +208,7 @@ fn record_watched(
     if external {
         return Err(ILLEGAL_STATE);
     }
-    state.order_record(event, stream);
+    state.feed(|feed, of| feed.record(of.event(event), of.stream(stream)));
     state.record(call.machine, event, stream);
     Ok(())
 }
@@ -251,7 +248,7 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
 fn query_watched(call: &CallFrame, state: &mut State, event: u32) -> Answer {
     state.refuse_event_in_capture(call, event)?;
     let done = state.events[event].is_done();
-    state.order_event_asked(event, done);
+    state.feed(|feed, of| feed.event_query(of.event(event), done));
     if done { Ok(()) } else { Err(NOT_READY) }
 }
 
@@ -279,16 +276,16 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     }
     state.refuse_event_in_capture(call, index)?;
     if over {
-        state.order_event_over(index);
+        state.feed(|feed, of| feed.event_synchronize(of.event(index)));
         return Ok(());
     }
     if state.quiet {
         return await_event(call, state, index).map(drop);
     }
-    let awaited = state.order_await_event(index);
+    let awaited = state.feed(|feed, of| feed.await_event(of.event(index)));
     let mut state = await_event(call, state, index)?;
     if let Some(awaited) = awaited {
-        state.order_reached(awaited);
+        state.feed(|feed, _| feed.reached(&awaited));
     }
     Ok(())
 }
@@ -303,7 +300,7 @@ fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked
         state = call.machine.wait_until(state, |_| point.is_done())?;
     }
     if let Some(others) = others {
-        let (epoch, caller) = (state.epoch, state.order_caller());
+        let (epoch, caller) = (state.epoch, state.feed(|feed, _| feed.caller()));
         drop(state);
         ipc::block(&others, || {
             // Under the lock, for what this process records is counted in two places.
@@ -317,7 +314,7 @@ fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }
-        state.order_resumes(caller);
+        state.feed(|feed, _| caller.map(|caller| feed.resume(caller)));
     }
     state.usable(context)?;
     Ok(state)
@@ -345,8 +342,10 @@ pub(crate) fn event_elapsed_time(
     let (start, end) = (stamp(&state, start)?, stamp(&state, end)?);
     match (start, end) {
         (Some(start), Some(end)) => {
-            state.order_event_asked(both.0, true);
-            state.order_event_asked(both.1, true);
+            state.feed(|feed, of| {
+                feed.event_query(of.event(both.0), true);
+                feed.event_query(of.event(both.1), true);
+            });
             milliseconds.put(clock::milliseconds(start, end))
         }
         _ => Err(NOT_READY),

@@ -290,7 +290,7 @@ fn instantiate(
     let (born, id) = (state.call_number, state.graph_ids);
     let new = Exec { context, nodes, last: None, objects, id, flags };
     let (index, handle) = state.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
-    state.order_graph(index);
+    state.feed_graph(index);
     exec.put(core::ptr::without_provenance_mut(handle as usize)).map_err(alone)
 }
 
@@ -338,7 +338,9 @@ pub(crate) fn graph_instantiate_with_params(
 pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) -> Answer {
     let mut state = call.ready()?;
     let index = state.exec(exec)?;
-    state.order_graph_ends(index);
+    let objects: Vec<u64> =
+        state.execs[index].objects.iter().map(|(object, _)| u64::from(*object)).collect();
+    state.feed(|feed, of| feed.graph_destroy(of.graph(index), objects));
     if let Some(exec) = state.execs.remove(index) {
         match exec.last {
             Some(last) if !last.is_done() => state.engine.deferred.push((last, exec.objects)),
@@ -370,10 +372,10 @@ pub(crate) fn graph_launch(
     {
         state.submit(call.machine, stream, Task::Wait(last));
     }
-    state.order_launch_begins(exec, stream);
+    state.feed_launch(exec, stream);
     for kind in nodes {
         match kind {
-            NodeKind::Empty | NodeKind::Told(_) | NodeKind::Child(_) => {}
+            NodeKind::Empty | NodeKind::Declared(_) | NodeKind::Child(_) => {}
             NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
             NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
             NodeKind::Busy(ns) => state.submit(call.machine, stream, Task::Busy(ns)),
@@ -400,7 +402,7 @@ pub(crate) fn graph_launch(
     let end = state.new_point(false, None);
     state.execs[exec].last = Some(end.clone());
     state.note_elsewhere(exec, stream, &end);
-    state.order_launch_ends();
+    state.feed(|feed, _| feed.launched());
     state.submit(call.machine, stream, Task::Complete(end));
     state.look_for_deadlock(call.machine)
 }
@@ -519,7 +521,7 @@ fn set_exec_event(
     event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
     node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     node.set = true;
-    state.order_graph(exec);
+    state.feed_graph(exec);
     Ok(())
 }
 

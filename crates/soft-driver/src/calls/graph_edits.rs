@@ -363,7 +363,7 @@ fn set_exec(
         return Err(INVALID_VALUE);
     }
     found.kind = kind;
-    state.order_graph(exec);
+    state.feed_graph(exec);
     Ok(())
 }
 
@@ -479,7 +479,7 @@ fn update(
     let objects = state.objects_within(graph);
     let objects = state.share_objects(&objects);
     state.execs[exec].objects.extend(objects);
-    state.order_graph(exec);
+    state.feed_graph(exec);
     Ok(None)
 }
 

@@ -50,7 +50,11 @@ pub(crate) fn ipc_get_event_handle(
         Some(shared) if !shared.imported() => shared.descriptor(strict),
         _ => return Err(INVALID_HANDLE),
     };
-    state.order_event_exported(event);
+    let record = match &state.events[event].state {
+        EventState::Pending(point) if !point.is_done() => Some(point.id),
+        _ => None,
+    };
+    state.feed(|feed, of| feed.event_exported(of.event(event), record));
     handle.put(CUipcEventHandle { reserved })
 }
 
@@ -76,10 +80,9 @@ pub(crate) fn ipc_open_event_handle(
         orphan: false,
         state: EventState::Never,
         shared: Some(shared),
-        exported: true,
     };
     let born = state.call_number;
     let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
-    state.order_event(index);
+    state.feed(|feed, of| feed.event_create(of.event(index), true));
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }

@@ -36,6 +36,7 @@ pub(crate) fn ipc_get_mem_handle(
         return Err(NOT_SUPPORTED);
     };
     let reserved = arena.export(backing, bytes)?.to_bytes();
+    state.feed(|feed, _| feed.memory_exported(address));
     handle.put(MemHandle { reserved })
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn ipc_open_mem_handle(
     let region = Arc::new(Region { base, bytes, owned: true, backing: None });
     let kind = Kind::Imported(named, 1);
     state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing: false });
-    state.order_allocated(base as u64, bytes);
+    state.feed_allocation(base, bytes, kind);
     address.put(base as u64)
 }
 
@@ -82,10 +83,9 @@ pub(crate) fn ipc_close_mem_handle(call: &CallFrame, address: CUdeviceptr) -> An
             *count -= 1;
             Ok(())
         }
-        Some(Allocation { kind: Kind::Imported(..), bytes, .. }) => {
-            let bytes = *bytes;
+        Some(Allocation { kind: Kind::Imported(..), .. }) => {
             state.memory.0.remove(&address);
-            state.order_freed(address, bytes);
+            state.feed(|feed, _| feed.free(address));
             Ok(())
         }
         _ => Err(INVALID_VALUE),

@@ -308,6 +308,6 @@ pub(crate) fn graph_exec_batch_mem_op_node_set_params(
         NodeKind::Values(batch) if batch.is_like(&new) => *batch = new,
         _ => return Err(INVALID_VALUE),
     }
-    state.order_graph(exec);
+    state.feed_graph(exec);
     Ok(())
 }

@@ -3,6 +3,8 @@
 use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 use std::sync::Arc;
 
+use cuda_order_check::Access;
+
 use crate::abi::*;
 use crate::arg::{ContextArg, Memory, Ptr, StreamArg};
 use crate::calls::stream::wait_idle;
@@ -52,7 +54,7 @@ impl State {
         match kind {
             // In stream order, which the caller tells.
             Kind::Pooled(pool) => self.pools[pool].took(rounded as u64),
-            _ => self.order_allocated(base as u64, bytes),
+            _ => self.feed_allocation(base, bytes, kind),
         }
         Ok(base as u64)
     }
@@ -64,10 +66,8 @@ impl State {
             Some(allocation) if allocation.kind.is_host() == host => {}
             _ => return Err(INVALID_VALUE),
         }
-        if let Some(bytes) = self.memory.0.get(&address).map(|allocation| allocation.bytes) {
-            self.order_freed(address, bytes);
-            self.forget(address);
-        }
+        self.feed(|feed, _| feed.free(address));
+        self.forget(address);
         Ok(())
     }
 
@@ -259,7 +259,7 @@ fn after_the_work(
     mut state: Locked,
     contexts: &[u32],
 ) -> Result<Locked, CUresult> {
-    let awaited = state.order_await_contexts(contexts);
+    let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(contexts)));
     let busy = contexts.iter().flat_map(|context| state.contexts[*context].busy.iter().copied());
     let busy: Vec<u32> = busy.collect();
     let points: Vec<_> = busy
@@ -275,7 +275,7 @@ fn after_the_work(
         state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     }
     if let Some(awaited) = awaited {
-        state.order_reached(awaited);
+        state.feed(|feed, _| feed.reached(&awaited));
     }
     Ok(state)
 }
@@ -351,7 +351,7 @@ pub(crate) fn mem_host_register(
         base as u64,
         Allocation { region, context, kind: Kind::Registered(flags), bytes, freeing: false },
     );
-    state.order_allocated(base as u64, bytes);
+    state.feed_allocation(base, bytes, Kind::Registered(flags));
     Ok(())
 }
 
@@ -368,7 +368,7 @@ pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
         Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
             state.memory.0.remove(&memory.addr());
             // Whatever the streams had to do with it is over.
-            state.order_given_back(memory.addr(), region.bytes);
+            state.feed(|feed, _| feed.unregister(memory.addr()));
             Ok(())
         }
         _ => Err(NOT_REGISTERED),
@@ -480,10 +480,10 @@ fn copy(
     // As documented of ordinary memory: it has been read when the call returns, and has been
     // written.
     if from.pageable() {
-        state.order_pageable(&from, bytes, true);
+        state.feed_pageable(&from, || vec![Access::read(from.address as u64, bytes as u64)]);
         from = from.staged(bytes);
     }
-    state.order_pageable(&to, bytes, false);
+    state.feed_pageable(&to, || vec![Access::write(to.address as u64, bytes as u64)]);
     submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
     if waits {
         wait_idle(call, call.ready()?, stream, true)?;
@@ -569,10 +569,14 @@ pub(crate) fn memcpy_peer(
         contexts.sort_unstable();
         contexts.dedup();
         let index = state.stream(call, stream)?;
-        state.order_serial_begins(&contexts, index);
+        state.feed(|feed, of| {
+            feed.stream_waits_for_contexts(of.stream(index), &of.contexts(&contexts));
+        });
         drop(state);
         let after = copy(call, to, from, bytes, stream)?;
-        call.ready()?.order_serial_ends(&contexts, index);
+        call.ready()?.feed(|feed, of| {
+            feed.contexts_wait_for_stream(&of.contexts(&contexts), of.stream(index));
+        });
         Ok(after)
     })
 }
@@ -649,7 +653,7 @@ pub(crate) fn synchronous(
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     state.refuse_stream_in_capture(call, index)?;
-    let before = state.order_await_stream(index);
+    let before = state.feed(|feed, of| feed.await_stream(of.stream(index)));
     drop(state);
     let after = submit(stream)?;
     if after == HostAfter::Nothing {
@@ -657,7 +661,7 @@ pub(crate) fn synchronous(
     }
     let mut state = call.ready()?;
     if let (HostAfter::Read, Some(before)) = (after, before) {
-        state.order_reached(before);
+        state.feed(|feed, _| feed.reached(&before));
     }
     wait_idle(call, state, index, after == HostAfter::Work)
 }

@@ -1,61 +1,44 @@
-//! What a program tells the order checker of accesses that no driver sees.
+//! What a program reports to the order checker: what no driver sees.
 
 use core::panic::Location;
 
-use cuda_order_check::{Access, Cell};
+use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::StreamArg;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
+use crate::model::machine::State;
 
-/// What no driver sees.
-pub(crate) enum Told<'a> {
-    /// Bytes are touched in stream order, or by the host itself.
-    Access(Option<StreamArg>, Access),
-    /// The calling thread, or host function, hands something on, or takes what was handed on.
-    Hand { token: u64, over: bool },
-    /// The host has read a value that streams write.
-    Saw(Cell, u64),
-    /// A stream gets a name.
-    Name(StreamArg, &'a str),
-}
-
-/// An access of a stream that is captured is a node of the graph, which looks like an empty one.
-pub(crate) fn tell(
+/// Makes a report, if the order is checked.
+pub(crate) fn report(
     call: &CallFrame,
-    told: Told<'_>,
     location: Option<&'static Location<'static>>,
+    make: impl FnOnce(&mut State) -> Answer,
 ) -> Answer {
     let mut state = call.ready()?;
-    if state.order.is_none() {
-        return Ok(());
-    }
-    state.order_call_at(call, location.map(Into::into));
-    let (stream, access) = match told {
-        Told::Access(Some(stream), access) => (stream, access),
-        Told::Access(None, access) => {
-            state.order_told(None, access);
+    let location = location.map(Into::into);
+    let begun = state.feed(|feed, _| feed.begin(call.name(), call.number, location));
+    if begun.is_some() { make(&mut state) } else { Ok(()) }
+}
+
+/// Bytes are accessed in stream order, or by the host itself. An access of a stream that is
+/// captured is a node of the graph, which looks like an empty one.
+pub(crate) fn access(
+    call: &CallFrame,
+    location: Option<&'static Location<'static>>,
+    stream: Option<StreamArg>,
+    access: Access,
+) -> Answer {
+    report(call, location, |state| {
+        let Some(stream) = stream else {
+            state.feed(|feed, _| feed.host(&[access]));
             return Ok(());
+        };
+        let stream = state.stream(call, stream)?;
+        if !state.captured(stream, NodeKind::Declared(vec![access.clone()]))? {
+            state.feed(|feed, of| feed.work(of.stream(stream), &[access]));
         }
-        Told::Hand { token, over } => {
-            state.order_handed(token, over);
-            return Ok(());
-        }
-        Told::Name(stream, name) => {
-            let stream = state.stream(call, stream)?;
-            state.order_stream_name(stream, name);
-            return Ok(());
-        }
-        Told::Saw(cell, value) => {
-            state.order_host_saw(cell, value);
-            return Ok(());
-        }
-    };
-    let stream = state.stream(call, stream)?;
-    if state.captured(stream, NodeKind::Told(vec![access.clone()]))? {
-        return Ok(());
-    }
-    state.order_told(Some(stream), access);
-    Ok(())
+        Ok(())
+    })
 }

@@ -3,8 +3,6 @@
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
 
-use cuda_order_check::Access;
-
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::calls::device;
@@ -357,7 +355,7 @@ fn alloc(
         return Err(OUT_OF_MEMORY);
     }
     let base = state.allocate(context, bytes, Kind::Pooled(pool))?;
-    state.order_told(Some(stream), Access::allocate(base, bytes as u64));
+    state.feed(|feed, of| feed.allocate_async(of.stream(stream), base, bytes as u64));
     address.put(base)
 }
 
@@ -455,14 +453,16 @@ pub(crate) fn mem_pool_export_pointer(
     data: Ptr<PoolPointer>,
     address: CUdeviceptr,
 ) -> Answer {
-    let state = call.ready()?;
+    let mut state = call.ready()?;
     data.required()?;
     let allocation = state.memory.0.get(&address).ok_or(INVALID_VALUE)?;
     let (Kind::Pooled(pool), Some(backing)) = (allocation.kind, &allocation.region.backing) else {
         return Err(INVALID_VALUE);
     };
     let arena = state.pools[pool].arena.as_ref().ok_or(INVALID_VALUE)?;
-    data.put(PoolPointer { reserved: arena.name(backing, allocation.bytes).to_bytes() })
+    let reserved = arena.name(backing, allocation.bytes).to_bytes();
+    state.feed(|feed, _| feed.memory_exported(address));
+    data.put(PoolPointer { reserved })
 }
 
 pub(crate) fn mem_pool_import_pointer(
@@ -483,6 +483,6 @@ pub(crate) fn mem_pool_import_pointer(
     let (kind, freeing) = (Kind::Pooled(pool), false);
     state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing });
     state.pools[pool].took(bytes as u64);
-    state.order_allocated(base as u64, bytes);
+    state.feed_allocation(base, bytes, kind);
     address.put(base as u64)
 }

@@ -5,6 +5,8 @@ use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use cuda_order_check::feed::Creator;
+
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::calls::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
@@ -71,7 +73,7 @@ impl State {
         // It collects work; it has none that a wait of the whole context would be for, and takes no
         // channel.
         self.streams[index].gates_seen = self.contexts[context].last_gate;
-        self.order_stream(index, false);
+        self.feed_stream(index, Creator::Driver);
         self.streams[index].channel = u32::MAX;
         self.contexts[context].streams_made = self.contexts[context].streams_made.wrapping_sub(1);
         Ok(index)
@@ -87,7 +89,7 @@ impl State {
                     None => {
                         let (index, _) = self.new_stream(context, 0, 0, true)?;
                         self.contexts[context].legacy = Some(index);
-                        self.order_stream(index, false);
+                        self.feed_stream(index, Creator::Driver);
                         index
                     }
                 }
@@ -104,7 +106,7 @@ impl State {
                     None => {
                         let (index, _) = self.new_stream(context, 0, 0, false)?;
                         self.contexts[context].per_thread.insert(thread, index);
-                        self.order_stream(index, true);
+                        self.feed_stream(index, Creator::PerThread);
                         index
                     }
                 }
@@ -131,7 +133,7 @@ impl State {
     pub(crate) fn destroy_stream(&mut self, call: &CallFrame, index: u32) {
         let handle = self.streams.handle(index);
         self.bury(call, handle);
-        self.order_stream_ends(index);
+        self.feed(|feed, of| feed.stream_destroy(of.stream(index)));
         let context = self.streams[index].context;
         // A stream whose last task is done counts as busy until it is looked at once more.
         if self.contexts[context].busy.contains(&index) {
@@ -204,7 +206,7 @@ pub(crate) fn stream_create_in(
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
     let (index, handle) = state.new_stream(context, flags, priority, false)?;
     state.streams[index].created = true;
-    state.order_stream(index, false);
+    state.feed_stream(index, Creator::Call);
     stream.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -236,7 +238,7 @@ pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
 fn query_watched(call: &CallFrame, state: &mut State, stream: u32) -> Answer {
     state.refuse_stream_in_capture(call, stream)?;
     let done = !state.has_work(stream);
-    state.order_stream_asked(stream, done);
+    state.feed(|feed, of| feed.stream_query(of.stream(stream), done));
     if done { Ok(()) } else { Err(NOT_READY) }
 }
 
@@ -248,13 +250,15 @@ pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer 
 }
 
 /// Waits for what a stream has to do now.
-pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, tells: bool) -> Answer {
+pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, orders: bool) -> Answer {
     // Another thread may have destroyed it since the caller looked.
     let Some(context) = state.streams.get(index).map(|stream| stream.context) else {
         return Ok(());
     };
-    let told = tells && state.order.is_some();
-    let awaited = if told { state.order_await_stream(index) } else { None };
+    let awaited = match orders {
+        true => state.feed(|feed, of| feed.await_stream(of.stream(index))),
+        false => None,
+    };
     let points: Vec<Arc<Point>> = state
         .streams_behind(index)
         .into_iter()
@@ -267,7 +271,7 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, tells: 
         .collect();
     if points.is_empty() {
         if let Some(awaited) = awaited {
-            state.order_reached(awaited);
+            state.feed(|feed, _| feed.reached(&awaited));
         }
         return Ok(());
     }
@@ -276,7 +280,7 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, tells: 
     // The context may have failed, or gone, meanwhile.
     state.usable(context)?;
     if let Some(awaited) = awaited {
-        state.order_reached(awaited);
+        state.feed(|feed, _| feed.reached(&awaited));
     }
     Ok(())
 }
@@ -314,7 +318,7 @@ pub(crate) fn stream_wait_event(
         return Err(state.misuse(call, &what, INVALID_HANDLE));
     }
     if !state.quiet {
-        state.order_wait(event, stream);
+        state.feed(|feed, of| feed.wait(of.stream(stream), of.event(event)));
     }
     state.wait_for(call.machine, stream, event);
     Ok(())

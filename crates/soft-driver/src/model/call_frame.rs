@@ -79,7 +79,7 @@ impl CallFrame {
         if state.plain {
             return Ok(state);
         }
-        state.order_call(self);
+        state.feed(|feed, _| feed.begin(self.name(), self.number, None));
         if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
     }
 

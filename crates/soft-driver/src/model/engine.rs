@@ -15,6 +15,7 @@ use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine, State};
 use crate::model::memory::Region;
+use crate::model::order::cell;
 use crate::model::patience::{LOOK, Patience, this_thread};
 use crate::model::point::Point;
 use crate::model::stream::Stream;
@@ -126,10 +127,7 @@ impl State {
     pub(crate) fn submit(&mut self, machine: &'static Machine, stream: u32, task: Task) {
         self.join_default(stream);
         self.streams[stream].submitted += 1;
-        if self.order.is_some() {
-            let at = self.engine.last_place + 1;
-            self.order_task(stream, at, &task);
-        }
+        self.feed_task(stream, self.engine.last_place + 1, &task);
         self.push(stream, task);
         self.run(machine);
     }
@@ -260,8 +258,8 @@ impl State {
             }
             Task::WaitValue(wait, origin) if wait.is_done() || failed.is_some() => {
                 self.engine.value_passed(key, at);
-                if self.order.is_some() && failed.is_none() {
-                    self.order_wait_ended(&wait, origin);
+                if failed.is_none() {
+                    self.feed(|feed, _| feed.wait_ended(cell(&wait.word), origin.number));
                 }
             }
             Task::WaitValue(wait, origin) => {
@@ -275,10 +273,10 @@ impl State {
                 if failed.is_none() {
                     let changes = write.changes();
                     write.execute();
-                    if self.order.is_some() {
-                        self.order_word_written(&write.word, write.value);
-                        self.order_written(at, changes);
-                    }
+                    self.feed(|feed, _| {
+                        feed.word_written(cell(&write.word), write.value);
+                        feed.written(at, changes);
+                    });
                 }
                 self.engine.values.written(at, &write);
                 self.look_at_values();
@@ -292,8 +290,9 @@ impl State {
                     machine.ticker.notify_one();
                     return false;
                 }
-                if self.order.is_some() && failed.is_none() {
-                    self.order_semaphore_waited(&point, origin);
+                if failed.is_none() {
+                    let cell = || point.semaphore.order.cell();
+                    self.feed(|feed, _| feed.wait_ended(cell(), origin.number));
                 }
             }
             Task::SignalSemaphore(point, origin) => {
@@ -302,9 +301,7 @@ impl State {
                         let what = format!("external semaphore {:#x}: {what}", point.handle);
                         self.late_misuse(origin, &what);
                     }
-                    if self.order.is_some() {
-                        self.order_written(at, true);
-                    }
+                    self.feed(|feed, _| feed.written(at, true));
                     self.look_at_values();
                 }
             }
@@ -319,14 +316,9 @@ impl State {
             }
             // At once: with another thread the time would depend on which is faster.
             Task::Memory(work) if failed.is_none() && self.virtual_time() => {
-                if self.order.is_some() {
-                    self.order_written(at, work.changes());
-                    self.order_memory_begins(&work);
-                }
+                self.feed_memory_begins(at, &work);
                 work.execute();
-                if self.order.is_some() {
-                    self.order_memory_ends(&work);
-                }
+                self.feed_memory_ends(&work);
                 self.clock.advance(work.virtual_ns());
                 self.engine.time_moved = true;
                 self.look_at_values();
@@ -334,10 +326,7 @@ impl State {
             Task::Memory(work) => {
                 if failed.is_none() {
                     // The host may see the bytes before the thread that writes them comes back.
-                    if self.order.is_some() {
-                        self.order_written(at, work.changes());
-                        self.order_memory_begins(&work);
-                    }
+                    self.feed_memory_begins(at, &work);
                     self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     let work = Work::Memory(work);
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
@@ -373,9 +362,7 @@ impl State {
         self.engine.waits.changed();
         if let Some(shared) = &point.shared {
             shared.complete();
-            if self.order.is_some() {
-                self.order_shared_done(point.id);
-            }
+            self.feed(|feed, _| feed.record_done(point.id));
         }
         if let Some(streams) = self.engine.parked.remove(&point.id) {
             self.engine.ready.extend(streams);
@@ -527,7 +514,7 @@ impl State {
         if entry.references == 0
             && let Some(entry) = self.objects.remove(object)
         {
-            self.order_destructor(object);
+            self.feed(|feed, _| feed.object_released(u64::from(object)));
             self.destroy_later(&MACHINES[self.objects.slot()], entry.destroy);
         }
     }
@@ -667,13 +654,12 @@ impl Machine {
         mut state: Locked,
         done: impl FnMut(&mut State) -> bool,
     ) -> Result<Locked, CUresult> {
-        if state.order.is_none() {
+        // Other calls are made meanwhile.
+        let Some(caller) = state.feed(|feed, _| feed.caller()) else {
             return self.sleep_until(state, done);
-        }
-        // The order checker must know the waiting call again: others are made meanwhile.
-        let caller = state.order_caller();
+        };
         state = self.sleep_until(state, done)?;
-        state.order_resumes(caller);
+        state.feed(|feed, _| feed.resume(caller));
         Ok(state)
     }
 

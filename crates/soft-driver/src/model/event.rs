@@ -27,8 +27,6 @@ pub(crate) struct Event {
     pub(crate) state: EventState,
     /// An interprocess event's slot.
     pub(crate) shared: Option<Box<ipc::SharedEvent>>,
-    /// Whether other processes may have it: it was imported, or its handle was taken.
-    pub(crate) exported: bool,
 }
 
 impl Event {

@@ -240,10 +240,8 @@ pub(crate) mod exit {
             crate::model::machine::MACHINES.iter().filter(|machine| !machine.switches.forked())
         {
             // A thread that ends the process may have the lock, so it is not waited for.
-            if let Some(mut state) = machine.try_lock()
-                && let Some(order) = &mut state.order
-            {
-                order.findings.summary();
+            if let Some(mut state) = machine.try_lock() {
+                state.feed(|feed, _| feed.observer_mut().findings.summary());
             }
         }
     }

@@ -28,7 +28,7 @@ pub(crate) enum NodeKind {
     /// Another graph, which is the node's own. An executable graph has the nodes of that instead.
     Child(u32),
     /// What the program says that a kernel touches, for the order checker.
-    Told(Vec<Access>),
+    Declared(Vec<Access>),
 }
 
 /// A node of a graph.
@@ -78,7 +78,7 @@ impl NodeKind {
             Self::Memory(_) => 2,
             Self::Host(_) => 3,
             Self::Child(_) => 4,
-            Self::Empty | Self::Told(_) | Self::Busy(_) => 5,
+            Self::Empty | Self::Declared(_) | Self::Busy(_) => 5,
             Self::Wait(_) => 6,
             Self::Record(_) => 7,
             Self::Semaphores(of) if of.signals => 8,

@@ -18,7 +18,7 @@ use crate::model::graph::{Exec, Graph, Node};
 use crate::model::green_context::Greens;
 use crate::model::handles::{Kind, Table};
 use crate::model::memory::Allocations;
-use crate::model::order::Order;
+use crate::model::order::Feed;
 use crate::model::places::{Owed, SLOTS};
 use crate::model::pool::Pool;
 use crate::model::stream::Stream;
@@ -234,8 +234,8 @@ pub(crate) struct State {
     pub(crate) peers: BTreeMap<(u32, u32), u32>,
     /// Calls that are not supported and were made: each is said once.
     pub(crate) unsupported: BTreeSet<&'static str>,
-    /// The order checker, if it is on.
-    pub(crate) order: Option<Box<Order>>,
+    /// The order checker's feed, if it is on.
+    pub(crate) feed: Option<Box<Feed>>,
 }
 
 impl State {
@@ -276,7 +276,7 @@ impl State {
             given_up: BTreeSet::new(),
             peers: BTreeMap::new(),
             unsupported: BTreeSet::new(),
-            order: None,
+            feed: None,
         }
     }
 
@@ -324,13 +324,13 @@ impl State {
         self.given_up = BTreeSet::new();
         self.peers = BTreeMap::new();
         self.unsupported = BTreeSet::new();
-        self.order = None;
+        self.feed = None;
     }
 
     /// After each change of what the two are about.
     pub(crate) fn look_who_watches(&mut self) {
-        self.plain = self.initialised && self.order.is_none();
-        self.quiet = self.captures.active.is_empty() && self.order.is_none();
+        self.plain = self.initialised && self.feed.is_none();
+        self.quiet = self.captures.active.is_empty() && self.feed.is_none();
     }
 
     /// A number that nothing else of this process's machine has: stream and context ids.

@@ -104,6 +104,17 @@ pub(crate) enum ValueOperation {
     Nothing,
 }
 
+impl ValueOperation {
+    /// The word that it is about.
+    pub(crate) fn word(&self) -> Option<&Word> {
+        match self {
+            Self::Wait(wait) => Some(&wait.word),
+            Self::Write(write) => Some(&write.word),
+            Self::Nothing => None,
+        }
+    }
+}
+
 /// Operations as a node of a graph keeps them.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
@@ -117,11 +128,7 @@ pub(crate) struct Batch {
 impl Batch {
     /// What it reads and writes.
     pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
-        self.operations.iter().filter_map(|operation| match operation {
-            ValueOperation::Wait(wait) => Some(&wait.word.place),
-            ValueOperation::Write(write) => Some(&write.word.place),
-            ValueOperation::Nothing => None,
-        })
+        self.operations.iter().filter_map(ValueOperation::word).map(|word| &word.place)
     }
 
     /// Whether another one has as many operations, and of the same kinds.

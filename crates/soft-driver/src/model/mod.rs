@@ -37,7 +37,6 @@ pub(crate) mod quiet;
 pub(crate) mod shared_memory;
 pub(crate) mod stream;
 pub(crate) mod switches;
-pub(crate) mod telling;
 pub(crate) mod thread;
 pub(crate) mod time;
 pub(crate) mod trace;

@@ -1,349 +1,354 @@
-//! The order checker, and what is remembered for it.
+//! What the order checker's feed is given: handles for the places in this driver's tables, and the
+//! accesses of this driver's tasks and nodes.
+//!
+//! It is given everything under the machine's lock, so in the order in which the calls took effect.
+//! While a capture is under way it is given nothing of its streams: the nodes of a graph are given
+//! when it is instantiated, and a launch names them.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::ops::Range;
 use std::sync::Arc;
 
+use cuda_order_check::feed::{self, Creator, GraphNode, GraphWork, Memory, Observer};
 use cuda_order_check::{
-    By, Call, Checker, EventId, FunctionId, HostOrder, Location, Mark, Op, Options, ThreadId,
-    TokenId, Warnings, What,
+    Access, Backtrace, Cell, Compare, ContextId, EventId, Finding, GraphId, Options, StreamId,
+    StreamKind, Stride, ThreadId,
 };
 
+use crate::abi::*;
+use crate::model::blocks::{Block, Extent};
 use crate::model::config::{Config, OrderCheck};
+use crate::model::context::Context;
+use crate::model::event::Event;
 use crate::model::findings::Findings;
+use crate::model::graph::{Exec, NodeKind};
+use crate::model::handles::Table;
+use crate::model::machine::State;
+use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
+use crate::model::memory::{Keeper, Kind, Place};
+use crate::model::memory_work::MemoryWork;
+use crate::model::stream::Stream;
 use crate::model::thread;
 use crate::model::trace::Trace;
+use crate::model::work::Task;
 
-/// How many words are remembered that streams wrote in host memory.
-const WORDS: usize = 4096;
+/// What the feed is given, and where its findings go.
+pub(crate) type Feed = feed::Feed<Reports>;
 
-/// What the host's threads and host functions may tell each other, of which a driver sees nothing.
-const TALK: TokenId = TokenId(u64::MAX);
-
-/// A write that can be seen without a call.
-pub(crate) struct Visible {
-    /// The stream's work up to the write.
-    pub(crate) work: Mark,
-    /// The bytes, if a copy or a memset wrote them.
-    pub(crate) polled: Option<Range<u64>>,
-}
-
-/// The checker, and what is remembered for it.
-pub(crate) struct Order {
-    pub(crate) checker: Checker,
-    on: OrderCheck,
-    /// The call at work.
-    pub(crate) name: &'static str,
-    pub(crate) number: u64,
-    pub(crate) thread: u32,
-    location: Option<Location>,
-    /// How the program came there, if it wants that to be said.
-    trace: Option<Arc<Trace>>,
-    backtraces: bool,
-    /// Whether any warning is asked for.
-    warns: bool,
-    /// Whether only what is told orders the host's threads.
-    pub(crate) told: bool,
-    /// How many threads had ended when that was looked at last.
-    ended: usize,
-    /// Threads that have told their names.
-    named: HashSet<u32>,
+/// The threads of this process, and the findings.
+pub(crate) struct Reports {
     pub(crate) findings: Findings,
-    /// Host functions by the places of their tasks.
-    pub(crate) functions: BTreeMap<u64, FunctionId>,
-    last_function: u64,
-    last_part: u64,
-    /// The one that runs, and its thread.
-    pub(crate) running: Option<(FunctionId, u32)>,
-    /// Writes of values that can be seen without a call, by the places of their tasks.
-    pub(crate) visible: BTreeMap<u64, Visible>,
-    /// The words in host memory that streams wrote last, by their addresses: their bytes, and the
-    /// values. The host may store other values there.
-    pub(crate) words: BTreeMap<u64, (u8, u64)>,
-    /// Records that other processes see, by their points.
-    pub(crate) shared: BTreeMap<u64, Mark>,
-    /// The launches of destroyed graphs, by the user objects that they held.
-    pub(crate) objects: BTreeMap<u32, Vec<Mark>>,
-    /// The launches that come before each destructor that has not begun.
-    pub(crate) destructors: VecDeque<Vec<Mark>>,
-    /// The launch whose nodes are submitted.
-    pub(crate) launch: Option<Launch>,
+    aborts: bool,
+    backtraces: bool,
 }
 
-/// What the tasks of a launch are in the checker, in the order of their submission.
-pub(crate) struct Launch {
-    pub(crate) functions: VecDeque<FunctionId>,
-    /// The ends of the copies, memsets, writes of values and signals.
-    pub(crate) writes: VecDeque<Mark>,
-}
+impl Observer for Reports {
+    fn thread(&self) -> ThreadId {
+        ThreadId(u64::from(thread::number()))
+    }
 
-/// A call that waits, from [`Order::caller`].
-pub(crate) struct Caller {
-    name: &'static str,
-    number: u64,
-    thread: u32,
-    location: Option<Location>,
-    trace: Option<Arc<Trace>>,
-}
+    fn thread_name(&self, thread: ThreadId) -> String {
+        let name = thread::label(thread.0 as u32);
+        name.strip_prefix("thread ").unwrap_or(&name).to_owned()
+    }
 
-impl Order {
-    pub(crate) fn new(config: &Config) -> Option<Box<Self>> {
-        if config.check_order == OrderCheck::Off {
-            return None;
+    fn backtrace(&self) -> Option<Arc<dyn Backtrace>> {
+        self.backtraces.then(|| Arc::new(Trace::here()) as _)
+    }
+
+    fn ended_threads(&self) -> usize {
+        thread::ended()
+    }
+
+    fn has_ended(&self, thread: ThreadId) -> bool {
+        thread::has_ended(thread.0 as u32)
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        if self.findings.add(finding) && self.aborts {
+            crate::say!(
+                "such accesses may happen in any order on a real device, so the process ends; \
+                 with order=report it goes on"
+            );
+            std::process::abort();
         }
-        let warnings = config.order_warnings;
-        Some(Box::new(Self {
-            checker: Checker::new(Options {
-                warnings,
-                host_order: config.order_host,
-                ..Options::default()
-            }),
-            on: config.check_order,
-            name: "",
-            number: 0,
-            thread: 0,
-            location: None,
-            trace: None,
-            backtraces: config.order_backtraces,
-            warns: warnings != Warnings::NONE,
-            told: config.order_host == HostOrder::Told,
-            ended: 0,
-            named: HashSet::new(),
-            findings: Findings::new(config),
-            functions: BTreeMap::new(),
-            last_function: 0,
-            last_part: 0,
-            running: None,
-            visible: BTreeMap::new(),
-            words: BTreeMap::new(),
-            shared: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            destructors: VecDeque::new(),
-            launch: None,
-        }))
+    }
+}
+
+/// The feed of a driver, if its order is to be checked.
+pub(crate) fn new_feed(config: &Config) -> Option<Box<Feed>> {
+    let aborts = match config.check_order {
+        OrderCheck::Off => return None,
+        OrderCheck::Report => false,
+        OrderCheck::Abort => true,
+    };
+    let (warnings, host_order) = (config.order_warnings, config.order_host);
+    let options = Options { warnings, host_order, ..Options::default() };
+    let (findings, backtraces) = (Findings::new(config), config.order_backtraces);
+    Some(Box::new(Feed::new(options, Reports { findings, aborts, backtraces })))
+}
+
+/// The tables whose handles the feed is given.
+pub(crate) struct Handles<'a> {
+    contexts: &'a Table<Context>,
+    streams: &'a Table<Stream>,
+    events: &'a Table<Event>,
+    execs: &'a Table<Exec>,
+}
+
+impl Handles<'_> {
+    pub(crate) fn context(&self, context: u32) -> ContextId {
+        ContextId(self.contexts.handle(context))
     }
 
-    /// How much is remembered: places in memory, agents and tasks of the checker, and what is kept
-    /// here for work under way.
-    #[cfg(test)]
-    pub(crate) fn size(&self) -> [usize; 4] {
-        let size = self.checker.size();
-        let here = self.functions.len() + self.visible.len() + self.shared.len();
-        let here = here + self.objects.len() + self.destructors.len();
-        [size.ranges, size.agents, size.tasks, here]
+    pub(crate) fn contexts(&self, contexts: &[u32]) -> Vec<ContextId> {
+        contexts.iter().map(|context| self.context(*context)).collect()
     }
 
-    fn call(&self) -> Call {
-        let mut call = Call::new(self.name, self.number, ThreadId(u64::from(self.thread)));
-        call.location.clone_from(&self.location);
-        call.backtrace = self.trace.clone().map(|trace| trace as _);
-        call.by = self.by();
-        call
+    pub(crate) fn stream(&self, stream: u32) -> StreamId {
+        StreamId(self.streams.handle(stream))
     }
 
-    fn by(&self) -> By {
-        match self.running {
-            Some((function, thread)) if thread == self.thread => By::Function(function),
-            _ => By::Thread(ThreadId(u64::from(self.thread))),
+    pub(crate) fn event(&self, event: u32) -> EventId {
+        EventId(self.events.handle(event))
+    }
+
+    pub(crate) fn graph(&self, exec: u32) -> GraphId {
+        GraphId(self.execs.handle(exec))
+    }
+}
+
+pub(crate) fn cell(word: &Word) -> Cell {
+    Cell { address: word.place.address as u64, bytes: if word.wide { 8 } else { 4 } }
+}
+
+fn compare(wait: &ValueWait) -> Compare {
+    match wait.condition {
+        CU_STREAM_WAIT_VALUE_GEQ => Compare::GreaterOrEqual,
+        CU_STREAM_WAIT_VALUE_EQ => Compare::Equal,
+        CU_STREAM_WAIT_VALUE_AND => Compare::And,
+        _ => Compare::Nor,
+    }
+}
+
+/// Elements of so many bytes, until they are eight.
+fn repeated(value: u32, width: usize) -> u64 {
+    let bytes = value.to_le_bytes();
+    u64::from_le_bytes(core::array::from_fn(|at| bytes[at % width.clamp(1, 4)]))
+}
+
+/// What a memset or copy accesses. What was copied aside was read before. `content` is what a copy
+/// writes, if that is known.
+fn with_accesses<R>(
+    work: &MemoryWork,
+    content: Option<u64>,
+    give: impl FnOnce(&[Access]) -> R,
+) -> R {
+    let aside = |place: &Place| matches!(place.keeper, Keeper::Staged(_));
+    match work {
+        MemoryWork::Set { to, value, width, count } => {
+            let set = Access::write(to.address as u64, (width * count) as u64);
+            give(&[set.filled(repeated(*value, *width))])
         }
+        MemoryWork::Copy { to, from, bytes } => {
+            let read = if aside(from) { 0 } else { *bytes as u64 };
+            let read = Access::read(from.address as u64, read);
+            let write = Access::write(to.address as u64, *bytes as u64);
+            let filled = content.map(|content| write.clone().filled(content));
+            give(&[read, filled.unwrap_or(write)])
+        }
+        MemoryWork::SetRows(set) => {
+            let content = repeated(set.value, set.element);
+            let rows = rows(&set.to, set.extent, Access::write).into_iter();
+            give(&rows.map(|row| row.filled(content)).collect::<Vec<_>>())
+        }
+        MemoryWork::CopyRows(copy) => {
+            let mut all = rows(&copy.to, copy.extent, Access::write);
+            if !aside(&copy.from.place) {
+                all.extend(rows(&copy.from, copy.extent, Access::read));
+            }
+            give(&all)
+        }
+    }
+}
+
+/// The accesses of a block. Other work may be about what is between its rows.
+pub(crate) fn rows(block: &Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Access> {
+    let pieces = block.pieces(extent).into_iter();
+    let alike = |(address, bytes, rows, pitch): (usize, usize, usize, usize)| {
+        let (width, pitch) = (bytes as u64, pitch as u64);
+        access(address as u64, width).rows(rows as u64, Stride { width, pitch })
+    };
+    pieces.map(alike).collect()
+}
+
+/// What the small copy from host memory writes: what is there now.
+fn copied_content(feed: &Feed, work: &MemoryWork) -> Option<u64> {
+    let MemoryWork::Copy { from, .. } = work else { return None };
+    let host = matches!(from.keeper, Keeper::Staged(_))
+        || feed.memory(from.address as u64) == Some(Memory::Host);
+    host.then(|| work.content()).flatten()
+}
+
+/// The work of a graph's node.
+fn node_work(kind: &NodeKind) -> Vec<GraphWork> {
+    match kind {
+        // Child graphs have been replaced by their nodes.
+        NodeKind::Empty | NodeKind::Busy(_) | NodeKind::Child(_) => Vec::new(),
+        NodeKind::Declared(accesses) => vec![GraphWork::Work(accesses.clone())],
+        NodeKind::Host(_) => vec![GraphWork::Function],
+        NodeKind::Memory(work) => {
+            vec![GraphWork::Write(with_accesses(work, None, <[Access]>::to_vec))]
+        }
+        NodeKind::Record(event) => vec![GraphWork::Record(EventId(*event))],
+        NodeKind::Wait(event) => vec![GraphWork::Wait(EventId(*event))],
+        NodeKind::Values(batch) => {
+            let work = |operation: &ValueOperation| match operation {
+                ValueOperation::Wait(wait) => {
+                    GraphWork::WaitValue(cell(&wait.word), wait.value, compare(wait))
+                }
+                ValueOperation::Write(write) => {
+                    GraphWork::WriteValue(cell(&write.word), write.value)
+                }
+                ValueOperation::Nothing => GraphWork::Work(Vec::new()),
+            };
+            batch.operations.iter().map(work).collect()
+        }
+        NodeKind::Semaphores(of) => {
+            let work = if of.signals { GraphWork::Signal } else { GraphWork::WaitSemaphore };
+            let points = of.points.iter();
+            points.map(|point| work(point.semaphore.order.clone(), point.value)).collect()
+        }
+    }
+}
+
+impl State {
+    /// Gives the feed something, if the order is checked.
+    #[inline]
+    pub(crate) fn feed<R>(&mut self, give: impl FnOnce(&mut Feed, Handles<'_>) -> R) -> Option<R> {
+        if self.feed.is_none() { None } else { self.feed_now(give) }
     }
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn begin(&mut self, name: &'static str, number: u64, location: Option<Location>) {
-        self.name = name;
-        self.number = number;
-        self.location = location;
-        self.trace = self.backtraces.then(|| Arc::new(Trace::here()));
-        let thread = thread::number();
-        let other = self.thread != thread || self.named.is_empty();
-        self.thread = thread;
-        if self.told {
-            self.forget_threads();
-        }
-        // The thread of the host functions is none of the program's.
-        let function = matches!(self.by(), By::Function(_));
-        if other && !function && self.named.insert(thread) {
-            let thread = ThreadId(u64::from(self.thread));
-            let name = thread::label(self.thread);
-            // Reports put the word before it.
-            let name = name.strip_prefix("thread ").unwrap_or(&name);
-            let call = Call::new("", number, thread);
-            self.checker.apply(call, Op::ThreadName { thread, name });
-        }
+    fn feed_now<R>(&mut self, give: impl FnOnce(&mut Feed, Handles<'_>) -> R) -> Option<R> {
+        let Self { contexts, streams, events, execs, feed, .. } = self;
+        feed.as_mut().map(|feed| give(feed, Handles { contexts, streams, events, execs }))
     }
 
-    /// Threads that have ended are no longer waited for by what is forgotten, and what a new thread
-    /// knows does not depend on them.
-    fn forget_threads(&mut self) {
-        let ended = thread::ended();
-        if ended == self.ended {
-            return;
-        }
-        self.ended = ended;
-        let (number, here) = (self.number, self.thread);
-        let gone: Vec<u32> =
-            self.named.iter().copied().filter(|it| *it != here && thread::has_ended(*it)).collect();
-        for thread in gone {
-            self.named.remove(&thread);
-            let call = Call::new("", number, ThreadId(u64::from(thread)));
-            self.checker.apply(call, Op::ThreadEnd);
-        }
+    /// A new stream.
+    pub(crate) fn feed_stream(&mut self, stream: u32, creator: Creator) {
+        let of = &self.streams[stream];
+        let kind = match of.flags & CU_STREAM_NON_BLOCKING {
+            _ if of.is_legacy => StreamKind::Legacy,
+            0 => StreamKind::Blocking,
+            _ => StreamKind::NonBlocking,
+        };
+        let (context, device) = (of.context, self.contexts[of.context].device);
+        self.feed(|feed, of| {
+            feed.stream_create(of.stream(stream), (of.context(context), device), kind, creator);
+        });
     }
 
-    /// The call under way. Other threads' calls and host functions come between, if it waits.
-    pub(crate) fn caller(&self) -> Caller {
-        let (location, trace) = (self.location.clone(), self.trace.clone());
-        Caller { name: self.name, number: self.number, thread: self.thread, location, trace }
+    /// The call allocates memory, registers it, or opens that of another process.
+    pub(crate) fn feed_allocation(&mut self, base: usize, bytes: usize, kind: Kind) {
+        let memory = match kind {
+            Kind::Device | Kind::Pooled(_) => Memory::Device,
+            Kind::Host(_) | Kind::Registered(_) => Memory::Host,
+            Kind::Managed | Kind::Imported(..) => Memory::Shared,
+        };
+        self.feed(|feed, _| feed.allocate(base as u64, bytes as u64, memory));
     }
 
-    /// A call goes on after it has waited.
-    pub(crate) fn resume(&mut self, caller: Caller) {
-        Caller {
-            name: self.name,
-            number: self.number,
-            thread: self.thread,
-            location: self.location,
-            trace: self.trace,
-        } = caller;
-    }
-
-    pub(crate) fn tell(&mut self, op: Op<'_>) {
-        let call = self.call();
-        self.tell_as(call, op);
-    }
-
-    /// A stream begins. If the program did not create it, reports name no call that did.
-    pub(crate) fn stream(&mut self, op: Op<'_>, created: bool) {
-        let mut call = self.call();
-        if !created {
-            call.name = "".into();
-        }
-        self.tell_as(call, op);
-    }
-
-    pub(crate) fn tell_as(&mut self, call: Call, op: Op<'_>) {
-        self.checker.apply(call, op);
-        self.look();
-    }
-
-    fn look(&mut self) {
-        for finding in self.checker.take_findings() {
-            let error = self.findings.add(finding);
-            if error && self.on == OrderCheck::Abort {
-                crate::say!(
-                    "such accesses may happen in any order on a real device, so the process ends; \
-                     with order=report it goes on"
-                );
-                std::process::abort();
+    /// A task is given to a stream, at this place in the order of submission.
+    pub(crate) fn feed_task(&mut self, stream: u32, place: u64, task: &Task) {
+        self.feed(|feed, of| {
+            let (stream, at) = (of.stream(stream), Some(place));
+            match task {
+                Task::Memory(work) => {
+                    if let Some(word) = work.word() {
+                        feed.find_stored(cell(&word), || word.load());
+                    }
+                    let content = copied_content(feed, work);
+                    with_accesses(work, content, |all| feed.write(stream, at, all));
+                }
+                Task::Busy(_) => feed.work(stream, &[]),
+                Task::Host(_) => feed.function(stream, place),
+                Task::WaitValue(wait, _) => {
+                    let cell = cell(&wait.word);
+                    feed.find_stored(cell, || wait.word.load());
+                    feed.wait_value(stream, cell, wait.value, compare(wait));
+                }
+                Task::WriteValue(write, _) => {
+                    let cell = cell(&write.word);
+                    feed.find_stored(cell, || write.word.load());
+                    feed.write_value(stream, at, cell, write.value);
+                }
+                Task::WaitSemaphore(of, _) => {
+                    feed.wait_semaphore(stream, &of.semaphore.order, of.value);
+                }
+                Task::SignalSemaphore(of, _) => {
+                    feed.signal(stream, at, &of.semaphore.order, of.value);
+                }
+                Task::Free(region) => feed.free_async(stream, region.base as u64),
+                Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
             }
+        });
+    }
+
+    /// The call itself reads, or will write, ordinary memory of the program.
+    pub(crate) fn feed_pageable(&mut self, place: &Place, accesses: impl FnOnce() -> Vec<Access>) {
+        if place.pageable() {
+            self.feed(|feed, _| feed.pageable(&accesses()));
         }
     }
 
-    /// A call has asked about this.
-    pub(crate) fn asked(&mut self, what: What, done: bool) {
-        if done {
-            self.checker.saw(self.by(), what);
-            self.look();
-        } else if self.warns {
-            self.tell(Op::Query { what, done });
-        }
+    /// A memset or a copy begins. The host may see the bytes before it has ended.
+    pub(crate) fn feed_memory_begins(&mut self, place: u64, work: &MemoryWork) {
+        self.feed(|feed, _| {
+            feed.written(place, work.changes());
+            if let Some(to) = work.places().next() {
+                feed.forget_words(to.address as u64, work.bytes() as u64);
+            }
+        });
     }
 
-    /// A call waits for what is over when it begins.
-    pub(crate) fn need_not_wait(&mut self, what: What) {
-        if self.warns {
-            let mark = self.begin_wait(what);
-            self.reached(&mark);
-        } else {
-            self.asked(what, true);
-        }
+    /// It has ended.
+    pub(crate) fn feed_memory_ends(&mut self, work: &MemoryWork) {
+        self.feed(|feed, _| {
+            if let (Some(word), Some(content)) = (work.word(), work.content()) {
+                feed.word_written(cell(&word), content);
+            }
+        });
     }
 
-    /// A call begins to wait.
-    pub(crate) fn begin_wait(&mut self, what: What) -> Mark {
-        let call = self.call();
-        let mark = self.checker.begin_wait(call, what);
-        self.look();
-        mark
-    }
-
-    pub(crate) fn reached(&mut self, mark: &Mark) {
-        let call = Call::new(self.name, self.number, ThreadId(u64::from(self.thread)));
-        self.checker.reached(&call, mark);
-        self.look();
-    }
-
-    /// The host may have seen that this is over, without a call.
-    pub(crate) fn may_have_seen(&mut self, mark: &Mark) {
-        if !self.told {
-            self.reached(mark);
-        }
-    }
-
-    /// The host may have polled these bytes, which the marked work wrote.
-    pub(crate) fn may_have_polled(&mut self, mark: &Mark, range: Range<u64>) {
-        if !self.told {
-            let call = Call::new(self.name, self.number, ThreadId(u64::from(self.thread)));
-            self.checker.polled(&call, mark, range);
-            self.look();
-        }
-    }
-
-    /// The host is after what a host function is after that runs: it may have been told so.
-    pub(crate) fn hear_of(&mut self, function: FunctionId) {
-        if self.told {
+    /// The nodes of an executable graph, as they are now.
+    pub(crate) fn feed_graph(&mut self, exec: u32) {
+        if self.feed.is_none() {
             return;
         }
-        let (name, number) = (self.name, self.number);
-        let thread = By::Thread(ThreadId(u64::from(self.thread)));
-        let function = Call { by: By::Function(function), ..Call::new(name, number, ThreadId(0)) };
-        self.tell_as(function, Op::HandOver { token: TALK });
-        let host = Call { by: thread, ..Call::new(name, number, ThreadId(0)) };
-        self.tell_as(host, Op::TakeOver { token: TALK });
+        let nodes = self.execs[exec].nodes.iter();
+        let node = |(kind, after): (&NodeKind, &Vec<usize>)| GraphNode {
+            work: node_work(kind),
+            after: after.clone(),
+        };
+        let nodes = nodes.map(|of| node((&of.kind, &of.after))).collect();
+        self.feed(|feed, of| feed.graph(of.graph(exec), nodes));
     }
 
-    /// A host function is after what the host is after: it may have waited for that.
-    pub(crate) fn tell_to(&mut self, function: FunctionId) {
-        if self.told {
+    /// An executable graph is launched, whose nodes are then submitted one after the other.
+    pub(crate) fn feed_launch(&mut self, exec: u32, stream: u32) {
+        if self.feed.is_none() {
             return;
         }
-        let (name, number) = (self.name, self.number);
-        let thread = By::Thread(ThreadId(u64::from(self.thread)));
-        let host = Call { by: thread, ..Call::new(name, number, ThreadId(0)) };
-        self.tell_as(host, Op::HandOver { token: TALK });
-        let function = Call { by: By::Function(function), ..Call::new(name, number, ThreadId(0)) };
-        self.tell_as(function, Op::TakeOver { token: TALK });
-    }
-
-    /// A stream has written a word in host memory. Where only what is told orders threads, nobody
-    /// knows which of them stores another value there.
-    pub(crate) fn word_written(&mut self, address: u64, bytes: u8, value: u64) {
-        if self.told {
-            return;
-        }
-        if self.words.len() >= WORDS {
-            self.words.clear();
-        }
-        self.words.insert(address, (bytes, value));
-    }
-
-    /// These bytes are no longer what a stream wrote to a word.
-    pub(crate) fn forget_words(&mut self, base: u64, bytes: u64) {
-        let around = base.saturating_sub(7)..base.saturating_add(bytes);
-        if self.words.range(around.clone()).next().is_some() {
-            self.words.retain(|address, _| !around.contains(address));
-        }
-    }
-
-    /// A number that no event of the program has.
-    pub(crate) fn new_part(&mut self) -> EventId {
-        self.last_part += 1;
-        EventId((1 << 62) + self.last_part)
-    }
-
-    pub(crate) fn new_function(&mut self) -> FunctionId {
-        self.last_function += 1;
-        FunctionId(self.last_function)
+        // What the host has stored before is before the whole launch.
+        let batches = self.execs[exec].nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::Values(batch) => Some(&batch.operations),
+            _ => None,
+        });
+        let words: Vec<Word> =
+            batches.flatten().filter_map(ValueOperation::word).cloned().collect();
+        self.feed(|feed, of| {
+            words.iter().for_each(|word| feed.find_stored(cell(word), || word.load()));
+            feed.launch(of.stream(stream), of.graph(exec));
+        });
     }
 }

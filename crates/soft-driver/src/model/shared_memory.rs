@@ -71,13 +71,6 @@ mod linux {
         exported: core::sync::atomic::AtomicBool,
     }
 
-    impl Backing {
-        /// Whether another process may have it.
-        pub(crate) fn is_exported(&self) -> bool {
-            self.exported.load(core::sync::atomic::Ordering::Relaxed)
-        }
-    }
-
     impl Drop for Backing {
         fn drop(&mut self) {
             if self.exported.load(core::sync::atomic::Ordering::Relaxed) {
@@ -392,12 +385,6 @@ mod nowhere {
 
     #[derive(Debug)]
     pub(crate) enum Backing {}
-
-    impl Backing {
-        pub(crate) fn is_exported(&self) -> bool {
-            match *self {}
-        }
-    }
 
     pub(crate) enum Arena {}
 

@@ -116,7 +116,9 @@ fn frames(
     }
     let own = |frame: &String| {
         let path = frame.trim_start_matches('<');
-        ["cuda_soft_driver", "std::", "core::", "alloc::"].iter().any(|own| path.starts_with(own))
+        ["cuda_soft_driver", "cuda_order_check", "std::", "core::", "alloc::"]
+            .iter()
+            .any(|own| path.starts_with(own))
     };
     let end = all.iter().position(|frame| frame.contains("__rust_begin_short_backtrace"));
     all.truncate(end.unwrap_or(all.len()));

@@ -108,12 +108,11 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         state.engine.running += 1;
         state.engine.in_host += 1;
         let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
-        let destroys = matches!(work, Work::Destroy(_)) && state.order.is_some();
-        if destroys {
-            state.order_destructor_begins();
-        } else {
-            state.order_function_begins(at);
-        }
+        let destroys = matches!(work, Work::Destroy(_));
+        state.feed(|feed, _| match destroys {
+            true => feed.destructor_begins(),
+            false => feed.function_begins(at),
+        });
         drop(state);
         machine.switches.host_function(true);
         thread::with(machine.slot, epoch, |on| on.in_host_function = true);
@@ -139,11 +138,10 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         state.engine.in_host -= 1;
-        if destroys {
-            state.order_destructor_ends();
-        } else {
-            state.order_function_ends(at);
-        }
+        state.feed(|feed, _| match destroys {
+            true => feed.destructor_ends(),
+            false => feed.function_ends(at),
+        });
         state.finish(machine, stream, id);
     }
 }
@@ -173,9 +171,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch {
             return;
         }
-        if state.order.is_some() {
-            state.order_memory_ends(&work);
-        }
+        state.feed_memory_ends(&work);
         state.clock.advance(work.virtual_ns());
         state.finish(machine, stream, id);
         state.time_moved(machine);

@@ -1,8 +1,10 @@
 //! Semaphores: their words, and the signals and waits of them.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
+
+use cuda_order_check::feed;
 
 use super::platform::{Descriptor, Page};
 
@@ -45,21 +47,13 @@ impl SemaphoreKind {
 pub(crate) struct Semaphore {
     page: Page,
     pub(crate) kind: SemaphoreKind,
-    /// How many signals and waits the order checker was told of a binary one. It has no value that
-    /// would say which wait is for which signal.
-    told: [AtomicU64; 2],
-    /// Its address for the order checker. Its page may be where memory was that the program freed.
-    number: u64,
+    /// It for the order checkers of this process.
+    pub(crate) order: feed::Semaphore,
 }
-
-/// Addresses from here on are no memory of a program.
-const NUMBERS: u64 = 1 << 63;
 
 impl Semaphore {
     fn new(page: Page, kind: SemaphoreKind) -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(NUMBERS);
-        let number = LAST.fetch_add(8, Ordering::Relaxed);
-        Self { page, kind, told: [const { AtomicU64::new(0) }; 2], number }
+        Self { page, kind, order: feed::Semaphore::new(kind == SemaphoreKind::Binary) }
     }
 
     /// A new one, and its descriptor.
@@ -105,34 +99,6 @@ impl Semaphore {
                 _ => Err("a second signal, where no wait has consumed the first".to_owned()),
             },
         }
-    }
-
-    /// Its address for the order checker, which is the same for all imports in this process.
-    pub(crate) fn address(&self) -> u64 {
-        self.number
-    }
-
-    fn next(&self, which: usize, value: u64) -> u64 {
-        match self.kind {
-            SemaphoreKind::Timeline => value,
-            SemaphoreKind::Binary => self.told[which].fetch_add(1, Ordering::Relaxed) + 1,
-        }
-    }
-
-    /// Whether its signals and waits have numbers of their own for the order checker, and no
-    /// values.
-    pub(crate) fn is_numbered(&self) -> bool {
-        self.kind == SemaphoreKind::Binary
-    }
-
-    /// The number of a signal for the order checker.
-    pub(crate) fn told_signal(&self, value: u64) -> u64 {
-        self.next(0, value)
-    }
-
-    /// That of a wait, which is over when a signal of this number or a higher one is.
-    pub(crate) fn told_wait(&self, value: u64) -> u64 {
-        self.next(1, value)
     }
 }
 

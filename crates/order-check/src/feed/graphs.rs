@@ -1,0 +1,213 @@
+//! Executable graphs, their launches, and what they hold: semaphores and user objects.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Feed, Launch, Observer};
+use crate::op::{
+    Access, Cell, Compare, EventId, FunctionId, GraphId, Node, NodeWork, Op, StreamId, What,
+};
+
+/// A semaphore of another API. Clones are the same semaphore, for all feeds of a process.
+#[derive(Clone, Debug)]
+pub struct Semaphore {
+    address: u64,
+    /// The signals and the waits of a binary one so far: it has no value that would show which wait
+    /// is for which signal.
+    counts: Option<Arc<(AtomicU64, AtomicU64)>>,
+}
+
+fn next(count: &AtomicU64) -> u64 {
+    count.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+impl Semaphore {
+    /// A semaphore with a value that only rises, or a binary one.
+    #[must_use]
+    pub fn new(binary: bool) -> Self {
+        /// Addresses from here on are no memory of a program.
+        static LAST: AtomicU64 = AtomicU64::new(1 << 63);
+        let address = LAST.fetch_add(8, Ordering::Relaxed);
+        Self { address, counts: binary.then(Arc::default) }
+    }
+
+    /// The place of its value, as if that were in memory.
+    #[must_use]
+    pub fn cell(&self) -> Cell {
+        Cell { address: self.address, bytes: 8 }
+    }
+
+    /// The value of a signal.
+    pub(super) fn signal(&self, value: u64) -> u64 {
+        self.counts.as_ref().map_or(value, |counts| next(&counts.0))
+    }
+
+    /// That of a wait, which is over when a signal of this value or a higher one is.
+    pub(super) fn wait(&self, value: u64) -> u64 {
+        self.counts.as_ref().map_or(value, |counts| next(&counts.1))
+    }
+}
+
+/// A part of a graph node's work.
+#[derive(Clone, Debug)]
+pub enum GraphWork {
+    /// A kernel, an empty node, or other work that the host does not poll.
+    Work(Vec<Access>),
+    /// A copy or a memset.
+    Write(Vec<Access>),
+    /// A host function.
+    Function,
+    /// The record of an event.
+    Record(EventId),
+    /// A wait for an event.
+    Wait(EventId),
+    /// The write of a value.
+    WriteValue(Cell, u64),
+    /// A wait for a value.
+    WaitValue(Cell, u64, Compare),
+    /// A signal of an external semaphore.
+    Signal(Semaphore, u64),
+    /// A wait for an external semaphore.
+    WaitSemaphore(Semaphore, u64),
+}
+
+/// A node of an executable graph.
+#[derive(Clone, Debug)]
+pub struct GraphNode {
+    /// Its work, one part after the other.
+    pub work: Vec<GraphWork>,
+    /// The nodes that it waits for, by index. Each index is less than the node's own.
+    pub after: Vec<usize>,
+}
+
+impl GraphNode {
+    fn has_binary(&self) -> bool {
+        self.work.iter().any(|work| match work {
+            GraphWork::Signal(semaphore, _) | GraphWork::WaitSemaphore(semaphore, _) => {
+                semaphore.counts.is_some()
+            }
+            _ => false,
+        })
+    }
+}
+
+impl GraphWork {
+    /// The work for the checker. A launch numbers the signals and waits of binary semaphores.
+    fn node_work(&self, launched: bool) -> NodeWork {
+        let numbered = |semaphore: &Semaphore| launched || semaphore.counts.is_none();
+        match self {
+            Self::Work(accesses) | Self::Write(accesses) => NodeWork::Work(accesses.clone()),
+            Self::Function => NodeWork::Function(Vec::new()),
+            Self::Record(event) => NodeWork::Record(*event),
+            Self::Wait(event) => NodeWork::Wait(*event),
+            Self::WriteValue(cell, value) => NodeWork::WriteValue(*cell, *value),
+            Self::WaitValue(cell, value, compare) => NodeWork::WaitValue(*cell, *value, *compare),
+            Self::Signal(semaphore, value) => {
+                let value = if numbered(semaphore) { semaphore.signal(*value) } else { 0 };
+                NodeWork::WriteValue(semaphore.cell(), value)
+            }
+            Self::WaitSemaphore(semaphore, value) => {
+                let value = if numbered(semaphore) { semaphore.wait(*value) } else { 0 };
+                NodeWork::WaitValue(semaphore.cell(), value, Compare::GreaterOrEqual)
+            }
+        }
+    }
+
+    /// Whether a launch has a place for it that the host may see.
+    fn writes(&self) -> bool {
+        matches!(self, Self::Write(_) | Self::WriteValue(..) | Self::Signal(..))
+    }
+}
+
+impl<O: Observer> Feed<O> {
+    /// The nodes of an executable graph, as they are now. Child graphs are replaced by their nodes.
+    pub fn graph(&mut self, graph: GraphId, nodes: Vec<GraphNode>) {
+        self.define(graph, &nodes, false);
+        self.graphs.insert(graph, nodes);
+    }
+
+    fn define(&mut self, graph: GraphId, of: &[GraphNode], launched: bool) {
+        let mut nodes: Vec<Node> = Vec::new();
+        // The last node here of each one there.
+        let mut ends: Vec<usize> = Vec::new();
+        for GraphNode { work, after } in of {
+            let mut after: Vec<usize> =
+                after.iter().filter_map(|node| ends.get(*node).copied()).collect();
+            let nothing = work.is_empty().then(|| NodeWork::Work(Vec::new()));
+            for work in work.iter().map(|work| work.node_work(launched)).chain(nothing) {
+                nodes.push(Node { work, after });
+                after = vec![nodes.len() - 1];
+            }
+            ends.push(nodes.len() - 1);
+        }
+        self.apply(Op::GraphDefine { graph, nodes: &nodes });
+    }
+
+    /// An executable graph is destroyed. Destructors of the user objects that it held run after its
+    /// launches.
+    pub fn graph_destroy(&mut self, graph: GraphId, objects: impl IntoIterator<Item = u64>) {
+        let last = EventId(graph.0);
+        let launches = self.checker.mark(What::Event(last));
+        for object in objects {
+            self.objects.entry(object).or_default().push(launches.clone());
+        }
+        self.graphs.remove(&graph);
+        self.apply(Op::GraphDestroy { graph });
+        self.apply(Op::EventDestroy { event: last });
+    }
+
+    /// An executable graph is launched. Until [`launched`](Self::launched) what is submitted are
+    /// its nodes, one after the other.
+    pub fn launch(&mut self, stream: StreamId, graph: GraphId) {
+        let nodes = self.graphs.remove(&graph).unwrap_or_default();
+        if nodes.iter().any(GraphNode::has_binary) {
+            self.define(graph, &nodes, true);
+        }
+        let work = || nodes.iter().flat_map(|node| &node.work);
+        let hosts = work().filter(|work| matches!(work, GraphWork::Function));
+        let functions: Vec<FunctionId> = hosts.map(|_| self.new_function()).collect();
+        // Launches of one graph do not overlap.
+        let last = EventId(graph.0);
+        self.apply(Op::Join { stream, event: last });
+        self.apply(Op::Launch { stream, graph, functions: &functions });
+        let mut ends = self.checker.launched().into_iter();
+        self.apply(Op::Record { event: last, stream, external: false });
+        let mut writes = Vec::new();
+        for node in &nodes {
+            if node.work.is_empty() {
+                ends.next();
+            }
+            for (work, end) in node.work.iter().zip(&mut ends) {
+                writes.extend(work.writes().then_some(end));
+            }
+        }
+        self.launch = Some(Launch { functions: functions.into(), writes: writes.into() });
+        self.graphs.insert(graph, nodes);
+    }
+
+    /// All nodes of the launch are submitted.
+    pub fn launched(&mut self) {
+        self.launch = None;
+    }
+
+    /// The last reference to a user object is gone: its destructor will run.
+    pub fn object_released(&mut self, object: u64) {
+        let launches = self.objects.remove(&object).unwrap_or_default();
+        self.destructors.push_back(launches);
+    }
+
+    /// A destructor begins on the calling thread. They run in the order of
+    /// [`object_released`](Self::object_released).
+    pub fn destructor_begins(&mut self) {
+        let launches = self.destructors.pop_front().unwrap_or_default();
+        self.begin("a destructor", self.call.number, None);
+        launches.iter().for_each(|launch| self.reach(launch));
+    }
+
+    /// The destructor has ended.
+    pub fn destructor_ends(&mut self) {
+        self.begin("a destructor", self.call.number, None);
+        // It is no thread of the program, and the next function has an order of its own.
+        self.apply(Op::ThreadEnd);
+    }
+}

@@ -1,0 +1,247 @@
+//! Memory: allocations, what streams do with them, and values that the host can see.
+
+use std::ops::Range;
+
+use super::{Feed, Observer, Semaphore, Visible};
+use crate::op::{
+    Access, AccessKind, By, Call, Cell, Compare, FunctionId, Op, StreamId, ThreadId, What,
+};
+
+/// How many words are kept that streams wrote in host memory.
+const WORDS: usize = 4096;
+
+/// The most bytes of a flag that the host polls.
+const FLAG: u64 = 8;
+
+/// Who can read memory without a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Devices only.
+    Device,
+    /// The host: it is pinned.
+    Host,
+    /// Others than this process's devices: the memory is managed, or another process has it.
+    Shared,
+}
+
+impl<O: Observer> Feed<O> {
+    /// The call allocates memory, registers it, or opens that of another process.
+    pub fn allocate(&mut self, address: u64, bytes: u64, memory: Memory) {
+        self.forget_words(address, bytes);
+        self.memory.insert(address, (bytes, memory));
+        self.apply(Op::Allocate { address, bytes });
+    }
+
+    /// Memory is allocated in stream order.
+    pub fn allocate_async(&mut self, stream: StreamId, address: u64, bytes: u64) {
+        self.memory.insert(address, (bytes, Memory::Device));
+        self.work(stream, &[Access::allocate(address, bytes)]);
+    }
+
+    /// Another process may open this memory from now on.
+    pub fn memory_exported(&mut self, address: u64) {
+        if let Some((base, (bytes, memory))) = self.memory.range_mut(..=address).next_back()
+            && address - base < *bytes
+        {
+            *memory = Memory::Shared;
+        }
+    }
+
+    /// The call frees memory.
+    pub fn free(&mut self, address: u64) {
+        if let Some((bytes, _)) = self.memory.remove(&address) {
+            self.host(&[Access::free(address, bytes)]);
+        }
+    }
+
+    /// Memory is freed in stream order.
+    pub fn free_async(&mut self, stream: StreamId, address: u64) {
+        if let Some((bytes, _)) = self.memory.remove(&address) {
+            self.work(stream, &[Access::free(address, bytes)]);
+        }
+    }
+
+    /// The memory is no longer registered. It is the program's as before.
+    pub fn unregister(&mut self, address: u64) {
+        if let Some((bytes, _)) = self.memory.remove(&address) {
+            self.forget_words(address, bytes);
+            self.host(&[Access::allocate(address, bytes)]);
+        }
+    }
+
+    /// Who can read what is at an address; `None` for memory that no call has allocated or
+    /// registered.
+    #[must_use]
+    pub fn memory(&self, address: u64) -> Option<Memory> {
+        let (base, (bytes, memory)) = self.memory.range(..=address).next_back()?;
+        (address - base < *bytes).then_some(*memory)
+    }
+
+    /// The call itself accesses ordinary memory of the program: it reads it before it returns, or a
+    /// stream writes it. It may have been anything before.
+    pub fn pageable(&mut self, accesses: &[Access]) {
+        let anew = |access: &Access| Access { kind: AccessKind::Allocate, ..access.clone() };
+        let reads = accesses.iter().filter(|access| access.kind == AccessKind::Read);
+        let all: Vec<Access> = accesses.iter().map(anew).chain(reads.cloned()).collect();
+        self.host(&all);
+    }
+
+    /// A kernel, or other work that the host does not poll.
+    pub fn work(&mut self, stream: StreamId, accesses: &[Access]) {
+        if self.launch.is_none() {
+            self.apply(Op::Work { stream, accesses });
+        }
+    }
+
+    /// A copy or a memset. [`written`](Self::written) with the same place reports its begin.
+    pub fn write(&mut self, stream: StreamId, place: Option<u64>, accesses: &[Access]) {
+        self.work(stream, accesses);
+        let polled = self.polled(accesses);
+        self.may_be_seen(stream, place, polled.is_some(), polled);
+    }
+
+    /// The bytes that a copy or a memset writes, if the host may poll them as a flag: as many as
+    /// one load of the host reads, in memory that the host can read.
+    fn polled(&self, accesses: &[Access]) -> Option<Range<u64>> {
+        let mut writes = accesses.iter().filter(|access| access.kind == AccessKind::Write);
+        let Range { start, end } = writes.next()?.range;
+        (end - start <= FLAG && self.others_see(start)).then_some(start..end)
+    }
+
+    /// Whether the host can read what is there without a call, or another process can, which may
+    /// report it to the host.
+    fn others_see(&self, address: u64) -> bool {
+        matches!(self.memory(address), Some(Memory::Host | Memory::Shared))
+    }
+
+    /// An operation is submitted that writes. In a launch it is the next node that does.
+    fn may_be_seen(
+        &mut self,
+        stream: StreamId,
+        place: Option<u64>,
+        visible: bool,
+        polled: Option<Range<u64>>,
+    ) {
+        let work = match &mut self.launch {
+            Some(launch) => launch.writes.pop_front(),
+            None if visible => Some(self.checker.mark(What::Stream(stream))),
+            None => None,
+        };
+        let Some(work) = work.filter(|_| visible) else { return };
+        let visible = Visible { work, polled };
+        match place {
+            Some(place) => {
+                self.visible.insert(place, visible);
+            }
+            None => self.may_have_seen(&visible),
+        }
+    }
+
+    /// The write with this place is done, or begins. If it can be seen without a call, then the
+    /// host may have seen from now on that the stream has come so far; but not if the same value
+    /// was there before.
+    pub fn written(&mut self, place: u64, changes: bool) {
+        if let Some(visible) = self.visible.remove(&place)
+            && changes
+        {
+            self.may_have_seen(&visible);
+        }
+    }
+
+    /// A stream writes a value. [`written`](Self::written) reports its end.
+    pub fn write_value(&mut self, stream: StreamId, place: Option<u64>, cell: Cell, value: u64) {
+        if self.launch.is_none() {
+            self.apply(Op::WriteValue { stream, cell, value });
+        }
+        self.may_be_seen(stream, place, self.others_see(cell.address), None);
+    }
+
+    /// A stream waits for a value.
+    pub fn wait_value(&mut self, stream: StreamId, cell: Cell, value: u64, compare: Compare) {
+        if self.launch.is_none() {
+            self.apply(Op::WaitValue { stream, cell, value, compare });
+        }
+    }
+
+    /// A stream signals an external semaphore. [`written`](Self::written) reports the signal.
+    pub fn signal(
+        &mut self,
+        stream: StreamId,
+        place: Option<u64>,
+        semaphore: &Semaphore,
+        value: u64,
+    ) {
+        if self.launch.is_none() {
+            let value = semaphore.signal(value);
+            self.apply(Op::WriteValue { stream, cell: semaphore.cell(), value });
+        }
+        // The host and other processes have it too.
+        self.may_be_seen(stream, place, true, None);
+    }
+
+    /// A stream waits for an external semaphore.
+    pub fn wait_semaphore(&mut self, stream: StreamId, semaphore: &Semaphore, value: u64) {
+        if self.launch.is_none() {
+            let value = semaphore.wait(value);
+            self.wait_value(stream, semaphore.cell(), value, Compare::GreaterOrEqual);
+        }
+    }
+
+    /// A wait for a value or a semaphore is over, which the call with this number submitted.
+    /// Others may have ended it: the host, or another API.
+    pub fn wait_ended(&mut self, cell: Cell, call: u64) {
+        // No thread's call: the thread that came to see it has done nothing.
+        let by = By::Function(FunctionId(0));
+        let no_thread = Call::new(self.call.name.clone(), self.call.number, ThreadId(0));
+        self.apply_as(Call { by, ..no_thread }, Op::WaitEnded { call, cell });
+    }
+
+    /// A host function is submitted.
+    pub fn function(&mut self, stream: StreamId, place: u64) {
+        let function = match &mut self.launch {
+            Some(launch) => launch.functions.pop_front(),
+            None => {
+                let function = Some(self.new_function());
+                self.apply(Op::Function { stream, function, accesses: &[] });
+                function
+            }
+        };
+        self.functions.extend(function.map(|function| (place, function)));
+    }
+
+    /// A stream has written a word. The host may store another value there, which
+    /// [`find_stored`](Self::find_stored) finds. Where only reported order orders threads, it is
+    /// not known which of them does.
+    pub fn word_written(&mut self, cell: Cell, value: u64) {
+        if self.reported_order || self.memory(cell.address) != Some(Memory::Host) {
+            return;
+        }
+        if self.words.len() >= WORDS {
+            self.words.clear();
+        }
+        let value = if cell.bytes == 8 { value } else { value & u64::from(u32::MAX) };
+        self.words.insert(cell.address, (cell.bytes, value));
+    }
+
+    /// A copy or a memset of these bytes begins, or they are other memory: no word there is what a
+    /// stream wrote.
+    pub fn forget_words(&mut self, address: u64, bytes: u64) {
+        let around = address.saturating_sub(7)..address.saturating_add(bytes);
+        if self.words.range(around.clone()).next().is_some() {
+            self.words.retain(|address, _| !around.contains(address));
+        }
+    }
+
+    /// A stream will wait for a word, or write it, where the host can store values as well. If
+    /// there is another value than the one that streams have written, the host has stored it.
+    pub fn find_stored(&mut self, cell: Cell, load: impl FnOnce() -> u64) {
+        let Some((bytes, written)) = self.words.get_mut(&cell.address) else { return };
+        if *bytes != cell.bytes {
+            return;
+        }
+        let value = load();
+        if std::mem::replace(written, value) != value {
+            self.apply(Op::FoundValue { cell, value });
+        }
+    }
+}
