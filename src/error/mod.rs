@@ -2,7 +2,6 @@
 
 mod advice;
 mod descriptor;
-mod shared_timeline;
 mod texts;
 
 use std::path::PathBuf;
@@ -12,7 +11,6 @@ use crate::loader::LoadError;
 use crate::sys::{CUresult, Function};
 
 pub use descriptor::DescriptorError;
-pub use shared_timeline::SharedTimelineError;
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -100,9 +98,6 @@ pub enum Error {
     /// * A stream can use only the [semaphores](crate::external) of its own context. Streams of a
     ///   [green](crate::Context::green) context cannot use any, so an import in one returns this
     ///   error, too.
-    /// * A `TimelineFile` or a
-    ///   `TimelineMemory` serves only streams of the context that it
-    ///   was made in.
     /// * [`copy_attributes_from`](crate::StreamRef::copy_attributes_from) needs two streams of one
     ///   context. [`ForeignStream::new`](crate::ForeignStream::new) needs a stream of the given
     ///   context.
@@ -184,28 +179,11 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. No call was made.
     ExportOfImport,
-    /// A signal of a timeline, or a wait for a point of another
-    /// context, was given to a capturing stream. No call was made: each launch of the graph would
-    /// write the same value again.
-    TimelineInCapture {
-        /// The call that was not made.
-        function: Function,
-    },
-    /// A timeline cannot belong to the per-thread default stream. It is a
-    /// different stream in each thread, so the counter could go back. No call was made.
-    PerThreadTimeline,
     /// A blocking stream was to be created in a [green](crate::Context::green) context, in which all
     /// streams must be [non-blocking](crate::StreamOptions::blocking). No stream was created.
     BlockingInGreenContext,
-    /// The timeline was poisoned before it reached the value.
-    Poisoned,
-    /// The point is not reached, and the last share of its timeline's context was dropped, so this
-    /// process cannot find out whether it ever will be. For a point of a timeline of another
-    /// process: this process dropped its `ImportedTimeline`.
-    ContextDropped,
-    /// The process that had to signal an imported timeline has
-    /// ended before the timeline reached the value, or the [exporter](crate::ipc::ExporterProcess)
-    /// of an event has ended before the event's record completed.
+    /// The [exporter](crate::ipc::ExporterProcess) of an event has ended before the event's record
+    /// completed.
     ExporterGone,
     /// A [semaphore](crate::external) cannot be imported in a context of another device. No call
     /// was made.
@@ -243,8 +221,6 @@ pub enum Error {
     },
     /// An IPC descriptor is invalid, or cannot be used here.
     Descriptor(DescriptorError),
-    /// Sharing or importing a timeline failed.
-    SharedTimeline(SharedTimelineError),
 }
 
 impl Error {
@@ -269,7 +245,6 @@ impl Error {
             | Self::Unsupported { function, .. }
             | Self::ForkedChild { function }
             | Self::DriverMismatch { function }
-            | Self::TimelineInCapture { function }
             | Self::ContextMismatch { function, .. }
             | Self::ClosureInCapture { function }
             | Self::GraphMismatch { function }
@@ -372,12 +347,6 @@ impl From<LoadError> for Error {
 impl From<DescriptorError> for Error {
     fn from(error: DescriptorError) -> Self {
         Self::Descriptor(error)
-    }
-}
-
-impl From<SharedTimelineError> for Error {
-    fn from(error: SharedTimelineError) -> Self {
-        Self::SharedTimeline(error)
     }
 }
 

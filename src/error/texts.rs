@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::advice::advice;
-use super::{DescriptorError, Error, SharedTimelineError};
+use super::{DescriptorError, Error};
 use crate::Version;
 use crate::sys::{CUresult, Function};
 
@@ -102,33 +102,14 @@ impl fmt::Display for Error {
                 "an imported event cannot be exported again; pass on the IPC descriptor from which \
                  it was imported",
             ),
-            Self::TimelineInCapture { function } => write!(
-                f,
-                "{function} was not called: the stream captures, and each launch of the graph \
-                 would write or wait for the same value again; signal in the stream of the launch, \
-                 after the launch"
-            ),
             Self::BlockingInGreenContext => f.write_str(
                 "a green context has no blocking streams: they would synchronize with a legacy \
                  default stream that works on other multiprocessors; create the stream without \
                  StreamOptions::blocking, and order it by events",
             ),
-            Self::PerThreadTimeline => f.write_str(
-                "a timeline cannot belong to the per-thread default stream, which is another \
-                 stream in each thread; create a stream for it",
-            ),
-            Self::Poisoned => f.write_str(
-                "the timeline was poisoned before it reached the value: its owner gave up or is \
-                 gone",
-            ),
-            Self::ContextDropped => f.write_str(
-                "the point is not reached, and the last share of its timeline's context was \
-                 dropped, so nothing can show whether it ever will be; keep the timeline or the \
-                 context until its points are reached",
-            ),
             Self::ExporterGone => f.write_str(
-                "the process that had to complete the event's record, or to signal the timeline, \
-                 has ended before it did; import from its successor",
+                "the process that had to complete the event's record has ended before it did; \
+                 import from its successor",
             ),
             Self::TooManyObservers => f.write_str(
                 "this process has no place left for an observer of this driver; remove one with \
@@ -144,7 +125,6 @@ impl fmt::Display for Error {
                  important) to {greatest} (most important)"
             ),
             Self::Descriptor(error) => error.fmt(f),
-            Self::SharedTimeline(error) => error.fmt(f),
         }
     }
 }
@@ -271,23 +251,6 @@ fn other_context(
                 write!(f, "contexts of device {device} and of device {other_device}")?;
             }
             f.write_str("; both must belong to one context")
-        }
-        (Function::cuStreamWriteValue64_v2, None) => {
-            write!(f, "{} was not called: the stream ", Function::cuStreamWriteValue64_v2)?;
-            if device == other_device {
-                write!(
-                    f,
-                    "and the file or memory of the timelines belong to two contexts of device \
-                     {device}"
-                )?;
-            } else {
-                write!(
-                    f,
-                    "belongs to a context of device {device}, and the file or memory of the \
-                     timelines to one of device {other_device}"
-                )?;
-            }
-            f.write_str("; make a TimelineFile or TimelineMemory in the stream's context")
         }
         (Function::cuSignalExternalSemaphoresAsync, None)
         | (Function::cuWaitExternalSemaphoresAsync, None) => {
@@ -426,126 +389,6 @@ impl fmt::Display for DescriptorError {
 }
 
 impl fmt::Debug for DescriptorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for SharedTimelineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DescriptorLength { found, expected } => {
-                write!(f, "timeline descriptor refused: it has {found} bytes, not {expected}")
-            }
-            Self::DescriptorMagic => f.write_str(
-                "timeline descriptor refused: it does not begin like one; send the bytes of \
-                 TimelineDescriptor::to_bytes",
-            ),
-            Self::DescriptorVersion { found, expected } => write!(
-                f,
-                "timeline descriptor refused: it is of version {found}, and this cuda-events reads \
-                 version {expected}; use the same release in both processes"
-            ),
-            Self::DescriptorChecksum => f.write_str(
-                "timeline descriptor refused: it was damaged on the way (its checksum does not \
-                 match)",
-            ),
-            Self::NoSuchTimeline { index } => write!(
-                f,
-                "timeline descriptor refused: it names place {index}, which no file or memory of \
-                 timelines has; use the same release in both processes"
-            ),
-            Self::OtherKind { in_memory: true } => f.write_str(
-                "the descriptor names a timeline in device memory; import it with \
-                 ImportedTimeline::open_memory",
-            ),
-            Self::OtherKind { in_memory: false } => f.write_str(
-                "the descriptor names a timeline in a file; import it with ImportedTimeline::open, \
-                 and with the file",
-            ),
-            Self::NotMemory if cfg!(windows) => f.write_str(
-                "the handle does not belong to a section of the page file; send the handle of a \
-                 TimelineFile",
-            ),
-            Self::NotMemory => f.write_str(
-                "the file descriptor does not belong to a file of memory (memfd); send the file \
-                 descriptor of a TimelineFile",
-            ),
-            Self::Unsealed if cfg!(windows) => f.write_str(
-                "the section has pages that are not committed, so reading them would end this \
-                 process; send the handle of a TimelineFile",
-            ),
-            Self::Unsealed => f.write_str(
-                "the file of memory is not sealed against shrinking, growing and other seals, so \
-                 its owner could end this process by truncating it; send the file descriptor of a \
-                 TimelineFile",
-            ),
-            Self::FileSize { found, expected } => write!(
-                f,
-                "the file of memory has {found} bytes, and a file of timelines has {expected}; \
-                 send the file of a TimelineFile, and use the same release in both processes"
-            ),
-            Self::FileMagic => f.write_str(
-                "the file of memory contains no timelines; send the file of a TimelineFile",
-            ),
-            Self::FileVersion { found, expected } => write!(
-                f,
-                "the timelines in the file are of version {found}, and this cuda-events reads \
-                 version {expected}; use the same release in both processes"
-            ),
-            Self::OtherFile => f.write_str(
-                "the descriptor belongs to a timeline of another file; send each descriptor \
-                 together with the file of its timeline",
-            ),
-            Self::FileFull => f.write_str(
-                "there is no place left for a timeline, and those of dropped timelines are not \
-                 used again; make another TimelineFile or TimelineMemory",
-            ),
-            Self::SameProcess { pid } => write!(
-                f,
-                "the timeline's handle was made by this process (id {pid}), and device memory can \
-                 be opened only in another one; pass the timeline itself"
-            ),
-            Self::MemoryOfOtherDevice { exported: Some(exported), context } => write!(
-                f,
-                "the timeline's memory is on device {exported}, and the context is of device \
-                 {context}; open it in a context of device {exported}"
-            ),
-            Self::MemoryOfOtherDevice { exported: None, context } => write!(
-                f,
-                "the timeline's memory is on a device that this process does not see, and the \
-                 context is of device {context}; look at CUDA_VISIBLE_DEVICES in both processes"
-            ),
-            Self::OtherMemory => f.write_str(
-                "the memory behind the timeline's handle is no longer the timeline's: its owner \
-                 freed it; keep the TimelineMemory in its process, and send a new handle",
-            ),
-            Self::System { errno } => write!(
-                f,
-                "the operating system refused a file of timelines: {}; {}",
-                std::io::Error::from_raw_os_error(*errno),
-                if cfg!(windows) {
-                    "an importer needs the right to map the file for reading and to open its \
-                     maker's process"
-                } else {
-                    "it needs /proc and Linux 3.17, and Linux 5.1 for a file that only its maker \
-                     can write"
-                }
-            ),
-            Self::NoThread => f.write_str(
-                "the operating system started no thread for this crate, which looks after shared \
-                 timelines; raise the limit of threads (RLIMIT_NPROC, or pids.max of the \
-                 container), and call again",
-            ),
-            Self::Platform => f.write_str(
-                "this platform has no memory that is safe to share, so timelines cannot be shared \
-                 between processes; use interprocess events",
-            ),
-        }
-    }
-}
-
-impl fmt::Debug for SharedTimelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -158,8 +158,6 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// * The error of a [value](crate::foundation::GraphValue) that cannot be prepared. Nothing was
-    ///   launched.
     /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is capturing. The call invalidates the
     ///   capture.
     /// * [`Error::ContextMismatch`]: the graph has an interprocess event, and the stream belongs to
@@ -186,7 +184,7 @@ impl GraphExec {
     #[cold]
     fn prepare(&self) -> Result<()> {
         self.context.driver().check(self.context.driver(), Function::cuGraphLaunch)?;
-        self.kept.prepared.iter().try_for_each(|value| value.prepare())?;
+        self.kept.prepared.iter().for_each(|value| value.prepare());
         self.prepared.set(true);
         Ok(())
     }

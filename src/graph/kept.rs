@@ -40,15 +40,8 @@ type Other = Arc<dyn Any + Send + Sync>;
 pub trait GraphValue: Send + Sync + 'static {
     /// Prepares the value for a launch and all later ones.
     ///
-    /// It is called before the first launch of each executable graph with such nodes. An error is
-    /// that of the launch, which does not happen; the next launch calls it again.
-    ///
-    /// # Errors
-    ///
-    /// Any; without an own implementation none.
-    fn prepare(&self) -> Result<()> {
-        Ok(())
-    }
+    /// It is called once, before the first launch of each executable graph with such nodes.
+    fn prepare(&self) {}
 }
 
 impl GraphValue for crate::context::Context {}

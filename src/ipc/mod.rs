@@ -38,7 +38,7 @@ use crate::sys::{CUipcEventHandle, CUresult};
 use envelope::{Damage, Envelope};
 use origin::Origin;
 
-pub use crate::error::{DescriptorError, SharedTimelineError};
+pub use crate::error::DescriptorError;
 pub use exporter::{ExporterProcess, ExporterState};
 
 #[cfg(doc)]

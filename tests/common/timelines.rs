@@ -4,10 +4,12 @@ use std::io::Write;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::Function;
-use cuda_events::{Error, Progress, Result, StreamRef};
-use cuda_timelines::{Point, PointCompletion, Timeline, TimelineDescriptor};
+use cuda_events::{Progress, StreamRef};
+use cuda_timelines::{
+    Error, Point, PointCompletion, Result, SharedTimelineError as Refusal, Timeline,
+    TimelineDescriptor,
+};
 
 pub use crate::futures::PATIENCE;
 use crate::{Gpu, crc32, needs};
@@ -29,8 +31,8 @@ pub fn timeline(gpu: &Gpu) -> Timeline {
 /// Waits, but not forever: a stream that waits forever would hold up all that comes after, so
 /// that the process ends.
 #[track_caller]
-pub fn comes(what: &str, done: Result<Progress>) {
-    if done != Ok(Progress::Done) {
+pub fn comes<E: std::fmt::Debug>(what: &str, done: Result<Progress, E>) {
+    if !matches!(done, Ok(Progress::Done)) {
         let caller = std::panic::Location::caller();
         // Not eprintln, which the test harness keeps to itself.
         let _ = writeln!(std::io::stderr(), "{caller}: {what} does not come: {done:?}");

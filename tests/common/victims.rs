@@ -30,7 +30,9 @@ const VICTIM: &str = "victim";
 
 /// In the process that is killed: what its side (`exporter` or `importer`) does with this kind of
 /// object. The role says how files come to it.
-pub fn be_a_victim(work: impl FnOnce(&str, &str, Driver, &Handover) -> Result<()> + Send) {
+pub fn be_a_victim<E: std::fmt::Debug + Send>(
+    work: impl FnOnce(&str, &str, Driver, &Handover) -> Result<(), E> + Send,
+) {
     let role = role().expect("this is no test of its own");
     let part = std::env::var(PART).expect("a victim has a part");
     let words: Vec<&str> = part.split(' ').collect();

@@ -23,14 +23,14 @@ use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{CudaStreamExt, HostTimeline, Timeline};
 
 /// What a method that is given objects of two libraries must say.
-type Case<'a> = (&'static str, Function, Box<dyn FnMut() -> Result<(), Error> + 'a>);
+type Case<'a> = (&'static str, Function, Call<'a>);
+type Call<'a> = Box<dyn FnMut() -> cuda_timelines::Result<()> + 'a>;
 
 /// One `Type::method` a line, with what is to refuse and objects of two libraries. A method
 /// that takes two objects has a line here.
 macro_rules! table {
     ($($method:literal: $function:expr => $call:expr;)*) => {
-        [$(($method, $function, Box::new(|| $call.map(drop)) as Box<dyn FnMut() -> Result<(),
-            Error> + '_>),)*]
+        [$(($method, $function, Box::new(|| $call.map(drop).map_err(Into::into)) as Call<'_>),)*]
     };
 }
 
@@ -234,7 +234,8 @@ fn objects_of_two_libraries_are_kept_apart() {
             // What is of another library is also of another graph, and of no capture of this one.
             Error::GraphMismatch { function: function() },
             Error::CaptureMismatch { function: function() },
-        ];
+        ]
+        .map(cuda_timelines::Error::from);
         assert!(
             refused.as_ref().is_err_and(|error| expected.contains(error)),
             "{index}, {method}: {refused:?}"

@@ -211,13 +211,13 @@ pub const SCENARIOS: &[Scenario] = &[
     // As for the completions, and round a registration of memory.
     Scenario {
         name: "timelines",
-        run: timelines,
+        run: |run| cuda(timelines(run)),
         closes: &[],
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
     Scenario {
         name: "shared_timelines",
-        run: shared_timelines,
+        run: |run| cuda(shared_timelines(run)),
         closes: &[],
         silent: &[
             Function::cuThreadExchangeStreamCaptureMode,
@@ -229,12 +229,22 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "sealed_timelines",
-        run: sealed_timelines,
+        run: |run| cuda(sealed_timelines(run)),
         closes: &[],
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
-    Scenario { name: "memory_timelines", run: memory_timelines, closes: &[], silent: MEMORY },
-    Scenario { name: "opened_timelines", run: opened_timelines, closes: &[], silent: MEMORY },
+    Scenario {
+        name: "memory_timelines",
+        run: |run| cuda(memory_timelines(run)),
+        closes: &[],
+        silent: MEMORY,
+    },
+    Scenario {
+        name: "opened_timelines",
+        run: |run| cuda(opened_timelines(run)),
+        closes: &[],
+        silent: MEMORY,
+    },
     plain("captures", captures),
     // The guard's end has nobody to tell, of a stream for which the context must be made current
     // either.
@@ -791,7 +801,15 @@ fn pools(run: &Run) -> Result<()> {
     })
 }
 
-fn timelines(run: &Run) -> Result<()> {
+/// A result of timelines, in which only driver calls fail.
+fn cuda<T>(result: cuda_timelines::Result<T>) -> Result<T> {
+    result.map_err(|error| match error {
+        cuda_timelines::Error::Cuda(error) => error,
+        error => panic!("no driver call failed: {error}"),
+    })
+}
+
+fn timelines(run: &Run) -> cuda_timelines::Result<()> {
     const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(6);
     let (context, stream) = run.stream()?;
     let other = Stream::new(&context, StreamOptions::new())?;
@@ -801,11 +819,11 @@ fn timelines(run: &Run) -> Result<()> {
     assert_eq!(host.completed(), reached.value());
     host.wait_ahead(&other, reached.value())?;
     other.wait_point(reached)?;
-    let Some(timeline) = run.optional(Timeline::new(stream))? else { return Ok(()) };
+    let Some(timeline) = run.optional(cuda(Timeline::new(stream)))? else { return Ok(()) };
     let held = run.hold(timeline.stream())?;
     let signalled = timeline.signal();
     let point = signalled.as_ref().ok().copied();
-    run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+    run.maybe(cuda(signalled), CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
     let Some(point) = point else { return Ok(()) };
     assert_eq!(timeline.submitted(), Ok(point.value()));
     other.wait_point(point)?;
@@ -831,28 +849,33 @@ fn timelines(run: &Run) -> Result<()> {
     // A stream waits for the host, which gives up.
     host.poison();
     timeline.poison()?;
-    other.synchronize()
+    Ok(other.synchronize()?)
 }
 
-fn shared_timelines(run: &Run) -> Result<()> {
+fn shared_timelines(run: &Run) -> cuda_timelines::Result<()> {
     let context = run.context()?;
     let file = TimelineFile::writable(&context)?;
     both_roles(run, &context, file, false)
 }
 
-fn sealed_timelines(run: &Run) -> Result<()> {
+fn sealed_timelines(run: &Run) -> cuda_timelines::Result<()> {
     let context = run.context()?;
     let file = TimelineFile::new(&context)?;
     both_roles(run, &context, file, true)
 }
 
 /// Both in one process, which the library does not mind.
-fn both_roles(run: &Run, context: &Context, file: TimelineFile, sealed: bool) -> Result<()> {
+fn both_roles(
+    run: &Run,
+    context: &Context,
+    file: TimelineFile,
+    sealed: bool,
+) -> cuda_timelines::Result<()> {
     const LONG_ENOUGH_TO_ASK: Duration = Duration::from_millis(6);
     let consumer = Stream::new(context, StreamOptions::new())?;
     assert_eq!(file.context(), context);
     let own = Stream::new(context, StreamOptions::new())?;
-    let Some(timeline) = run.optional(Timeline::shared(own, &file))? else { return Ok(()) };
+    let Some(timeline) = run.optional(cuda(Timeline::shared(own, &file)))? else { return Ok(()) };
     let host = HostTimeline::shared(&file)?;
     let import_from = |sent, descriptor: Option<TimelineDescriptor>| {
         let bytes = descriptor.expect("it is shared").to_bytes();
@@ -867,7 +890,7 @@ fn both_roles(run: &Run, context: &Context, file: TimelineFile, sealed: bool) ->
     let held = run.hold(timeline.stream())?;
     let signalled = timeline.signal();
     let value = signalled.as_ref().ok().map(|point| point.value());
-    run.maybe(signalled, CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+    run.maybe(cuda(signalled), CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
     let Some(value) = value else { return Ok(()) };
     let point = stream.point(value)?;
     // For the file itself, and for the relay of a sealed one.
@@ -886,18 +909,21 @@ fn both_roles(run: &Run, context: &Context, file: TimelineFile, sealed: bool) ->
     consumer.wait_point(orphan.point(1)?)?;
     consumer.synchronize()?;
     // Neither asks the driver.
-    assert_eq!(orphan.point(1)?.query(), Err(Error::ExporterGone));
-    assert_eq!(consumer.wait_point(orphan.point(1)?), Err(Error::ExporterGone));
+    assert_eq!(orphan.point(1)?.query(), Err(cuda_timelines::Error::ExporterGone));
+    assert_eq!(consumer.wait_point(orphan.point(1)?), Err(cuda_timelines::Error::ExporterGone));
     Ok(())
 }
 
-fn memory_timelines(run: &Run) -> Result<()> {
+fn memory_timelines(run: &Run) -> cuda_timelines::Result<()> {
     let context = run.context()?;
     let made = TimelineMemory::new(&context);
     let memory = made.as_ref().ok();
     assert!(memory.is_none_or(|memory| memory.context() == &context));
     let made = match made {
-        Err(error) => return run.maybe(Err::<(), _>(error), CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        Err(error) => {
+            let refused = cuda(Err::<(), _>(error));
+            return Ok(run.maybe(refused, CUresult::CUDA_ERROR_NOT_SUPPORTED)?);
+        }
         Ok(made) => made,
     };
     let own = Timeline::in_memory(Stream::new(&context, StreamOptions::new())?, &made)?;
@@ -910,7 +936,7 @@ fn memory_timelines(run: &Run) -> Result<()> {
 }
 
 /// The other side, of a timeline of another driver: the two are as two processes are.
-fn opened_timelines(run: &Run) -> Result<()> {
+fn opened_timelines(run: &Run) -> cuda_timelines::Result<()> {
     let context = run.context()?;
     let consumer = Stream::new(&context, StreamOptions::new())?;
     let maker = SoftDriver::builder().devices(2).build();
@@ -945,7 +971,7 @@ fn opened_timelines(run: &Run) -> Result<()> {
     consumer.wait_point(pending)?;
     opened.exporter_ended()?;
     consumer.synchronize()?;
-    assert_eq!(pending.query(), Err(Error::ExporterGone));
+    assert_eq!(pending.query(), Err(cuda_timelines::Error::ExporterGone));
     assert_eq!(opened.exporter_state(), ExporterState::Ended);
     Ok(())
 }

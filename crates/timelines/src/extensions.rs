@@ -1,14 +1,15 @@
 //! What events and streams can do with this crate.
 
-use cuda_events::{EventFlags, EventRef, Result, StreamRef};
+use cuda_events::{EventFlags, EventRef, StreamRef};
 
 use crate::completion::Completion;
+use crate::error::Result;
 use crate::timeline::{Point, wait_point};
 
 #[cfg(doc)]
 use crate::calls::*;
 #[cfg(doc)]
-use cuda_events::Error;
+use crate::error::Error;
 
 /// Adds futures to events.
 ///
@@ -49,13 +50,13 @@ mod sealed {
 /// Adds futures and waits for points to streams.
 ///
 /// ```
-/// use cuda_events::{Result, StreamRef};
-/// use cuda_timelines::{CudaStreamExt, Point};
+/// use cuda_events::StreamRef;
+/// use cuda_timelines::{CudaStreamExt, Point, Result};
 ///
 /// /// Everything in the stream, after the point.
 /// async fn after(stream: &StreamRef, point: Point) -> Result<()> {
 ///     stream.wait_point(point)?;
-///     stream.completion()?.await
+///     Ok(stream.completion()?.await?)
 /// }
 /// ```
 pub trait CudaStreamExt: sealed::Sealed {
@@ -70,7 +71,7 @@ pub trait CudaStreamExt: sealed::Sealed {
     /// # Errors
     ///
     /// Those of [`record_event`](StreamRef::record_event).
-    fn completion(&self) -> Result<Completion>;
+    fn completion(&self) -> cuda_events::Result<Completion>;
 
     /// Makes all later work in this stream wait until the point is reached.
     ///
@@ -101,17 +102,17 @@ pub trait CudaStreamExt: sealed::Sealed {
     /// * [`Error::Poisoned`] or the driver's error, if the point is known to be
     ///   [unreachable](Point#failures), or its context has failed.
     /// * [`Error::TimelineInCapture`] in a capture, for a point of another context.
-    /// * [`Error::SharedTimeline`] with
-    ///   [`NoThread`](cuda_events::ipc::SharedTimelineError::NoThread) if the wait needs the crate's
-    ///   thread, because the point is of another context or process, and the system starts none.
-    /// * [`Error::ContextDropped`]; [`Error::DriverMismatch`]; [`Error::ForkedChild`].
+    /// * [`Error::NoThread`] if the wait needs the crate's thread, because the point is of another
+    ///   context or process, and the system starts none.
+    /// * [`Error::ContextDropped`]; [`DriverMismatch`](cuda_events::Error::DriverMismatch);
+    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     /// * Errors of work that was launched earlier.
     #[doc(alias = "cuStreamWaitValue64")]
     fn wait_point(&self, point: Point) -> Result<()>;
 }
 
 impl CudaStreamExt for StreamRef {
-    fn completion(&self) -> Result<Completion> {
+    fn completion(&self) -> cuda_events::Result<Completion> {
         Ok(Completion::new(self.record_event(EventFlags::empty())?))
     }
 

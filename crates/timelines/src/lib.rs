@@ -42,7 +42,7 @@
 //!     consumer.completion()?.await?;
 //!     produced.signal()?.await
 //! })?;
-//! # Ok::<(), cuda_events::Error>(())
+//! # Ok::<(), cuda_timelines::Error>(())
 //! ```
 //!
 //! | for | use |
@@ -80,6 +80,7 @@
 )]
 
 mod completion;
+mod error;
 mod extensions;
 mod handle;
 mod inbox;
@@ -90,6 +91,7 @@ mod time;
 mod timeline;
 
 pub use completion::Completion;
+pub use error::{Error, Result, SharedTimelineError};
 pub use extensions::{CudaEventExt, CudaStreamExt};
 pub use timeline::{
     HostTimeline, ImportedTimeline, Point, PointCompletion, Timeline, TimelineDescriptor,

@@ -2,9 +2,9 @@
 #![no_main]
 
 use cuda_events::Error;
-use cuda_events::ipc::{DescriptorError, IpcEventDescriptor, SharedTimelineError};
+use cuda_events::ipc::{DescriptorError, IpcEventDescriptor};
 use cuda_events_fuzz::crc32;
-use cuda_timelines::TimelineDescriptor;
+use cuda_timelines::{SharedTimelineError, TimelineDescriptor};
 use libfuzzer_sys::fuzz_target;
 
 /// What is wrong with an envelope, as far as all kinds have it in common.
@@ -92,10 +92,10 @@ fn event(bytes: &[u8]) {
     }
 }
 
-fn refusal<T>(read: &Result<T, Error>) -> Result<(), Wrong> {
+fn refusal<T>(read: &Result<T, cuda_timelines::Error>) -> Result<(), Wrong> {
     match read {
         Ok(_) => Ok(()),
-        Err(Error::SharedTimeline(error)) => Err(match error {
+        Err(cuda_timelines::Error::SharedTimeline(error)) => Err(match error {
             SharedTimelineError::DescriptorLength { .. } => Wrong::Length,
             SharedTimelineError::DescriptorMagic => Wrong::Magic,
             SharedTimelineError::DescriptorVersion { found, .. } => Wrong::Version(*found),

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cuda_events::ipc::IpcEventDescriptor;
-use cuda_events::{Context, Device, Error, Event, Progress, Result, Stream, StreamOptions};
+use cuda_events::{Context, Device, Event, Progress, Stream, StreamOptions};
 use cuda_events_fuzz::bytes::Bytes;
 use cuda_events_fuzz::crc32;
 use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{
-    CudaStreamExt, HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor,
-    TimelineFile,
+    CudaStreamExt, Error, HostTimeline, ImportedTimeline, Point, Result, Timeline,
+    TimelineDescriptor, TimelineFile,
 };
 use libfuzzer_sys::fuzz_target;
 use rustix::fs::{MemfdFlags, SealFlags};

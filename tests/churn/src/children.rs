@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result,
-    Stream, StreamOptions,
+    Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Progress, Stream, StreamOptions,
 };
 use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{
-    CudaStreamExt, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
+    CudaStreamExt, Error, ImportedTimeline, Point, Result, Timeline, TimelineDescriptor,
+    TimelineFile,
 };
 
 use crate::cost::Clock;
@@ -200,7 +200,7 @@ pub fn look_after(generation: &Generation, number: usize, clock: &Clock, totals:
         };
         match result {
             Ok(()) => {}
-            Err(error) if generation.expects(&error) => {
+            Err(error) if generation.expects(error.code()) => {
                 totals.refused.fetch_add(1, Ordering::Relaxed);
             }
             Err(error) => panic!("beside a child: {error}"),
@@ -280,7 +280,7 @@ fn outlive_an_exporter(
         assert_eq!(drained, Progress::Done, "streams that wait for the dead are released");
     }
     let done = match clock.time("a wait for the dead", || exporter.wait_for(&event, PATIENCE)) {
-        Err(Error::ExporterGone) => Progress::Pending,
+        Err(cuda_events::Error::ExporterGone) => Progress::Pending,
         waited => waited?,
     };
     assert_eq!(event.query()?, done, "the dead change nothing");

@@ -74,10 +74,10 @@ impl Generation {
         self.stop.load(Ordering::Acquire) || self.failed.load(Ordering::Acquire)
     }
 
-    /// Whether the error may be: nothing else is accepted.
-    pub fn expects(&self, error: &cuda_events::Error) -> bool {
+    /// Whether an error with this code may be: nothing else is accepted.
+    pub fn expects(&self, code: Option<CUresult>) -> bool {
         self.failed.load(Ordering::Acquire)
-            || (self.faulty && error.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
+            || (self.faulty && code == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY))
     }
 }
 

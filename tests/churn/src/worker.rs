@@ -139,7 +139,7 @@ pub fn work(generation: &Generation, number: usize, clock: &Clock, totals: &Tota
     let context = generation.context.clone();
     let memory = match clock.time("allocations", || Memory::new(&context)) {
         Ok(memory) => memory,
-        Err(error) if generation.expects(&error) => return,
+        Err(error) if generation.expects(error.code()) => return,
         Err(error) => panic!("no memory: {error}"),
     };
     random.number();
@@ -162,7 +162,7 @@ pub fn work(generation: &Generation, number: usize, clock: &Clock, totals: &Tota
         totals.operations.fetch_add(1, Ordering::Relaxed);
         match run(&mut worker) {
             Ok(()) => {}
-            Err(error) if generation.expects(&error) => {
+            Err(error) if generation.expects(error.code()) => {
                 totals.refused.fetch_add(1, Ordering::Relaxed);
                 // What was put into streams before is not to meet what comes.
                 worker.drain();
@@ -178,33 +178,33 @@ pub fn work(generation: &Generation, number: usize, clock: &Clock, totals: &Tota
     clock.time("the drop of memory", || drop(memory));
 }
 
-type Operation<'a> = (&'static str, fn(&mut Worker<'a>) -> Result<()>);
+type Operation<'a> = (&'static str, fn(&mut Worker<'a>) -> cuda_timelines::Result<()>);
 
 const fn operations<'a>() -> [Operation<'a>; 25] {
     [
-        ("an event is made", Worker::make_event),
-        ("an event is dropped", Worker::drop_event),
-        ("a stream is made", Worker::make_stream),
-        ("a stream is dropped", Worker::drop_stream),
-        ("a record", Worker::record),
-        ("a record", Worker::record),
-        ("a wait", Worker::wait),
-        ("a wait", Worker::wait),
-        ("a query", Worker::query),
-        ("a synchronization", Worker::synchronize),
-        ("an elapsed time", Worker::elapsed),
-        ("a pooled event", Worker::pooled),
-        ("a future", Worker::awaits),
-        ("data by events", Worker::data_by_events),
-        ("data by a stream's wait", Worker::data_by_streams),
+        ("an event is made", |worker| Ok(worker.make_event()?)),
+        ("an event is dropped", |worker| Ok(worker.drop_event()?)),
+        ("a stream is made", |worker| Ok(worker.make_stream()?)),
+        ("a stream is dropped", |worker| Ok(worker.drop_stream()?)),
+        ("a record", |worker| Ok(worker.record()?)),
+        ("a record", |worker| Ok(worker.record()?)),
+        ("a wait", |worker| Ok(worker.wait()?)),
+        ("a wait", |worker| Ok(worker.wait()?)),
+        ("a query", |worker| Ok(worker.query()?)),
+        ("a synchronization", |worker| Ok(worker.synchronize()?)),
+        ("an elapsed time", |worker| Ok(worker.elapsed()?)),
+        ("a pooled event", |worker| Ok(worker.pooled()?)),
+        ("a future", |worker| Ok(worker.awaits()?)),
+        ("data by events", |worker| Ok(worker.data_by_events()?)),
+        ("data by a stream's wait", |worker| Ok(worker.data_by_streams()?)),
         ("data by a timeline", Worker::data_by_timeline),
-        ("data by a graph", Worker::data_by_graph),
-        ("host functions", Worker::host_functions),
-        ("events of others", Worker::share),
-        ("a lazy event", Worker::lazy),
-        ("a timer", Worker::timer),
-        ("an export", Worker::export),
-        ("the current stream", Worker::current_stream),
+        ("data by a graph", |worker| Ok(worker.data_by_graph()?)),
+        ("host functions", |worker| Ok(worker.host_functions()?)),
+        ("events of others", |worker| Ok(worker.share()?)),
+        ("a lazy event", |worker| Ok(worker.lazy()?)),
+        ("a timer", |worker| Ok(worker.timer()?)),
+        ("an export", |worker| Ok(worker.export()?)),
+        ("the current stream", |worker| Ok(worker.current_stream()?)),
         ("a timeline of the host", Worker::host_timeline),
         ("a timeline in a file", Worker::timeline_in_file),
     ]
@@ -446,7 +446,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn timeline(&mut self) -> Result<Timeline> {
+    fn timeline(&mut self) -> cuda_timelines::Result<Timeline> {
         if self.timelines.len() < 2 || self.random.one_in(16) {
             let stream = self.stream()?;
             return self.clock.time("Timeline::new", || Timeline::new(stream));
@@ -454,7 +454,7 @@ impl Worker<'_> {
         Ok(self.timelines.swap_remove(self.random.below(self.timelines.len())))
     }
 
-    fn data_by_timeline(&mut self) -> Result<()> {
+    fn data_by_timeline(&mut self) -> cuda_timelines::Result<()> {
         let timeline = self.timeline()?;
         let value = self.next_value();
         let other = self.stream()?;
@@ -607,7 +607,7 @@ impl Worker<'_> {
         self.clock.time("query of a stream", || current.query()).map(drop)
     }
 
-    fn host_timeline(&mut self) -> Result<()> {
+    fn host_timeline(&mut self) -> cuda_timelines::Result<()> {
         let stream = self.stream()?;
         if self.host.is_none() {
             self.host =
@@ -625,7 +625,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn timeline_in_file(&mut self) -> Result<()> {
+    fn timeline_in_file(&mut self) -> cuda_timelines::Result<()> {
         if !self.random.one_in(5000) {
             return Ok(());
         }

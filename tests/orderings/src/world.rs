@@ -87,6 +87,15 @@ pub enum Error {
     TimingWithInterprocess,
 }
 
+impl Error {
+    pub fn code(&self) -> Option<sys::CUresult> {
+        match self {
+            Self::Driver { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
 pub type Result<T> = core::result::Result<T, Error>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

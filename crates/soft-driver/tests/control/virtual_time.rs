@@ -77,7 +77,7 @@ fn waits_with_a_limit_take_part() {
         let timeline = Timeline::new(machine.stream()).unwrap();
         machine.soft.busy(timeline.stream(), SECOND);
         let point = timeline.signal().unwrap();
-        let waits: [&dyn Fn() -> cuda_events::Result<Progress>; 2] =
+        let waits: [&dyn Fn() -> cuda_timelines::Result<Progress>; 2] =
             [&|| point.wait_timeout(SECOND / 4), &|| point.spin_timeout(SECOND / 4)];
         for wait in waits {
             assert_eq!(machine.takes(wait), (Ok(Progress::Pending), SECOND / 4));

@@ -23,14 +23,16 @@ use std::sync::{Arc, Mutex};
 use super::foreign::Follow;
 use super::slot::{RELAYED, Slot};
 use super::{rounds, wait};
+use crate::error::{Error, Result};
 use crate::sync::lock;
 use crate::thread::give_back;
 use crate::time::Moment;
+use cuda_events::Error::DriverMismatch;
 use cuda_events::capture::{CaptureMode, CaptureStatus, ThreadCaptureMode};
-use cuda_events::foundation::{OwnCapture, is_capture_under_way};
+use cuda_events::foundation::{GraphValue, OwnCapture, is_capture_under_way};
 use cuda_events::mem_ops::{WaitCondition, WaitValueFlags};
 use cuda_events::sys::Function;
-use cuda_events::{Context, Error, Event, EventFlags, Progress, Result, StreamRef};
+use cuda_events::{Context, Event, EventFlags, Progress, StreamRef};
 
 /// How many older waits are asked for at a new one: more than one, so that the list shrinks.
 const LOOKS: usize = 4;
@@ -113,23 +115,25 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
     }
     let Some((driver, home)) = slot.home() else { return Err(Error::ContextDropped) };
     if !stream.context().driver().is_same_library(driver) {
-        return Err(Error::DriverMismatch { function: FUNCTION });
+        return Err(DriverMismatch { function: FUNCTION }.into());
     }
-    submit_at(stream, slot, value, home)
+    submit_at(stream, slot, value, home, None)
 }
 
 /// Has a stream wait. `home` is the context in which the page is registered, if a share of it
-/// exists. A context without a share may have ended, and another one may have its handle.
+/// exists. A context without a share may have ended, and another one may have its handle. The graph
+/// of a capture keeps `kept`.
 #[allow(unsafe_code)]
 pub(super) fn submit_at(
     stream: &StreamRef,
     slot: &'static Slot,
     value: u64,
     home: Option<Context>,
+    kept: Option<Arc<dyn GraphValue>>,
 ) -> Result<()> {
     match home {
         Some(home) if home == *stream.context() => {
-            let submitted = submit_within(stream, slot, value, &home);
+            let submitted = submit_within(stream, slot, value, &home, kept);
             give_back(home);
             submitted
         }
@@ -144,16 +148,19 @@ fn submit_within(
     slot: &'static Slot,
     value: u64,
     home: &Context,
+    kept: Option<Arc<dyn GraphValue>>,
 ) -> Result<()> {
     // SAFETY: the page is registered in the stream's context: a share has kept that alive since
     // then. Work of the stream is over when the context ends, and so are launches of its nodes in
     // streams of other contexts. Between launches the graph of a capture keeps the context.
     let wait = || unsafe { wait_value(stream, slot, value) };
-    match OwnCapture::of(stream)? {
+    let Some(capture) = OwnCapture::of(stream)? else { return Ok(wait()?) };
+    // The graph's own context may be another one.
+    let wait = || capture.keep(Arc::new(home.clone()), FUNCTION, wait);
+    Ok(match kept {
+        Some(kept) => capture.keep(kept, FUNCTION, wait),
         None => wait(),
-        // The graph's own context may be another one.
-        Some(capture) => capture.keep(Arc::new(home.clone()), FUNCTION, wait),
-    }
+    }?)
 }
 
 /// Has a stream of another context wait.
@@ -198,7 +205,7 @@ fn submit_across(
         Err(error) => {
             // Nobody can tell when the wait is over.
             context.abandon();
-            Err(error)
+            Err(error.into())
         }
     }
 }
@@ -228,7 +235,7 @@ impl Coming {
         // With nothing locked: the thread takes this lock, too. An earlier wait may have found no
         // thread.
         if (first || !rounds::is_started()) && !rounds::follow(Arc::new(Watch), first) {
-            return Err(rounds::no_thread());
+            return Err(Error::NoThread);
         }
         Ok(coming)
     }
@@ -322,7 +329,11 @@ pub(super) fn sweep(most: usize) {
 /// The context in which the line's page is registered must live until the wait is over.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub(super) unsafe fn wait_value(stream: &StreamRef, slot: &'static Slot, value: u64) -> Result<()> {
+pub(super) unsafe fn wait_value(
+    stream: &StreamRef,
+    slot: &'static Slot,
+    value: u64,
+) -> cuda_events::Result<()> {
     let (condition, flags) = (WaitCondition::GreaterOrEqual, WaitValueFlags::empty());
     // SAFETY: the address is that of 8 bytes in pinned host memory, aligned to 64, which is never
     // freed, and which the host changes by atomics only. The caller vouches for its registration.

@@ -2,9 +2,11 @@
 
 use core::fmt;
 
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::{Result, SharedTimelineError as Refusal};
+use cuda_events::Uuid;
 use cuda_events::foundation::{Damage, Envelope, Origin};
-use cuda_events::ipc::SharedTimelineError as Refusal;
-use cuda_events::{Result, Uuid};
 
 use super::line::LINES;
 
@@ -92,7 +94,7 @@ impl TimelineDescriptor {
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`](cuda_events::Error::SharedTimeline) with the first of these that
+    /// [`Error::SharedTimeline`] with the first of these that
     /// applies: [`DescriptorMagic`](Refusal::DescriptorMagic),
     /// [`DescriptorVersion`](Refusal::DescriptorVersion),
     /// [`DescriptorLength`](Refusal::DescriptorLength),

@@ -16,12 +16,12 @@ use super::descriptor::{InMemory, Named, TimelineDescriptor};
 use super::line::{LINES, Line};
 use super::slot::Slot;
 use super::wait::{self, Rest};
+use crate::error::{Result, SharedTimelineError as Refusal};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::{Origin, call, is_forked_child, with_current};
-use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::mem_ops::WriteValueFlags;
 use cuda_events::sys::{CUdeviceptr, CUipcMemHandle};
-use cuda_events::{Context, Event, EventFlags, Result, Stream, StreamOptions, StreamRef};
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions, StreamRef};
 
 #[cfg(doc)]
 use crate::calls::*;
@@ -71,7 +71,7 @@ pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 /// // ... and the value of each signal:
 /// send(&timeline.signal()?.value().to_le_bytes());
 /// # }
-/// # Ok::<(), cuda_events::Error>(())
+/// # Ok::<(), cuda_timelines::Error>(())
 /// ```
 pub struct TimelineMemory(Arc<Memory>);
 
@@ -101,7 +101,7 @@ enum LastWrite {
 impl LastWrite {
     fn wait(&self) -> Result<()> {
         match self {
-            Self::Event(event) => event.synchronize(),
+            Self::Event(event) => Ok(event.synchronize()?),
             Self::Signal(slot, value) => {
                 wait::wait(slot, *value, Duration::MAX, Rest::Sleep).map(drop)
             }
@@ -159,8 +159,8 @@ impl TimelineMemory {
     ///
     /// * The driver's error, such as `CUDA_ERROR_NOT_SUPPORTED` if device memory cannot be shared
     ///   between processes here, or `CUDA_ERROR_OUT_OF_MEMORY`.
-    /// * [`Error::Unsupported`](cuda_events::Error::Unsupported);
-    ///   [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    /// * [`Unsupported`](cuda_events::Error::Unsupported);
+    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     #[doc(alias = "cuIpcGetMemHandle")]
     pub fn new(context: &Context) -> Result<Self> {
         let maker = Origin::of(context)?;
@@ -171,7 +171,7 @@ impl TimelineMemory {
         let mut memory = Memory::new(context, maker)?;
         if let Err(error) = memory.fill(&stream) {
             *memory.lost.get_mut() = stream.synchronize().is_err();
-            return Err(error);
+            return Err(error.into());
         }
         Ok(Self(Arc::new(memory)))
     }
@@ -198,7 +198,7 @@ const BLOCK: usize = 2 << 20;
 
 #[allow(unsafe_code)]
 impl Memory {
-    fn new(context: &Context, maker: Origin) -> Result<Self> {
+    fn new(context: &Context, maker: Origin) -> cuda_events::Result<Self> {
         let number = RandomState::new().hash_one(maker.pid());
         let driver = context.driver();
         with_current(context, || {
@@ -218,7 +218,7 @@ impl Memory {
     }
 
     /// Writes the description of the memory, and gets its handle from the driver.
-    fn fill(&mut self, stream: &Stream) -> Result<()> {
+    fn fill(&mut self, stream: &Stream) -> cuda_events::Result<()> {
         let address = self.address;
         let driver = self.context.driver();
         self.named.memory = with_current(&self.context, || {

@@ -17,10 +17,12 @@ use super::pages;
 use super::slot::{Slot, Whose};
 use super::wait;
 use super::watch::Watch;
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::{Result, SharedTimelineError as Refusal};
 use cuda_events::foundation::is_forked_child;
-use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::CUdeviceptr;
-use cuda_events::{Context, Event, EventFlags, Result};
+use cuda_events::{Context, Event, EventFlags};
 
 #[cfg(doc)]
 use crate::calls::*;
@@ -69,7 +71,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// So while a signal of a [`Timeline::shared`](super::Timeline::shared) stays pending, the crate's
 /// thread queries the driver: one [`cuEventQuery`] for each file every 5 ms, between two calls of
 /// [`cuThreadExchangeStreamCaptureMode`]. If the context has failed, importers get
-/// [`Error::Poisoned`](cuda_events::Error::Poisoned) within 10 ms and one pass of the thread. The first
+/// [`Error::Poisoned`] within 10 ms and one pass of the thread. The first
 /// shared timeline starts the thread. It makes no call while no signal is pending.
 ///
 /// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
@@ -131,7 +133,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// other.wait_point(point)?;
 /// point.wait()?;
 /// # }
-/// # Ok::<(), cuda_events::Error>(())
+/// # Ok::<(), cuda_timelines::Error>(())
 /// ```
 pub struct TimelineFile(Arc<SharedFile>);
 
@@ -193,16 +195,16 @@ impl TimelineFile {
     /// let value = timeline.signal()?.value();
     /// assert!(imported.completed() >= value && imported.point(value)?.is_done());
     /// # }
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// * [`Error::SharedTimeline`](cuda_events::Error::SharedTimeline) with [`System`](Refusal::System)
+    /// * [`Error::SharedTimeline`] with [`System`](Refusal::System)
     ///   if the system refuses the file, or with [`Platform`](Refusal::Platform) on other systems
     ///   than Linux and Windows.
     /// * Errors of the driver, such as those of work that was launched earlier;
-    ///   [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn new(context: &Context) -> Result<Self> {
         Self::make(context, true)
     }
@@ -216,7 +218,7 @@ impl TimelineFile {
     ///
     /// * A point of a [`Timeline::shared`](super::Timeline::shared) can look reached too early.
     ///   Work that waits for it then runs on unfinished data.
-    /// * Waits for such a point can end with [`Error::Poisoned`](cuda_events::Error::Poisoned), or stay
+    /// * Waits for such a point can end with [`Error::Poisoned`], or stay
     ///   pending forever, in hosts, futures and streams. Use timeouts. No other error can be
     ///   forged.
     /// * The thread of this process can be made to query the driver every 5 ms until the file is
@@ -244,7 +246,7 @@ impl TimelineFile {
     /// let timeline = HostTimeline::shared(&file)?;
     /// assert!(timeline.signal()?.is_done());
     /// # }
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     ///
     /// # Errors

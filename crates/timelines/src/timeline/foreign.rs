@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::error::{Error, Result};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::time::Moment;
-use cuda_events::{Error, Progress, Result, StreamRef};
+use cuda_events::{Progress, StreamRef};
 
 /// This process's knowledge about a line of another process.
 pub(super) struct Foreign {
@@ -64,7 +65,7 @@ impl Foreign {
                 if reached() { Ok(Progress::Done) } else { Err(Error::ExporterGone) }
             }
             // The code of another process's driver says nothing of this one's.
-            Err(Error::Driver { .. }) => Err(Error::Poisoned),
+            Err(error) if error.code().is_some() => Err(Error::Poisoned),
             seen => seen,
         }
     }

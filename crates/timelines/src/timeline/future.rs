@@ -11,9 +11,10 @@ use super::queue::{Entry, Key};
 use super::rounds;
 use super::slot::Slot;
 use super::wait;
+use crate::error::Result;
 use crate::thread::look_now;
 use crate::time::TaskWait;
-use cuda_events::{Event, Progress, Result};
+use cuda_events::{Event, Progress};
 
 #[cfg(doc)]
 use crate::calls::*;
@@ -67,7 +68,7 @@ use crate::calls::*;
 /// let future = point.into_future();
 /// assert_eq!(future.point(), point);
 /// block_on(future)?;
-/// # Ok::<(), cuda_events::Error>(())
+/// # Ok::<(), cuda_timelines::Error>(())
 /// ```
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct PointCompletion {

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::error::{Error, Result};
 use cuda_events::foundation::WeakContext;
-use cuda_events::{Context, Driver, Error, Event, EventFlags, Result};
+use cuda_events::{Context, Driver, Event, EventFlags};
 
 use crate::sync::lock;
 use crate::time::note_hooks;

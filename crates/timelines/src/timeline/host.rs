@@ -11,8 +11,11 @@ use super::pages;
 use super::point::{Point, submit_wait};
 use super::slot::Slot;
 use super::wait;
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use cuda_events::foundation::is_forked_child;
-use cuda_events::{Context, Result, StreamRef};
+use cuda_events::{Context, StreamRef};
 
 use super::line::LARGEST;
 
@@ -54,7 +57,7 @@ use crate::sync::lock;
 /// ready.signal()?;
 /// second.synchronize()?;
 /// assert_eq!(ready.context(), &context);
-/// # Ok::<(), cuda_events::Error>(())
+/// # Ok::<(), cuda_timelines::Error>(())
 /// ```
 pub struct HostTimeline {
     slot: &'static Slot,
@@ -74,7 +77,7 @@ impl HostTimeline {
     /// # Errors
     ///
     /// The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`;
-    /// [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    /// [`ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn new(context: &Context) -> Result<Self> {
         wait::refuse_fork()?;
         let slot = pages::allocate(context)?;
@@ -91,10 +94,10 @@ impl HostTimeline {
     ///
     /// # Errors
     ///
-    /// * [`Error::SharedTimeline`](cuda_events::Error::SharedTimeline) with
-    ///   [`FileFull`](cuda_events::ipc::SharedTimelineError::FileFull) if the file already had 63
+    /// * [`Error::SharedTimeline`] with
+    ///   [`FileFull`](crate::SharedTimelineError::FileFull) if the file already had 63
     ///   timelines.
-    /// * [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    /// * [`ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn shared(file: &TimelineFile) -> Result<Self> {
         let (file, context) = (Arc::clone(file.shared()), file.context().clone());
         let (slot, copy) = if file.is_exposed() {
@@ -120,7 +123,7 @@ impl HostTimeline {
     ///
     /// # Errors
     ///
-    /// Only [`Error::ForkedChild`](cuda_events::Error::ForkedChild).
+    /// Only [`ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn signal(&self) -> Result<Point> {
         wait::refuse_fork()?;
         let point = Point::new(self.slot, self.slot.line.advance());
@@ -164,7 +167,7 @@ impl HostTimeline {
     /// Ends the timeline now and releases all waits. No driver call.
     ///
     /// Streams that wait for later values are released. Hosts that wait for later values get
-    /// [`Error::Poisoned`](cuda_events::Error::Poisoned).
+    /// [`Error::Poisoned`].
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -179,7 +182,7 @@ impl HostTimeline {
     /// // The CPU stage has failed: its signal will never come.
     /// ready.poison();
     /// stream.synchronize()?; // the stream is released
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     pub fn poison(self) {
         if !is_forked_child() {

@@ -37,15 +37,17 @@ use super::foreign::{Follow, Foreign, Link};
 use super::line::{LARGEST, LINES, Line};
 use super::memory::{File, Identity};
 use super::pages;
-use super::point::{Point, submit_wait};
+use super::point::Point;
 use super::slot::{Slot, Whose};
 use super::{crossing, file, rounds};
+use crate::error::{Error, Result, SharedTimelineError as Refusal};
 use crate::sync::lock;
 use crate::time::Moment;
+use cuda_events::Error::DriverMismatch;
 use cuda_events::foundation::{GraphValue, OwnCapture, WeakContext, is_forked_child};
-use cuda_events::ipc::{ExporterState, SharedTimelineError as Refusal};
+use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CU_MEMHOSTREGISTER_READ_ONLY, CUdevice_attribute, CUdeviceptr, Function};
-use cuda_events::{Context, Driver, Error, Result, StreamRef};
+use cuda_events::{Context, Driver, StreamRef};
 
 #[cfg(doc)]
 use crate::calls::*;
@@ -126,16 +128,23 @@ impl Link for Import {
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()> {
         let function = Function::cuStreamWaitValue64_v2;
         if !stream.context().driver().is_same_library(self.driver) {
-            return Err(Error::DriverMismatch { function });
+            return Err(DriverMismatch { function }.into());
         }
-        if let Some(capture) = OwnCapture::of(stream)? {
-            // Nothing waits before the graph is launched, which may never happen.
-            let wait = Arc::new(CapturedWait { import: Arc::clone(&self), value });
-            return capture.keep(wait, function, || self.submit(stream, value));
+        let mut kept: Option<Arc<dyn GraphValue>> = None;
+        if OwnCapture::of(stream)?.is_some() {
+            // Nothing waits before the graph is launched, which may never happen. With the thread,
+            // no launch can fail for want of it.
+            rounds::start()?;
+            kept = Some(Arc::new(CapturedWait { import: Arc::clone(&self), value }));
+        } else {
+            // Before the wait, so that there is none that nobody looks after.
+            self.begin_to_follow(value)?;
         }
-        // Before the wait, so that there is none that nobody looks after.
-        self.begin_to_follow(value)?;
-        self.submit(stream, value)
+        let (slot, value) = match &self.relay {
+            Some(relay) => (relay.slot, relay.value(value)),
+            None => (self.slot, value),
+        };
+        crossing::submit_at(stream, slot, value, self.held.upgrade(), kept)
     }
 }
 
@@ -147,16 +156,9 @@ impl Import {
         if (first || self.relay.is_some() || !rounds::is_started())
             && !rounds::follow(Arc::clone(self) as Arc<dyn Follow>, first)
         {
-            return Err(rounds::no_thread());
+            return Err(Error::NoThread);
         }
         Ok(())
-    }
-
-    fn submit(&self, stream: &StreamRef, value: u64) -> Result<()> {
-        if let Some(relay) = &self.relay {
-            return submit_wait(stream, relay.slot, relay.value(value));
-        }
-        crossing::submit_at(stream, self.slot, value, self.held.upgrade())
     }
 }
 
@@ -170,8 +172,9 @@ struct CapturedWait {
 }
 
 impl GraphValue for CapturedWait {
-    fn prepare(&self) -> Result<()> {
-        self.import.begin_to_follow(self.value)
+    fn prepare(&self) {
+        // The capture has started the thread.
+        let _ = self.import.begin_to_follow(self.value);
     }
 }
 

@@ -48,15 +48,16 @@ use super::point::Point;
 use super::slot::{Mirrored, Slot};
 use super::wait::Rest;
 use super::{crossing, rounds, wait};
+use crate::error::{Error, Result, SharedTimelineError as Refusal};
 use crate::sync::lock;
 use crate::thread::drop_apart;
 use crate::time::Moment;
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::{Origin, call, deferring_observers, is_forked_child, with_current};
-use cuda_events::ipc::{ExporterProcess, ExporterState, SharedTimelineError as Refusal};
+use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::mem_ops::{WaitCondition, WaitValueFlags};
 use cuda_events::sys::{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CUdeviceptr, CUipcMemHandle, CUresult};
-use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
+use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 
 #[cfg(doc)]
 use crate::calls::*;
@@ -128,26 +129,32 @@ impl Opening {
         let raw = CUipcMemHandle { reserved: named.memory };
         let flags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
         let driver = context.driver();
-        with_current(context, || {
+        let opened = with_current(context, || {
             let mut address = 0;
             // SAFETY: a place for the address, and the 64 bytes by value, which the caller of
             // `open` vouches for; the context is current.
-            let opened = unsafe { call!(driver, cuIpcOpenMemHandle_v2?(&mut address, raw, flags)) };
-            opened.map_err(|error| {
-                let pid = named.maker.pid();
-                let refused = error.code() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT);
-                if refused && pid == std::process::id() {
-                    Refusal::SameProcess { pid }.into()
-                } else {
-                    error
-                }
-            })?;
+            unsafe { call!(driver, cuIpcOpenMemHandle_v2?(&mut address, raw, flags)) }?;
             Ok(Self { context: context.clone(), address })
+        });
+        opened.map_err(|error| {
+            let pid = named.maker.pid();
+            let refused = error.code() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+            if refused && pid == std::process::id() {
+                Refusal::SameProcess { pid }.into()
+            } else {
+                error.into()
+            }
         })
     }
 
     /// Copies the start of the word's line, or of the memory, to a line of this process.
-    fn copy(&self, from: CUdeviceptr, to: &'static Line, bytes: usize, by: &Stream) -> Result<()> {
+    fn copy(
+        &self,
+        from: CUdeviceptr,
+        to: &'static Line,
+        bytes: usize,
+        by: &Stream,
+    ) -> cuda_events::Result<()> {
         let to = core::ptr::from_ref(to).cast_mut().cast();
         let driver = self.context.driver();
         with_current(&self.context, || {
@@ -177,7 +184,7 @@ impl Drop for Opening {
 impl Streams {
     /// Has the follower copy the word once it has the value.
     #[allow(unsafe_code)]
-    fn follow(&self, value: u64, slot: &'static Slot) -> Result<()> {
+    fn follow(&self, value: u64, slot: &'static Slot) -> cuda_events::Result<()> {
         let (condition, flags) = (WaitCondition::GreaterOrEqual, WaitValueFlags::empty());
         // SAFETY: 8 bytes of device memory, aligned to 64, which stay open until the stream is
         // done.
@@ -424,7 +431,7 @@ impl MemoryImport {
         if !work.followed {
             work.followed = rounds::follow(Arc::clone(link) as Arc<dyn Follow>, true);
             if !work.followed {
-                return Err(rounds::no_thread());
+                return Err(Error::NoThread);
             }
         }
         // They are there as long as `self`, which also keeps this from being the last share.

@@ -2,8 +2,11 @@
 
 use core::fmt;
 
-use cuda_events::ipc::{ExporterState, SharedTimelineError as Refusal};
-use cuda_events::{Context, Result};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::{Result, SharedTimelineError as Refusal};
+use cuda_events::Context;
+use cuda_events::ipc::ExporterState;
 
 use super::descriptor::TimelineDescriptor;
 use super::import_file::FileImport;
@@ -14,7 +17,7 @@ use super::wait::refuse_fork;
 #[cfg(doc)]
 use crate::calls::*;
 #[cfg(doc)]
-use cuda_events::{Error, ipc::ExporterProcess};
+use cuda_events::ipc::ExporterProcess;
 
 /// A timeline that another process advances.
 ///
@@ -112,7 +115,8 @@ impl ImportedTimeline {
     ///   [`FileSize`](Refusal::FileSize), [`FileMagic`](Refusal::FileMagic),
     ///   [`FileVersion`](Refusal::FileVersion), [`OtherFile`](Refusal::OtherFile),
     ///   [`System`](Refusal::System) or [`Platform`](Refusal::Platform).
-    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
+    /// * Errors of work that was launched earlier;
+    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     #[cfg(any(unix, windows))]
     pub fn open(
         context: &Context,
@@ -142,8 +146,8 @@ impl ImportedTimeline {
     /// points may be read at any time. Contexts that come one after the other share the pages.
     ///
     /// ```
-    /// use cuda_events::{Context, Result, StreamRef};
-    /// use cuda_timelines::{CudaStreamExt, ImportedTimeline, TimelineDescriptor};
+    /// use cuda_events::{Context, StreamRef};
+    /// use cuda_timelines::{CudaStreamExt, ImportedTimeline, Result, TimelineDescriptor};
     ///
     /// /// Makes the stream wait for a value that the maker has sent with the bytes.
     /// fn follow(
@@ -168,7 +172,8 @@ impl ImportedTimeline {
     ///   [`MemoryOfOtherDevice`](Refusal::MemoryOfOtherDevice),
     ///   [`SameProcess`](Refusal::SameProcess) or [`OtherMemory`](Refusal::OtherMemory).
     /// * The driver's error, such as `CUDA_ERROR_INVALID_VALUE` for memory that was freed.
-    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Unsupported`](cuda_events::Error::Unsupported);
+    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     ///
     /// # Safety
     ///
@@ -208,9 +213,9 @@ impl ImportedTimeline {
     ///
     /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
     ///   [unreachable](Self#when-the-maker-ends).
-    /// * [`Error::SharedTimeline`] with [`NoThread`](Refusal::NoThread) if the system starts no
-    ///   thread.
-    /// * Errors of work that was launched earlier; [`Error::ForkedChild`].
+    /// * [`Error::NoThread`] if the system starts no thread.
+    /// * Errors of work that was launched earlier;
+    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     #[inline]
     pub fn point(&self, value: u64) -> Result<Point> {
         match &self.0 {
@@ -245,9 +250,8 @@ impl ImportedTimeline {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use cuda_events::Result;
     /// use cuda_events::ipc::ExporterState;
-    /// use cuda_timelines::ImportedTimeline;
+    /// use cuda_timelines::{ImportedTimeline, Result};
     ///
     /// /// Waits for a value of a maker in another container, to which there is a connection.
     /// fn wait(
@@ -267,7 +271,7 @@ impl ImportedTimeline {
     ///
     /// # Errors
     ///
-    /// Only [`Error::ForkedChild`].
+    /// Only [`ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn exporter_ended(&self) -> Result<()> {
         refuse_fork()?;
         match &self.0 {

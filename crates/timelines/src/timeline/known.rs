@@ -1,9 +1,10 @@
 //! This process's knowledge about its own line that others may write.
 
 use super::line::{self, Line};
+use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, Ordering};
+use cuda_events::Progress;
 use cuda_events::sys::CUresult;
-use cuda_events::{Error, Progress, Result};
 
 /// This process's knowledge about its own line that others may write: whether its driver has
 /// reported that the context failed.

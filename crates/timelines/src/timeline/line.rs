@@ -1,8 +1,9 @@
 //! A timeline in memory: one cache line, which devices, threads and processes share.
 
+use crate::error::{Error, Result};
 use crate::sync::{AtomicU64, Ordering};
+use cuda_events::Progress;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Error, Progress, Result};
 
 /// Set in the value of a poisoned timeline. The bits below it keep the last value that was reached.
 ///
@@ -226,7 +227,7 @@ fn error(reason: u64) -> Error {
 
 /// The error of a timeline whose context has failed.
 pub(super) fn failure(code: CUresult) -> Error {
-    Error::Driver { function: Function::cuEventQuery, code }
+    cuda_events::Error::Driver { function: Function::cuEventQuery, code }.into()
 }
 
 #[cfg(test)]
@@ -272,8 +273,7 @@ mod tests {
         line.poison(Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
         line.poison(None);
         let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
-        let expected = Error::Driver { function: Function::cuEventQuery, code };
-        assert_eq!(line.look(1), Err(expected));
+        assert_eq!(line.look(1), Err(failure(code)));
         assert_eq!(line.look(0), Ok(Progress::Done));
     }
 

@@ -21,11 +21,13 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
+use cuda_events::Error::{DriverMismatch, ForkedChild, Unsupported};
 use cuda_events::capture::CaptureStatus;
 use cuda_events::foundation::{deferring_observers, is_capture_under_way, is_forked_child};
 use cuda_events::mem_ops::WriteValueFlags;
 use cuda_events::sys::Function;
-use cuda_events::{Context, Error, Result, Stream, StreamRef};
+use cuda_events::{Context, Stream, StreamRef};
 
 mod asked;
 mod crossing;
@@ -174,7 +176,7 @@ use crate::sync::lock;
 /// assert!(produced.completed() >= point.value());
 /// produced.stream().synchronize()?;
 /// assert_eq!(produced.completed(), produced.submitted()?);
-/// # Ok::<(), cuda_events::Error>(())
+/// # Ok::<(), cuda_timelines::Error>(())
 /// ```
 pub struct Timeline {
     slot: &'static Slot,
@@ -218,7 +220,8 @@ impl Timeline {
     /// # Errors
     ///
     /// * [`Error::PerThreadTimeline`] for the per-thread default stream.
-    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Unsupported`](cuda_events::Error::Unsupported);
+    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     /// * The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`.
     pub fn new<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: S) -> Result<Self> {
         Self::make(stream, Place::Own)
@@ -238,11 +241,10 @@ impl Timeline {
     ///
     /// Those of [`new`](Self::new), and
     ///
-    /// * [`Error::SharedTimeline`] with [`NoThread`](cuda_events::ipc::SharedTimelineError::NoThread) if
-    ///   the system starts no thread;
+    /// * [`Error::NoThread`] if the system starts no thread;
     /// * [`Error::ContextMismatch`] if the file was created in another context than the stream's;
-    /// * [`Error::SharedTimeline`] with [`FileFull`](cuda_events::ipc::SharedTimelineError::FileFull) if
-    ///   the file already had 63 timelines.
+    /// * [`Error::SharedTimeline`] with [`FileFull`](crate::SharedTimelineError::FileFull) if the
+    ///   file already had 63 timelines.
     pub fn shared<S: AsRef<StreamRef> + Send + Sync + 'static>(
         stream: S,
         file: &TimelineFile,
@@ -270,8 +272,8 @@ impl Timeline {
     /// Those of [`new`](Self::new), and
     ///
     /// * [`Error::ContextMismatch`] if the memory belongs to another context than the stream;
-    /// * [`Error::SharedTimeline`] with [`FileFull`](cuda_events::ipc::SharedTimelineError::FileFull) if
-    ///   the memory already had 63 timelines.
+    /// * [`Error::SharedTimeline`] with [`FileFull`](crate::SharedTimelineError::FileFull) if the
+    ///   memory already had 63 timelines.
     pub fn in_memory<S: AsRef<StreamRef> + Send + Sync + 'static>(
         stream: S,
         memory: &TimelineMemory,
@@ -294,7 +296,7 @@ impl Timeline {
         let symbols = driver.symbols();
         if symbols.cuStreamWriteValue64_v2.is_none() && symbols.cuStreamWriteValue64.is_none() {
             let since = WRITE.entry_point().version;
-            return Err(Error::Unsupported { function: WRITE, since, driver: driver.version() });
+            return Err(Unsupported { function: WRITE, since, driver: driver.version() }.into());
         }
         let mut mark = None;
         let (slot, file, word) = match shared {
@@ -337,7 +339,7 @@ impl Timeline {
     ///
     /// * [`Error::TimelineInCapture`] if the stream captures.
     /// * Errors of work that was launched earlier. The value of a failed signal is skipped.
-    /// * [`Error::ForkedChild`].
+    /// * [`ForkedChild`](cuda_events::Error::ForkedChild).
     #[doc(alias = "cuStreamWriteValue64")]
     #[allow(unsafe_code)]
     #[inline]
@@ -354,7 +356,7 @@ impl Timeline {
         let value = state.submitted + 1;
         state.submitted = value;
         // SAFETY: as for `write`.
-        if let Err(error) = unsafe { self.write(value) } {
+        if let Err(error) = unsafe { self.write(value) }.map_err(Error::from) {
             state.refused = Some(value);
             // Nothing else ends the waits of other processes.
             self.slot.condemn(&error);
@@ -372,7 +374,7 @@ impl Timeline {
     /// The slot's state must be locked.
     #[allow(unsafe_code)]
     #[inline(always)]
-    unsafe fn write(&self, value: u64) -> Result<()> {
+    unsafe fn write(&self, value: u64) -> cuda_events::Result<()> {
         if let Some(word) = &self.word {
             self.write_word(word, value)?;
         }
@@ -384,7 +386,7 @@ impl Timeline {
 
     #[allow(unsafe_code)]
     #[inline(never)]
-    fn write_word(&self, word: &Word, value: u64) -> Result<()> {
+    fn write_word(&self, word: &Word, value: u64) -> cuda_events::Result<()> {
         // SAFETY: 8 bytes of device memory, aligned to 64, which are freed no sooner than the
         // driver has done this. Nobody but this timeline writes them while its process lives.
         unsafe { self.stream.write_value64(word.address, value, WriteValueFlags::empty()) }
@@ -415,7 +417,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// [`Error::ForkedChild`].
+    /// [`ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn submitted(&self) -> Result<u64> {
         wait::refuse_fork()?;
         Ok(lock(&self.slot.state).submitted)
@@ -474,7 +476,7 @@ impl Timeline {
     /// // ... work is put into `produced.stream()` ...
     /// produced.signal()?;
     /// consumer.synchronize()?;
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     ///
     /// # Errors
@@ -511,7 +513,7 @@ impl Timeline {
     /// // The producer has failed: its signal will never come.
     /// produced.poison()?;
     /// consumer.synchronize()?; // the stream is released
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     ///
     /// # Errors
@@ -533,7 +535,7 @@ impl Timeline {
             self.refuse_capture()?;
         }
         // SAFETY: the state is locked.
-        unsafe { self.write(Line::end_after(state.submitted)) }
+        Ok(unsafe { self.write(Line::end_after(state.submitted)) }?)
     }
 
     /// Has the stream end all waits after its last signal, and then write the mark, whose value is
@@ -603,21 +605,21 @@ impl Drop for Timeline {
 /// In a forked child nothing is signalled.
 #[inline(always)]
 fn refuse_fork() -> Result<()> {
-    if is_forked_child() { Err(Error::ForkedChild { function: WRITE }) } else { Ok(()) }
+    if is_forked_child() { Err(ForkedChild { function: WRITE }.into()) } else { Ok(()) }
 }
 
 /// The registration of a file's page ends with its context, and the stream must not outlive it.
 fn same_context(stream: &StreamRef, context: &Context) -> Result<()> {
     let own = stream.context();
     if !own.driver().is_same_library(context.driver()) {
-        return Err(Error::DriverMismatch { function: WRITE });
+        return Err(DriverMismatch { function: WRITE }.into());
     }
     if own.as_raw() == context.as_raw() {
         return Ok(());
     }
     let ordinal = |context: &Context| u16::try_from(context.device().ordinal()).unwrap_or(u16::MAX);
     let (device, other_device) = (ordinal(own), ordinal(context));
-    Err(Error::ContextMismatch { function: WRITE, code: None, device, other_device })
+    Err(Error::ContextMismatch { device, other_device })
 }
 
 impl fmt::Debug for Timeline {

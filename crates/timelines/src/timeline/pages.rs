@@ -28,12 +28,13 @@
 use core::ffi::c_void;
 use std::sync::{Mutex, OnceLock};
 
+use crate::error::{Error, Result};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::{WeakContext, call, is_forked_child, with_current};
 use cuda_events::sys::{
     CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUdeviceptr, CUresult, Function,
 };
-use cuda_events::{Context, Device, Driver, Error, Result};
+use cuda_events::{Context, Device, Driver};
 
 use super::line::{BYTES, LINES, Line};
 use super::memory;
@@ -193,7 +194,8 @@ fn registers_for(context: &Context) -> Option<Device> {
 const REGISTER: Function = Function::cuMemHostRegister_v2;
 
 pub(super) fn no_memory() -> Error {
-    Error::Driver { function: REGISTER, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY }
+    let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    cuda_events::Error::Driver { function: REGISTER, code }.into()
 }
 
 #[allow(unsafe_code)]
@@ -304,7 +306,7 @@ pub(super) unsafe fn register(
     memory: *mut c_void,
     more: u32,
     same: bool,
-) -> Result<Option<CUdeviceptr>> {
+) -> cuda_events::Result<Option<CUdeviceptr>> {
     const THERE: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     let flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | more;
     let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;

@@ -8,10 +8,14 @@ use super::crossing::{self, wait_value};
 use super::line::Line;
 use super::slot::Slot;
 use super::wait::{self, Rest};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use crate::time::has_hooks;
+use cuda_events::Error::ForkedChild;
 use cuda_events::foundation::is_forked_child;
 use cuda_events::sys::Function;
-use cuda_events::{Error, Progress, Result, StreamRef};
+use cuda_events::{Progress, StreamRef};
 
 #[cfg(doc)]
 use crate::{CudaStreamExt, calls::*};
@@ -52,7 +56,7 @@ use crate::{CudaStreamExt, calls::*};
 /// [`Error::Poisoned`] means that the timeline was [poisoned](crate::Timeline::poison) before
 /// it reached the point. [`Error::ContextDropped`] means that the last share of the context was
 /// dropped first, so the driver cannot be queried. In a forked child `is_done` returns what the
-/// parent would see, and all other methods return [`Error::ForkedChild`].
+/// parent would see, and all other methods return [`ForkedChild`](cuda_events::Error::ForkedChild).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -69,7 +73,7 @@ use crate::{CudaStreamExt, calls::*};
 /// second.wait()?;
 /// assert!(first.is_done());
 /// assert!(second.query()?.is_done());
-/// # Ok::<(), cuda_events::Error>(())
+/// # Ok::<(), cuda_timelines::Error>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Point {
@@ -216,7 +220,7 @@ impl Point {
     /// if point.wait_timeout(Duration::from_secs(10))?.is_pending() {
     ///     println!("the work takes longer than ten seconds");
     /// }
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     ///
     /// # Errors
@@ -242,7 +246,7 @@ impl Point {
     /// let point = timeline.signal()?;
     /// point.spin()?;
     /// assert!(point.is_done());
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     ///
     /// # Errors
@@ -274,7 +278,7 @@ impl Point {
     ///     point.wait()?;
     /// }
     /// assert!(point.is_done());
-    /// # Ok::<(), cuda_events::Error>(())
+    /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
     ///
     /// # Errors
@@ -314,7 +318,7 @@ impl fmt::Debug for Point {
 #[inline]
 pub(crate) fn wait_point(stream: &StreamRef, point: Point) -> Result<()> {
     if is_forked_child() {
-        return Err(Error::ForkedChild { function: Function::cuStreamWaitValue64_v2 });
+        return Err(ForkedChild { function: Function::cuStreamWaitValue64_v2 }.into());
     }
     // What the work before the signal has written is seen by whatever is submitted from now on: the
     // load has seen the value.
@@ -335,7 +339,7 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
     // SAFETY: as for `wait_value`; the page is registered in the stream's context, which the stream
     // keeps alive, and which ends after the work of its streams. No capture of this crate is under
     // way. Code that begins a capture without this crate vouches for the contexts of its streams.
-    unsafe { wait_value(stream, slot, value) }
+    Ok(unsafe { wait_value(stream, slot, value) }?)
 }
 
 static_assertions::assert_impl_all!(Point: Copy, Send, Sync);

@@ -4,11 +4,12 @@ use core::task::Waker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
 use crate::handle::EventHandle;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::thread::{Relaxed, contain};
 use cuda_events::foundation::{deferring_observers, is_forked_child};
-use cuda_events::{Driver, Error, Event, Result};
+use cuda_events::{Driver, Event};
 
 /// The value, and a number that no other future of the slot has.
 pub(super) type Key = (u64, u64);
@@ -150,7 +151,7 @@ impl Queue {
         // takes itself out under the lock that is held here before it gives up its share. The one
         // that came last has noted the handle.
         let query = || unsafe { event.query() }.map(drop);
-        let answer = relaxed.with(*driver).and_then(|()| query());
+        let answer = relaxed.with(*driver).and_then(|()| query()).map_err(Error::from);
         round.0.push((*driver, *context, answer.clone()));
         answer
     }

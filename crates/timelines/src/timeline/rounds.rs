@@ -1,5 +1,6 @@
 //! The thread's work for points: it checks all that are pending in the process.
 
+use crate::error::{Error, Result};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -11,8 +12,6 @@ use super::wait::ASK;
 use crate::sync::lock;
 use crate::thread::{LONGEST_PAUSE, Next, Relaxed, Rounds, Seat};
 use crate::time::{Moment, now};
-use cuda_events::ipc::SharedTimelineError;
-use cuda_events::{Error, Result};
 
 /// How long the thread sleeps between two rounds at the least: shorter than for events, as a round
 /// of loads costs less than waking up.
@@ -48,14 +47,9 @@ pub(super) fn is_started() -> bool {
     STARTED.load(Ordering::Acquire)
 }
 
-/// The error where the system starts no thread for the crate's work.
-pub(super) fn no_thread() -> Error {
-    Error::SharedTimeline(SharedTimelineError::NoThread)
-}
-
 /// Starts the thread unless there is one.
 pub(super) fn start() -> Result<()> {
-    if is_started() || call() { Ok(()) } else { Err(no_thread()) }
+    if is_started() || call() { Ok(()) } else { Err(Error::NoThread) }
 }
 
 /// Has the poller look at the slot, which it has already unless this is the `first` future; whether

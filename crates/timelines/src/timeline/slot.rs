@@ -4,9 +4,10 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use crate::error::{Error, Result};
 use crate::sync::lock;
 use cuda_events::sys::{CUdeviceptr, CUresult};
-use cuda_events::{Context, Driver, Error, Event, Progress, Result};
+use cuda_events::{Context, Driver, Event, Progress};
 
 use super::asked::Asked;
 use super::foreign::Foreign;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 pub(super) use super::asked::ASK;
 use super::slot::Slot;
+use crate::error::{Error, Result};
 use crate::precise_sleep::PreciseSleep;
 use crate::time::{Moment, has_hooks, let_others_run, now, sleep};
+use cuda_events::Error::ForkedChild;
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::is_forked_child;
 use cuda_events::sys::Function;
-use cuda_events::{Error, Event, HostClock, Progress, Result};
+use cuda_events::{Event, HostClock, Progress};
 
 /// For how long a sleeper only lets other threads run.
 const EAGER: Duration = Duration::from_micros(20);
@@ -165,7 +167,7 @@ pub(super) fn ask(slot: &Slot, health: &mut Option<Arc<Event>>) -> Result<()> {
     };
     // Otherwise the query would invalidate another thread's capture.
     let relaxed = ThreadCaptureMode::exchange(event.context().driver(), CaptureMode::Relaxed)?;
-    let asked = event.query().map(drop);
+    let asked = event.query().map(drop).map_err(Error::from);
     drop(relaxed);
     asked.inspect_err(|error| slot.condemn(error))
 }
@@ -187,11 +189,11 @@ impl Slot {
     /// Poisons the line if the error is one after which its stream writes nothing any more. The
     /// stream of another process's line goes on.
     pub(super) fn condemn(&self, error: &Error) {
-        if let Error::Driver { code, .. } = error
+        if let Some(code) = error.code()
             && error.is_sticky()
             && self.foreign().is_none()
         {
-            self.fail(*code);
+            self.fail(code);
         }
     }
 }
@@ -199,7 +201,7 @@ impl Slot {
 /// In a forked child nothing signals, and the driver cannot be asked.
 pub(super) fn refuse_fork() -> Result<()> {
     if is_forked_child() {
-        return Err(Error::ForkedChild { function: Function::cuEventQuery });
+        return Err(ForkedChild { function: Function::cuEventQuery }.into());
     }
     Ok(())
 }

@@ -10,12 +10,13 @@ use super::followed::Called;
 use super::foreign::Follow;
 use super::rounds;
 use super::slot::Slot;
+use crate::error::Result;
 use crate::handle::EventHandle;
 use crate::sync::lock;
 use crate::time::Moment;
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::deferring_observers;
-use cuda_events::{Driver, Event, Result};
+use cuda_events::{Driver, Event};
 
 /// The timelines of one file that streams of this process signal.
 pub(super) struct Watch {
@@ -80,7 +81,7 @@ impl Watch {
         // before the event is dropped.
         let asked = unsafe { event.query() }.map(drop);
         drop(relaxed);
-        asked
+        Ok(asked?)
     }
 }
 

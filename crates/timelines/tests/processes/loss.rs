@@ -9,10 +9,10 @@ use common::handover::Handover;
 use common::timelines::{PATIENCE, idle, reached};
 use common::victims::{Outcome, Victim, at_every_call, at_least, be_a_victim, stream_of, told};
 use common::{Gpu, Latch};
-use cuda_events::{Context, Driver, Error, Progress, Result};
+use cuda_events::{Context, Driver, Progress};
 use cuda_timelines::{
-    CudaStreamExt, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
-    TimelineMemory,
+    CudaStreamExt, Error, ImportedTimeline, Point, Result, Timeline, TimelineDescriptor,
+    TimelineFile, TimelineMemory,
 };
 
 /// Not a test: the process that is killed.
@@ -79,7 +79,7 @@ fn importer_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Res
     stream.synchronize()?;
     block_on(async { pending.await })?;
     drop(import);
-    stream.close()
+    Ok(stream.close()?)
 }
 
 fn open(

@@ -19,14 +19,15 @@ use common::timelines::{
     PATIENCE, WAIT, WRITE, each_damage_is_refused, forged, idle, poll, reached,
 };
 use common::{Gpu, Latch, Other};
+use cuda_events::Error::ForkedChild;
 use cuda_events::capture::{CaptureMode, CaptureStatus};
-use cuda_events::ipc::{ExporterState, SharedTimelineError as Refusal};
+use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions};
+use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 use cuda_soft_driver::Fault;
 use cuda_timelines::{
-    CudaStreamExt, ImportedTimeline, Point, Timeline, TimelineDescriptor, TimelineFile,
-    TimelineMemory,
+    CudaStreamExt, Error, ImportedTimeline, Point, Result, SharedTimelineError as Refusal,
+    Timeline, TimelineDescriptor, TimelineFile, TimelineMemory,
 };
 
 use crate::shared_timelines::Data;
@@ -794,8 +795,7 @@ fn device_memory_has_63_timelines() {
     assert_eq!(make().map(drop), full, "importers may wait for the old ones");
     let other = Other::new(&gpu);
     let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
-    let mismatch =
-        Error::ContextMismatch { function: WRITE, code: None, device: 0, other_device: 0 };
+    let mismatch = Error::ContextMismatch { device: 0, other_device: 0 };
     assert_eq!(Timeline::in_memory(theirs, &memory).map(drop), Err(mismatch));
 }
 
@@ -874,7 +874,7 @@ fn a_forked_child_opens_nothing() {
     let (said, status) = common::fork::in_child(|| {
         let (opened, memory, timeline) = inherited.take().expect("it was there");
         let forked = |result: Result<()>| match result {
-            Err(error @ Error::ForkedChild { .. }) => error.is_sticky(),
+            Err(error @ Error::Cuda(ForkedChild { .. })) => error.is_sticky(),
             other => panic!("{other:?}"),
         };
         assert!(forked(opened.point(value).map(drop)));

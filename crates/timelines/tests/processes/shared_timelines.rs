@@ -21,13 +21,13 @@ use common::handover::Handover;
 use common::memory::{self, AsShared, Mapping, PAGE, Shared, reading};
 use common::timelines::{PATIENCE, WAIT, each_damage_is_refused, forged, gpu, idle, poll, reached};
 use common::{Gpu, Latch, Other, check};
+use cuda_events::Error::ForkedChild;
 use cuda_events::capture::CaptureMode;
-use cuda_events::ipc::SharedTimelineError as Refusal;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Progress, Result, Stream, StreamOptions, StreamRef};
+use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
 use cuda_timelines::{
-    CudaStreamExt, HostTimeline, ImportedTimeline, Point, Timeline, TimelineDescriptor,
-    TimelineFile,
+    CudaStreamExt, Error, HostTimeline, ImportedTimeline, Point, Result,
+    SharedTimelineError as Refusal, Timeline, TimelineDescriptor, TimelineFile,
 };
 
 /// The value of every word that was made so by a copy.
@@ -721,8 +721,8 @@ fn other_importers_see_the_poison() {
     assert_eq!(imported.point(value).expect("a point").query(), Err(Error::ExporterGone));
     assert_eq!(
         second.step(&format!("query {value}")),
-        "Err(the process that had to complete the event's record, or to signal the timeline, has \
-         ended before it did; import from its successor)"
+        "Err(the process that had to signal the timeline has ended before it did; import from its \
+         successor)"
     );
     second.end();
 }
@@ -1569,12 +1569,7 @@ fn a_file_has_63_timelines_of_one_context() {
     let other = Other::new(&gpu);
     let theirs = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let file = TimelineFile::writable(&gpu.context).expect("a file");
-    let mismatch = Error::ContextMismatch {
-        function: Function::cuStreamWriteValue64_v2,
-        code: None,
-        device: 0,
-        other_device: 0,
-    };
+    let mismatch = Error::ContextMismatch { device: 0, other_device: 0 };
     assert_eq!(Timeline::shared(theirs, &file).map(drop), Err(mismatch));
 }
 
@@ -1628,7 +1623,7 @@ fn a_forked_child_imports_nothing() {
     let (said, status) = common::fork::in_child(|| {
         let (imported, file, own, copy, quiet) = inherited.take().expect("it was there");
         let forked = |result: Result<()>| match result {
-            Err(error @ Error::ForkedChild { .. }) => error.is_sticky(),
+            Err(error @ Error::Cuda(ForkedChild { .. })) => error.is_sticky(),
             other => panic!("{other:?}"),
         };
         let point = imported.point(value).expect("a point");
@@ -1639,7 +1634,7 @@ fn a_forked_child_imports_nothing() {
         assert!(forked(point.wait()));
         assert!(forked(stream.wait_point(point)));
         let polled = poll(&mut point.into_future(), Waker::noop());
-        assert!(matches!(polled, Poll::Ready(Err(Error::ForkedChild { .. }))));
+        assert!(matches!(polled, Poll::Ready(Err(Error::Cuda(ForkedChild { .. })))));
         drop((imported, file, own, quiet));
         String::from("well")
     });

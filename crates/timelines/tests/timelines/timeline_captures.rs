@@ -12,9 +12,9 @@ use common::{Gpu, Latch, check};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    Context, Device, Error, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
+    Context, Device, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
 };
-use cuda_timelines::{CudaStreamExt, HostTimeline, Timeline, TimelineMemory};
+use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Timeline, TimelineMemory};
 
 /// A signal in a capture is refused, so that no launch can put the counter back.
 #[test]

@@ -13,12 +13,13 @@ use common::futures::{Unpark, wait_until};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached, timeline};
 use common::trap::{FAILED, Trap};
 use common::{Door, Latch, Other};
+use cuda_events::Error::ForkedChild;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    Context, Device, Driver, Error, LoadOptions, Progress, Stream, StreamOptions, StreamRef,
+    Context, Device, Driver, LoadOptions, Progress, Stream, StreamOptions, StreamRef,
 };
 use cuda_soft_driver::SoftDriver;
-use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
+use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
 
 /// Whoever waits for a context that fails gets its error, and does not wait forever.
 #[test]
@@ -140,8 +141,9 @@ fn a_signal_that_fails_leaves_its_value_out() {
     let timeline = Timeline::new(stream).expect("a timeline");
     let start = timeline.completed();
     fail_next(WRITE, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-    let error = Error::Driver { function: WRITE, code: CUresult::CUDA_ERROR_OUT_OF_MEMORY };
-    assert_eq!(timeline.signal(), Err(error));
+    let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    let error = cuda_events::Error::Driver { function: WRITE, code };
+    assert_eq!(timeline.signal(), Err(error.into()));
     let point = timeline.signal().expect("a signal");
     assert_eq!(point.value(), start + 2);
     reached(point);
@@ -549,7 +551,7 @@ fn a_forked_child() {
         let (said, status) = common::fork::in_child(|| {
             let (timeline, host) = inherited.take().expect("it was there");
             let forked = |result: Result<(), Error>| match result {
-                Err(error @ Error::ForkedChild { .. }) => error.is_sticky(),
+                Err(error @ Error::Cuda(ForkedChild { .. })) => error.is_sticky(),
                 other => panic!("{other:?}"),
             };
             assert!(forked(timeline.signal().map(drop)));
@@ -568,12 +570,12 @@ fn a_forked_child() {
                 assert!(forked(point.spin_timeout(Duration::from_secs(1)).map(drop)));
                 assert!(matches!(
                     poll(&mut point.into_future(), Waker::noop()),
-                    Poll::Ready(Err(Error::ForkedChild { .. }))
+                    Poll::Ready(Err(Error::Cuda(ForkedChild { .. })))
                 ));
             }
             assert!(matches!(
                 poll(&mut future, Waker::noop()),
-                Poll::Ready(Err(Error::ForkedChild { .. }))
+                Poll::Ready(Err(Error::Cuda(ForkedChild { .. })))
             ));
             drop(future);
             assert!(done.is_done());

@@ -14,9 +14,9 @@ use common::timelines::{WAIT, WRITE, gpu, idle, poll, reached, timeline};
 use common::{Door, Latch, Other};
 use cuda_events::capture::CaptureMode;
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Driver, Error, Progress, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Progress, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
-use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
+use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
 
 /// Dropping it does not wait: not for its stream, and not for one that waits for it.
 #[test]

@@ -11,10 +11,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::{Once, OnceLock};
 
 use super::Line;
+use crate::error::{Result, SharedTimelineError as Refusal};
 use crate::time::let_others_run;
-use cuda_events::Result;
 use cuda_events::foundation::is_forked_child;
-use cuda_events::ipc::SharedTimelineError as Refusal;
 
 unsafe extern "C" {
     fn mmap(

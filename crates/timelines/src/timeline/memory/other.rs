@@ -1,8 +1,7 @@
 //! Platforms without memory that can safely be given to another process.
 
 use super::Line;
-use cuda_events::Result;
-use cuda_events::ipc::SharedTimelineError as Refusal;
+use crate::error::{Result, SharedTimelineError as Refusal};
 
 /// Never created.
 pub(crate) struct File {

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::error::{Result, SharedTimelineError as Refusal};
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
 use std::io;
@@ -14,8 +15,6 @@ use std::os::windows::io::{
 };
 
 use super::Line;
-use cuda_events::Result;
-use cuda_events::ipc::SharedTimelineError as Refusal;
 
 #[link(name = "kernel32", kind = "raw-dylib")]
 unsafe extern "system" {
