@@ -35,6 +35,27 @@ fn it_is_a_driver() {
     assert!(errors.contains("still alive: 1 retain of a primary context, 1 stream"), "{errors}");
 }
 
+/// A program asks for the driver by its usual name. A library that was opened before by its path, or
+/// preloaded, serves it, because it has that name inside; and a C program that is linked with it
+/// asks for that name. musl does not look for it.
+#[test]
+#[cfg(target_env = "gnu")]
+fn the_usual_name_finds_a_library_opened_by_its_path() {
+    run("inner_usual_name", "");
+}
+
+#[test]
+#[cfg(target_env = "gnu")]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
+fn inner_usual_name() {
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
+    let by_path = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!by_path.is_null());
+    let loaded = libc::RTLD_NOW | libc::RTLD_NOLOAD;
+    assert_eq!(unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), loaded) }, by_path);
+}
+
 #[test]
 fn what_an_older_driver_lacks_is_not_found() {
     for version in ["11.0", "11.4", "11.8", "12.0", "12.4", "12.8", "13.0", "13.5"] {
