@@ -126,6 +126,7 @@
 //! call returns [`Error::ForkedChild`], and dropping inherited objects does nothing. Loading does
 //! not initialise CUDA: a process may load the driver, fork, and use the device in the child.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(
     clippy::unwrap_used,

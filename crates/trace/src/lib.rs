@@ -60,6 +60,7 @@
 //! `tracing`: [`HostRecorder::layer`](HostRecorder) is a layer of `tracing-subscriber`. It shows
 //! spans of the crate `tracing` in the rows of their threads.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(
     clippy::unwrap_used,
