@@ -74,7 +74,26 @@ impl State {
         }
     }
 
-    /// A copy of a graph and of the graphs of its nodes.
+    /// Refuses a copy of a graph and `more` nodes if there are not enough handles. A copy that
+    /// failed halfway would have to be taken back.
+    pub(crate) fn room_for_copy(&self, graph: u32, more: usize) -> Answer {
+        let (mut graphs, mut nodes, mut left) = (0, more, vec![graph]);
+        while let Some(graph) = left.pop() {
+            graphs += 1;
+            nodes += self.graphs[graph].nodes.len();
+            left.extend(self.graphs[graph].nodes.iter().filter_map(|node| {
+                match self.nodes[*node].kind {
+                    NodeKind::Child(inner) => Some(inner),
+                    _ => None,
+                }
+            }));
+        }
+        let fits = self.graphs.room() >= graphs && self.nodes.room() >= nodes;
+        if fits { Ok(()) } else { Err(OUT_OF_MEMORY) }
+    }
+
+    /// A copy of a graph and of the graphs of its nodes, for which there is
+    /// [room](Self::room_for_copy).
     pub(crate) fn copy_graph(&mut self, graph: u32, parent: Option<u32>) -> Result<u32, CUresult> {
         let (new, _) = self.new_graph()?;
         self.graphs[new].parent = parent;
@@ -591,6 +610,7 @@ pub(crate) fn graph_clone(call: &CallFrame, clone: Ptr<CUgraph>, graph: Ptr<CUgr
     let mut state = call.ready()?;
     clone.required()?;
     let graph = state.graph(graph)?;
+    state.room_for_copy(graph, 0)?;
     let new = state.copy_graph(graph, None)?;
     clone.put(state.graph_handle(new))
 }

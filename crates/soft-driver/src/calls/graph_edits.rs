@@ -416,6 +416,7 @@ pub(crate) fn graph_add_child_graph_node(
     let graph = state.graph(graph)?;
     let after = state.nodes_of(graph, dependencies, count)?;
     let child = state.graph(child)?;
+    state.room_for_copy(child, 1)?;
     let copy = state.copy_graph(child, None)?;
     let node = state.add_node(graph, after, NodeKind::Child(copy))?;
     state.graphs[copy].parent = Some(node);
@@ -590,4 +591,73 @@ pub(crate) fn graph_node_get_containing_graph(
     graph.required()?;
     let node = state.node(node.raw())?;
     graph.put(state.graph_handle(state.nodes[node].graph))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::null_mut;
+    use std::ffi::{CStr, c_void};
+
+    use super::*;
+    use crate::SoftDriver;
+
+    /// A copy of a graph that handles do not suffice for leaves neither graphs nor nodes behind.
+    #[test]
+    fn a_copy_without_room_leaves_nothing() {
+        type Add = unsafe extern "C" fn(
+            *mut CUgraphNode,
+            CUgraph,
+            *const CUgraphNode,
+            usize,
+            CUgraph,
+        ) -> CUresult;
+        type Clone = unsafe extern "C" fn(*mut CUgraph, CUgraph) -> CUresult;
+        let soft = SoftDriver::new();
+        let symbols = *soft.driver().symbols();
+        let find = |name: &CStr| soft.resolve(name);
+        // SAFETY: the types are those of the C declarations.
+        let (add, clone) = unsafe {
+            (
+                core::mem::transmute::<*mut c_void, Add>(find(c"cuGraphAddChildGraphNode")),
+                core::mem::transmute::<*mut c_void, Clone>(find(c"cuGraphClone")),
+            )
+        };
+        let live = || {
+            let state = soft.machine().lock();
+            (state.graphs.len(), state.nodes.len())
+        };
+        let leave = |graphs: usize, nodes: usize| {
+            let mut state = soft.machine().lock();
+            state.graphs.places = state.graphs.len() + graphs;
+            state.nodes.places = state.nodes.len() + nodes;
+        };
+        let (mut inner, mut outer, mut node) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: places for handles, and handles that the driver gave out.
+        unsafe {
+            assert_eq!((symbols.cuInit)(0).0, 0);
+            assert_eq!((symbols.cuGraphCreate)(&mut inner, 0).0, 0);
+            assert_eq!((symbols.cuGraphCreate)(&mut outer, 0).0, 0);
+            let mut leaf = null_mut();
+            assert_eq!((symbols.cuGraphCreate)(&mut leaf, 0).0, 0);
+            // Two nodes, each with a graph.
+            for _ in 0..2 {
+                assert_eq!(add(&mut node, inner, null_mut(), 0, leaf), SUCCESS);
+            }
+            let before = live();
+            // A copy takes three graphs and two nodes; the node that has it is a third one.
+            for (graphs, nodes) in [(0, 9), (1, 9), (2, 9), (9, 0), (9, 1), (9, 2)] {
+                leave(graphs, nodes);
+                let refused = add(&mut node, outer, null_mut(), 0, inner);
+                assert_eq!((refused, live()), (OUT_OF_MEMORY, before), "{graphs} {nodes}");
+            }
+            let mut copy = null_mut();
+            for (graphs, nodes) in [(2, 9), (9, 1)] {
+                leave(graphs, nodes);
+                assert_eq!((clone(&mut copy, inner), live()), (OUT_OF_MEMORY, before));
+            }
+            leave(3, 3);
+            assert_eq!(add(&mut node, outer, null_mut(), 0, inner), SUCCESS);
+            assert_eq!(live(), (before.0 + 3, before.1 + 3));
+        }
+    }
 }

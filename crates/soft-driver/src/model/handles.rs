@@ -98,11 +98,22 @@ pub(crate) struct Table<T> {
     free: Vec<u32>,
     generation: u32,
     live: usize,
+    /// How many there may be: as many as the bits of an index allow, and fewer in a test.
+    pub(crate) places: usize,
 }
 
 impl<T> Table<T> {
     pub(crate) const fn new(kind: Kind, slot: usize) -> Self {
-        Self { kind, slot, life: 0, entries: Vec::new(), free: Vec::new(), generation: 0, live: 0 }
+        Self {
+            kind,
+            slot,
+            life: 0,
+            entries: Vec::new(),
+            free: Vec::new(),
+            generation: 0,
+            live: 0,
+            places: 1 << INDEX_BITS,
+        }
     }
 
     /// Forgets everything, for the next life of the machine.
@@ -111,15 +122,24 @@ impl<T> Table<T> {
         self.entries = Vec::new();
         self.free = Vec::new();
         self.live = 0;
+        self.places = 1 << INDEX_BITS;
     }
 
     /// Whether [`insert`](Self::insert) has a place.
     pub(crate) fn has_room(&self) -> bool {
-        !self.free.is_empty() || self.entries.len() < 1 << INDEX_BITS
+        self.room() > 0
+    }
+
+    /// How many more places there are.
+    pub(crate) fn room(&self) -> usize {
+        self.places.saturating_sub(self.live)
     }
 
     /// Takes a place; `None` when all 2 million are taken.
     pub(crate) fn insert(&mut self, born: u64, value: T) -> Option<(u32, u64)> {
+        if !self.has_room() {
+            return None;
+        }
         self.generation = (self.generation + 1) & GENERATION_MASK;
         let generation = self.generation;
         let entry = Entry { generation, born, value: Some(value) };
@@ -129,9 +149,7 @@ impl<T> Table<T> {
                 index
             }
             None => {
-                let index = u32::try_from(self.entries.len())
-                    .ok()
-                    .filter(|index| *index < 1 << INDEX_BITS)?;
+                let index = u32::try_from(self.entries.len()).ok()?;
                 self.entries.push(entry);
                 index
             }
