@@ -81,6 +81,7 @@ impl<T: fmt::Debug + fmt::Display + Send + Sync> Backtrace for T {}
 
 /// The call that an operation belongs to. Reports name it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Call {
     /// The name of the driver's function, or of another action.
     pub name: Cow<'static, str>,
@@ -117,6 +118,7 @@ impl fmt::Display for Call {
 
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum AccessKind {
     /// Reads the bytes.
     Read,
@@ -349,6 +351,7 @@ impl Compare {
 
 /// The work of a graph's node.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum NodeWork {
     /// Accesses memory, or nothing: copies, memsets, kernels, empty nodes.
     Work(Vec<Access>),

@@ -141,6 +141,7 @@ impl fmt::Display for Side {
 
 /// The kind of a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Problem {
     /// Two accesses to the same bytes, at least one of them a write or a free, have no order.
     Race,

@@ -23,7 +23,7 @@ struct Watched {
 
 impl Watched {
     fn new(host_order: HostOrder) -> Self {
-        let checker = Checker::new(Options { host_order, ..Options::default() });
+        let checker = Checker::new(Options::new().host_order(host_order));
         Self { checker, number: 0, ranges: 0, agents: 0, tasks: 0, values: 0 }
     }
 

@@ -853,15 +853,13 @@ fn warned(warning: &Warning) -> BTreeSet<u64> {
 
 fn findings(planted: &Planted, steps: &[At]) -> Vec<Finding> {
     // Only the warning that is looked for, so that each is seen to have a switch of its own.
-    let warnings = Warnings {
-        never_recorded: planted.expect == NeverRecorded,
-        lost_record: planted.expect == LostRecord,
-        ignored_query: planted.expect == IgnoredQuery,
-        useless_wait: planted.expect == UselessWait,
-        capture_leak: planted.expect == CaptureLeak,
-    };
-    let mut checker =
-        Checker::new(Options { host_order: planted.order, warnings, ..Options::default() });
+    let mut warnings = Warnings::NONE;
+    warnings.never_recorded = planted.expect == NeverRecorded;
+    warnings.lost_record = planted.expect == LostRecord;
+    warnings.ignored_query = planted.expect == IgnoredQuery;
+    warnings.useless_wait = planted.expect == UselessWait;
+    warnings.capture_leak = planted.expect == CaptureLeak;
+    let mut checker = Checker::new(Options::new().host_order(planted.order).warnings(warnings));
     for (line, at) in steps.iter().enumerate() {
         tell(&mut checker, line + 1, &at.step);
     }

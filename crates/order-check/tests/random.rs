@@ -294,7 +294,9 @@ fn checked(
 ) -> BTreeMap<(usize, usize), BTreeSet<u64>> {
     // What is reported does not depend on the warnings.
     let warnings = if retire_every == 3 { Warnings::all() } else { Warnings::default() };
-    let mut checker = Checker::new(Options { host_order: order, retire_every, warnings });
+    let mut checker = Checker::new(
+        Options::new().host_order(order).retire_every(retire_every).warnings(warnings),
+    );
     for (line, step) in steps.iter().enumerate() {
         tell(&mut checker, line + 1, step);
     }

@@ -247,7 +247,7 @@ fn the_missing_order_depends_on_who_they_are() {
         "free the memory after call #2 (cuMemsetD8Async), or stop using it after the free"
     );
 
-    let mut program = Program::with(Options { host_order: HostOrder::Told, ..Options::default() });
+    let mut program = Program::with(Options::new().host_order(HostOrder::Told));
     let other = ThreadId(2);
     program.tell("spawn", Do::Start(2)).tell("store", Do::Host(vec![Access::write(0x1000, 64)]));
     program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
@@ -325,7 +325,7 @@ fn one_byte_is_a_byte() {
 #[test]
 fn the_missing_order_follows_the_calls() {
     let held = |order, by: [u64; 2]| {
-        let mut program = Program::with(Options { host_order: order, ..Options::default() });
+        let mut program = Program::with(Options::new().host_order(order));
         program.tell("cuLaunchHostFunc", Do::Function(1, Some(5), Vec::new()));
         for (number, name, does, by) in
             [(2, "cuMemsetD8Async", write(1), by[0]), (3, "cuMemcpyDtoHAsync", read(2), by[1])]
@@ -499,7 +499,9 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
     let by = By::Function(FunctionId(5));
     for does in [Do::Begin(5), Do::End(5)] {
         let Step { by, does } = Step { by, does };
-        program.checker.apply(Call { by, ..Call::new("function", 9, ThreadId(1)) }, does.op());
+        let mut call = Call::new("function", 9, ThreadId(1));
+        call.by = by;
+        program.checker.apply(call, does.op());
     }
     assert!(program.said().is_empty());
 }
@@ -539,7 +541,7 @@ fn a_mark_is_what_a_call_waits_for_and_not_what_comes_meanwhile() {
 
 /// A program that is wrong in each way that there is a warning for.
 fn doubtful(warnings: Warnings) -> Vec<String> {
-    let mut program = Program::with(Options { warnings, ..Options::default() });
+    let mut program = Program::with(Options::new().warnings(warnings));
     program
         .tell("never", Do::Wait(2, 1))
         .tell("work", write(1))
@@ -573,12 +575,16 @@ fn each_warning_has_its_switch_and_its_sentence() {
     let query =
         "warning: call #13 (read) touches the result of work that was not done at call #8 (query)";
     assert_eq!(doubtful(Warnings::all()), [never, lost, useless, leak, query]);
-    let none = Warnings::default();
-    assert_eq!(doubtful(Warnings { never_recorded: true, ..none }), [never]);
-    assert_eq!(doubtful(Warnings { lost_record: true, ..none }), [lost]);
-    assert_eq!(doubtful(Warnings { useless_wait: true, ..none }), [useless]);
-    assert_eq!(doubtful(Warnings { capture_leak: true, ..none }), [leak]);
-    assert_eq!(doubtful(Warnings { ignored_query: true, ..none }), [query]);
+    let only = |enable: fn(&mut Warnings)| {
+        let mut warnings = Warnings::NONE;
+        enable(&mut warnings);
+        doubtful(warnings)
+    };
+    assert_eq!(only(|warnings| warnings.never_recorded = true), [never]);
+    assert_eq!(only(|warnings| warnings.lost_record = true), [lost]);
+    assert_eq!(only(|warnings| warnings.useless_wait = true), [useless]);
+    assert_eq!(only(|warnings| warnings.capture_leak = true), [leak]);
+    assert_eq!(only(|warnings| warnings.ignored_query = true), [query]);
 }
 
 #[test]
@@ -673,7 +679,7 @@ fn waits_that_the_program_did_not_make() {
         program.number += 1;
         program.checker.apply(Call::new("call", program.number, ThreadId(1)), op);
     };
-    let mut program = Program::with(Options { warnings: Warnings::all(), ..Options::default() });
+    let mut program = Program::with(Options::new().warnings(Warnings::all()));
     program.tell("write", write(1)).tell("record", Do::Record(1, 1));
     let join = Op::Join { stream: StreamId(2), event: EventId(1) };
     event(&mut program, join.clone());
@@ -687,7 +693,7 @@ fn waits_that_the_program_did_not_make() {
     // Nor is one that another thread has asked about.
     for (asked, lost) in [(true, 0), (false, 1)] {
         let (host_order, warnings) = (HostOrder::Told, Warnings::all());
-        let mut program = Program::with(Options { host_order, warnings, ..Options::default() });
+        let mut program = Program::with(Options::new().host_order(host_order).warnings(warnings));
         program.tell("start", Do::Start(2)).tell("write", write(1));
         program.tell("record", Do::Record(1, 1));
         if asked {
@@ -716,7 +722,7 @@ fn waits_that_the_program_did_not_make() {
 /// A call that waits for long is warned about as one that is told at its end.
 #[test]
 fn a_wait_that_begins_is_warned_about() {
-    let mut program = Program::with(Options { warnings: Warnings::all(), ..Options::default() });
+    let mut program = Program::with(Options::new().warnings(Warnings::all()));
     program.tell("create", Do::Event(1, false));
     let wait = Call::new("wait", 7, ThreadId(1));
     let mark = program.checker.begin_wait(wait.clone(), What::Event(EventId(1)));
@@ -736,7 +742,7 @@ fn a_wait_that_begins_is_warned_about() {
 #[test]
 fn a_refused_use_of_captured_work_is_a_warning() {
     for (warnings, expected) in [(Warnings::default(), 0), (Warnings::all(), 2)] {
-        let mut program = Program::with(Options { warnings, ..Options::default() });
+        let mut program = Program::with(Options::new().warnings(warnings));
         for what in [What::Event(EventId(1)), What::Stream(StreamId(1))] {
             let call = Call::new("cuStreamEndCapture", 3, ThreadId(1));
             program.checker.apply(call, Op::CaptureLeft { what });

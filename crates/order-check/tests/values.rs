@@ -25,7 +25,7 @@ fn waits(stream: u64, cell: Cell) -> Do {
 
 /// The number of reports of a program, of which each call has its thread.
 fn reports(host_order: HostOrder, program: &[(u64, Do)]) -> usize {
-    let mut checker = Checker::new(Options { host_order, ..Options::default() });
+    let mut checker = Checker::new(Options::new().host_order(host_order));
     for (number, (thread, does)) in (1..).zip(program) {
         checker.apply(Call::new("call", number, ThreadId(*thread)), does.op());
     }
@@ -84,7 +84,7 @@ fn a_row_overwrites_a_value() {
 #[test]
 fn a_wait_is_ended_from_outside() {
     let program = |host_order, seen: bool, others: bool| {
-        let mut checker = Checker::new(Options { host_order, ..Options::default() });
+        let mut checker = Checker::new(Options::new().host_order(host_order));
         let mut number = 0;
         let mut tell = |thread, op: Op<'_>| {
             number += 1;

@@ -2,6 +2,7 @@
 
 /// The assumed order of the host's threads, of which a driver sees only the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HostOrder {
     /// Calls are ordered as they are reported, for all threads and host functions together. A call
     /// is after all work that any thread has waited for before, and after the host functions that
@@ -17,7 +18,15 @@ pub enum HostOrder {
 }
 
 /// The enabled warnings. By default none is enabled.
+///
+/// ```
+/// use cuda_order_check::Warnings;
+///
+/// let mut warnings = Warnings::NONE;
+/// warnings.lost_record = true;
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warnings {
     /// Enables [`Warning::NeverRecorded`](crate::Warning::NeverRecorded).
     pub never_recorded: bool,
@@ -55,20 +64,52 @@ impl Warnings {
 }
 
 /// Options of a [`Checker`](crate::Checker).
+///
+/// ```
+/// use cuda_order_check::{Checker, HostOrder, Options, Warnings};
+///
+/// let options = Options::new().host_order(HostOrder::Told).warnings(Warnings::all());
+/// let checker = Checker::new(options);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The order of the host's threads.
-    pub host_order: HostOrder,
-    /// The enabled warnings.
-    pub warnings: Warnings,
-    /// The least number of operations between two clean-ups. A clean-up forgets accesses that
+    pub(crate) host_order: HostOrder,
+    pub(crate) warnings: Warnings,
+    pub(crate) retire_every: usize,
+}
+
+impl Options {
+    /// Threads are ordered as their calls are reported; no warnings.
+    pub fn new() -> Self {
+        Self { host_order: HostOrder::default(), warnings: Warnings::NONE, retire_every: 4096 }
+    }
+
+    /// Sets the assumed order of the host's threads.
+    #[must_use]
+    pub fn host_order(mut self, order: HostOrder) -> Self {
+        self.host_order = order;
+        self
+    }
+
+    /// Sets the enabled warnings.
+    #[must_use]
+    pub fn warnings(mut self, warnings: Warnings) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
+    /// Sets the least number of operations between two clean-ups. A clean-up forgets accesses that
     /// nothing can race with any more. It does not change the findings.
-    pub retire_every: usize,
+    #[must_use]
+    pub fn retire_every(mut self, operations: usize) -> Self {
+        self.retire_every = operations;
+        self
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { host_order: HostOrder::default(), warnings: Warnings::default(), retire_every: 4096 }
+        Self::new()
     }
 }
 

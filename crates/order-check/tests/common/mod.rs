@@ -124,13 +124,9 @@ impl Do {
 
 /// Tells a step under the line `line`, which is also its number.
 pub fn tell(checker: &mut Checker, line: usize, step: &Step) {
-    let call = Call {
-        name: "call".into(),
-        number: line as u64,
-        by: step.by,
-        location: Some(Location { file: "program".into(), line: line as u32, column: 0 }),
-        backtrace: None,
-    };
+    let mut call = Call::new("call", line as u64, ThreadId(1));
+    call.by = step.by;
+    call.location = Some(Location { file: "program".into(), line: line as u32, column: 0 });
     checker.apply(call, step.does.op());
 }
 

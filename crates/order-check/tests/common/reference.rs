@@ -582,7 +582,8 @@ impl Reference {
                     Act::Nothing
                 }
                 NodeWork::Record(_) => Act::Nothing,
-                NodeWork::Child(_) => unreachable!(),
+                // These programs have no graphs in graphs.
+                _ => unreachable!(),
             };
             let task = self.submit(before, act);
             if let NodeWork::Record(event) = node.work {

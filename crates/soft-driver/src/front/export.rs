@@ -5,6 +5,7 @@ use cuda_events::sys::ENTRY_POINTS;
 
 /// One exported function.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Export {
     /// The exported name: `cuEventDestroy_v2`, `cuEventRecord_ptsz`.
     pub name: &'static str,

@@ -10,6 +10,7 @@ use crate::model::findings::Suppression;
 /// pointer that the real driver dereferences, or a forbidden use of an [external
 /// semaphore](crate::ExternalSemaphore#misuse).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum OnMisuse {
     /// Ends the process with a message: the call, the handle, and the place where it was destroyed.
     ///
@@ -40,6 +41,7 @@ pub enum OnMisuse {
 /// [`deadlocks`](crate::SoftDriver::deadlocks) returns it. A deadlock that arises during another
 /// one is part of that one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum OnDeadlock {
     /// Reacts as [`OnMisuse`] defines. `Abort` ends the process. With `Error` nothing hangs: the
     /// contexts that are part of the deadlock fail with `CUDA_ERROR_LAUNCH_TIMEOUT`, as a real one
@@ -71,6 +73,7 @@ pub enum OnDeadlock {
 /// the place is the function and its stream or thread. With
 /// [`order_backtraces`](crate::Builder::order_backtraces) it is the call's backtrace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum OrderCheck {
     /// No search, and no cost.
     #[default]
@@ -84,6 +87,7 @@ pub enum OrderCheck {
 
 /// The behaviour where real drivers leave rules open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Rules {
     /// The behaviour measured on the real driver.
     #[default]
@@ -95,6 +99,7 @@ pub enum Rules {
 
 /// The clock that timing events read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Time {
     /// The machine's monotonic clock.
     #[default]
@@ -131,6 +136,7 @@ pub enum Time {
 
 /// The order of independent work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum Scheduler {
     /// At once if a stream is idle. Host functions run on one thread, in the order in which they
     /// become ready.

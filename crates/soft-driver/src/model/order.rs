@@ -81,7 +81,7 @@ pub(crate) fn new_feed(config: &Config) -> Option<Box<Feed>> {
         OrderCheck::Abort => true,
     };
     let (warnings, host_order) = (config.order_warnings, config.order_host);
-    let options = Options { warnings, host_order, ..Options::default() };
+    let options = Options::new().warnings(warnings).host_order(host_order);
     let (findings, backtraces) = (Findings::new(config), config.order_backtraces);
     Some(Box::new(Feed::new(options, Reports { findings, aborts, backtraces })))
 }

@@ -12,6 +12,7 @@ use crate::sync::lock;
 
 /// The kind of an [external semaphore](crate::ExternalSemaphore).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
 pub enum SemaphoreKind {
     /// A semaphore without a value: it is signalled or not, and a wait consumes the signal. It is a
     /// binary semaphore of Vulkan, with an opaque handle.
