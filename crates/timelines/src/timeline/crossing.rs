@@ -29,7 +29,7 @@ use crate::thread::give_back;
 use crate::time::Moment;
 use cuda_events::Error::DriverMismatch;
 use cuda_events::capture::{CaptureMode, CaptureStatus, ThreadCaptureMode};
-use cuda_events::foundation::{GraphValue, OwnCapture, is_capture_under_way};
+use cuda_events::foundation::{GraphValue, OwnCapture, deferring_observers, is_capture_under_way};
 use cuda_events::mem_ops::{WaitCondition, WaitValueFlags};
 use cuda_events::sys::Function;
 use cuda_events::{Context, Event, EventFlags, Progress, StreamRef};
@@ -52,14 +52,10 @@ struct Crossing {
 }
 
 impl Crossing {
-    /// Gives back its shares of the two contexts. The calling thread may have nothing to do with
-    /// these contexts, so it must not be blocked by the end of one.
-    fn end(self) {
-        let Self { passed, context, health, .. } = self;
-        let waited = passed.context().clone();
-        drop((passed, health));
-        give_back(waited);
-        give_back(context);
+    /// Drops its events, and returns its shares of the two contexts.
+    fn end(self) -> [Context; 2] {
+        let Self { passed, context, .. } = self;
+        [passed.context().clone(), context]
     }
 
     /// Whether a stream may wait for a signal that its context still owes.
@@ -87,6 +83,11 @@ struct Crossings {
 impl Crossings {
     const fn new() -> Self {
         Self { waits: VecDeque::new(), coming: 0, watched: false }
+    }
+
+    /// Whether there are none, and no thread has any in its hands.
+    fn is_empty(&self) -> bool {
+        self.waits.is_empty() && self.coming == 0
     }
 }
 
@@ -290,8 +291,32 @@ impl Follow for Watch {
     }
 }
 
+/// Locked while a thread asks for waits, and drops the events of those that are over.
+///
+/// The owner of a [borrowed](Context::from_raw) context may destroy it after the last timeline was
+/// dropped, and then no thread may use an event of it. So the drop of a timeline waits for the
+/// thread that has one in its hands: for a few driver calls for each of at most [`ALL`] waits. No
+/// code of the program runs under this lock, and no work of the crate's own thread takes it.
+static SWEEP: Mutex<()> = Mutex::new(());
+
 /// Asks for some of the waits, the oldest first, and gives back the shares of those that are over.
+/// If another thread does so now, the drop of a timeline waits for it, and a new wait leaves it to
+/// that thread.
 pub(super) fn sweep(most: usize) {
+    if lock(&CROSSINGS).is_empty() {
+        return;
+    }
+    let turn = if most == ALL { Some(lock(&SWEEP)) } else { SWEEP.try_lock().ok() };
+    let Some(turn) = turn.map(deferring_observers) else { return };
+    let mut shares = Vec::new();
+    sweep_locked(most, &mut shares);
+    drop(turn);
+    // With nothing locked. This thread may have nothing to do with these contexts, so it must not be
+    // blocked by the end of one.
+    shares.into_iter().flatten().for_each(give_back);
+}
+
+fn sweep_locked(most: usize, shares: &mut Vec<[Context; 2]>) {
     // Not within the loop's own expressions, which would keep it locked.
     let count = lock(&CROSSINGS).waits.len().min(most);
     for _ in 0..count {
@@ -317,8 +342,8 @@ pub(super) fn sweep(most: usize) {
             }
             lock(&CROSSINGS).waits.push_back(crossing);
         } else {
-            // With nothing locked. A wait in a context that has failed is over, too.
-            crossing.end();
+            // A wait in a context that has failed is over, too.
+            shares.push(crossing.end());
         }
         drop(coming);
     }

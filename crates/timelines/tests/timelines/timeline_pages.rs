@@ -9,7 +9,8 @@ use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
 use common::counting::{calls, counting};
-use common::futures::wait_until;
+use common::futures::{PATIENCE, wait_until};
+use common::hooked::{Hooked, hook_in};
 use common::timelines::{WAIT, WRITE, gpu, idle, poll, reached, timeline};
 use common::{Door, Latch, Other};
 use cuda_events::capture::CaptureMode;
@@ -263,6 +264,52 @@ fn each_drop_gives_back_the_shares_of_waits_between_contexts() {
         // The one that was recorded after the wait.
         assert!(made.contains(&Function::cuEventDestroy_v2), "{of_host}: {made:?}");
     }
+}
+
+/// While another thread asks whether a wait is over, the drop of a timeline waits for that thread:
+/// the owner of a context may destroy it after the last drop.
+#[test]
+fn a_drop_waits_for_another_threads_question() {
+    common::own_process!();
+    if gpu().is_none() {
+        return;
+    }
+    let hooked = Hooked::new();
+    let driver = hooked.context.driver();
+    let other = Other::new(&hooked.gpu);
+    // SAFETY: it lives until the end of the test.
+    let theirs = unsafe { Context::from_raw(driver, other.as_raw()) }.expect("a context");
+    let there = Stream::new(&theirs, StreamOptions::new()).expect("a stream");
+    let own = Stream::new(&hooked.context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(own).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    there.wait_point(timeline.signal().expect("a signal")).expect("a wait");
+    latch.release();
+    idle(&there);
+    let [first, second] = [(); 2].map(|()| HostTimeline::new(&hooked.context).expect("a timeline"));
+    let (asks, asked) = std::sync::mpsc::channel();
+    let (dropped, overtaken) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (seen, early) = (Arc::clone(&dropped), Arc::clone(&overtaken));
+    hook_in(move |function, _, answer| {
+        let first = std::thread::current().name() == Some("first");
+        if first && function == Function::cuEventQuery && answer.is_none() {
+            let _ = asks.send(());
+            // The second drop returns at once, unless it waits for this one.
+            for _ in 0..20 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            early.store(seen.load(Ordering::SeqCst), Ordering::SeqCst);
+        }
+        None
+    });
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name(String::from("first"));
+        thread.spawn_scoped(scope, || drop(first)).expect("a thread");
+        asked.recv_timeout(PATIENCE).expect("the first drop asks");
+        drop(second);
+        dropped.store(true, Ordering::SeqCst);
+    });
+    assert!(!overtaken.load(Ordering::SeqCst), "the first drop still uses the event");
 }
 
 /// A page outlives its context, and serves the next one.
