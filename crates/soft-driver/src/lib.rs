@@ -126,6 +126,7 @@ pub(crate) use say;
 // Four floors, each of which imports only from those below it:
 // `model` is what a driver is, `calls` what its entry points do, `front` how a call comes in, and
 // `api` what a program sees. The other modules are what all of them use.
+#[doc(hidden)]
 pub mod abi;
 mod api;
 mod arg;
@@ -137,9 +138,12 @@ mod pattern;
 mod random;
 mod sync;
 
-/// The driver's exports: the list, and the C functions.
+/// The list of the driver's exports.
 pub mod exports {
-    pub use crate::front::exports::{COUNT, EXPORTS, Id};
+    pub use crate::front::exports::EXPORTS;
+    #[doc(hidden)]
+    pub use crate::front::exports::{COUNT, Id};
+    #[doc(hidden)]
     pub use crate::front::functions::functions;
 }
 
