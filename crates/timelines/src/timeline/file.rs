@@ -17,12 +17,11 @@ use super::pages;
 use super::slot::{Slot, Whose};
 use super::wait;
 use super::watch::Watch;
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::{Result, SharedTimelineError as Refusal};
+use crate::error::{Error, Result, SharedTimelineError as Refusal};
 use cuda_events::foundation::is_forked_child;
 use cuda_events::sys::CUdeviceptr;
-use cuda_events::{Context, Event, EventFlags};
+use cuda_events::sys::Function;
+use cuda_events::{Context, Event, EventFlags, StreamRef};
 
 #[cfg(doc)]
 use crate::calls::*;
@@ -302,6 +301,23 @@ impl TimelineFile {
 /// The first word of a file.
 fn header(version: u16) -> u64 {
     u64::from(MAGIC) | u64::from(version) << 32
+}
+
+/// The registration of a file's page ends with its context, and the stream must not outlive it.
+pub(super) fn same_context(stream: &StreamRef, context: &Context) -> Result<()> {
+    let own = stream.context();
+    if !own.driver().is_same_library(context.driver()) {
+        return Err(cuda_events::Error::DriverMismatch {
+            function: Function::cuStreamWriteValue64_v2,
+        }
+        .into());
+    }
+    if own.as_raw() == context.as_raw() {
+        return Ok(());
+    }
+    let ordinal = |context: &Context| u16::try_from(context.device().ordinal()).unwrap_or(u16::MAX);
+    let (device, other_device) = (ordinal(own), ordinal(context));
+    Err(Error::ContextMismatch { device, other_device })
 }
 
 /// Looks whether there are timelines in the file, with this number.

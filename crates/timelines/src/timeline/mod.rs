@@ -1,33 +1,16 @@
 //! Timelines: counters that streams and the host advance, and that threads and processes can read.
-//!
-//! | file | |
-//! | --- | --- |
-//! | `line` | the line in memory, shared with devices and other processes |
-//! | `slot`, `home`, `asked` | this process's knowledge about a line: whose it is, and its context |
-//! | `pages` | the allocation of lines |
-//! | `point`, `wait`, `future`, `queue`, `poller` | waits |
-//! | `ending` | releases the waits for a timeline that was dropped |
-//! | `crossing` | waits of streams of another context |
-//! | `host` | timelines of the host |
-//! | `file`, `descriptor` | timelines that processes share: the maker's side, and their name |
-//! | `known` | the maker's knowledge about a line that others may write |
-//! | `watch` | the thread's work for shared timelines |
-//! | `foreign`, `import_file` | the importer's side: its knowledge about a line, and the sources of that knowledge |
-//! | `device_memory`, `import_memory` | the same with bytes only: the maker's side and the importer's |
-//! | `imported` | an import of either kind |
-//! | `memory` | the memory that lines are in |
 
 use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use cuda_events::Error::{DriverMismatch, ForkedChild, Unsupported};
+use cuda_events::Error::{ForkedChild, Unsupported};
 use cuda_events::capture::CaptureStatus;
 use cuda_events::foundation::{deferring_observers, is_capture_under_way, is_forked_child};
 use cuda_events::mem_ops::WriteValueFlags;
 use cuda_events::sys::Function;
-use cuda_events::{Context, Stream, StreamRef};
+use cuda_events::{Stream, StreamRef};
 
 mod asked;
 mod crossing;
@@ -55,9 +38,8 @@ mod wait;
 mod watch;
 
 use device_memory::Word;
-use file::SharedFile;
-use line::Line;
-use slot::{Slot, State};
+use file::{SharedFile, same_context};
+use slot::Slot;
 
 pub use descriptor::TimelineDescriptor;
 pub use device_memory::TimelineMemory;
@@ -220,8 +202,7 @@ impl Timeline {
     /// # Errors
     ///
     /// * [`Error::PerThreadTimeline`] for the per-thread default stream.
-    /// * [`Unsupported`](cuda_events::Error::Unsupported);
-    ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
+    /// * [`Unsupported`]; [`ForkedChild`].
     /// * The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`.
     pub fn new<S: AsRef<StreamRef> + Send + Sync + 'static>(stream: S) -> Result<Self> {
         Self::make(stream, Place::Own)
@@ -339,7 +320,7 @@ impl Timeline {
     ///
     /// * [`Error::TimelineInCapture`] if the stream captures.
     /// * Errors of work that was launched earlier. The value of a failed signal is skipped.
-    /// * [`ForkedChild`](cuda_events::Error::ForkedChild).
+    /// * [`ForkedChild`].
     #[doc(alias = "cuStreamWriteValue64")]
     #[allow(unsafe_code)]
     #[inline]
@@ -417,7 +398,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// [`ForkedChild`](cuda_events::Error::ForkedChild).
+    /// [`ForkedChild`].
     pub fn submitted(&self) -> Result<u64> {
         wait::refuse_fork()?;
         Ok(lock(&self.slot.state).submitted)
@@ -485,141 +466,12 @@ impl Timeline {
     pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
         host::wait_ahead(self.slot, stream, value)
     }
-
-    /// Ends the timeline now and releases all waits.
-    ///
-    /// Hosts that wait for a point that is not reached get [`Error::Poisoned`]. **Streams that wait
-    /// go on as if the point were reached**, and their next work may find data missing. Use it when
-    /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
-    ///
-    /// Submitted signals still happen if the stream gets there. A point that is reached before or
-    /// after this call is done. Dropping the timeline is gentler: it releases no wait before the
-    /// last signal.
-    ///
-    /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
-    /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
-    /// use cuda_timelines::Timeline;
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let consumer = Stream::new(&context, StreamOptions::new())?;
-    /// let produced = Timeline::new(stream)?;
-    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
-    /// // The producer has failed: its signal will never come.
-    /// produced.poison()?;
-    /// consumer.synchronize()?; // the stream is released
-    /// # Ok::<(), cuda_timelines::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But if the stream
-    /// still works, a pending signal can overwrite the poison: streams that come to their waits
-    /// after that signal may not be released.
-    pub fn poison(self) -> Result<()> {
-        refuse_fork()?;
-        self.slot.line.poison(None);
-        self.end(&mut deferring_observers(lock(&self.slot.state)))
-    }
-
-    /// Has the stream end all waits after its last signal, if it still works.
-    #[allow(unsafe_code)]
-    fn end(&self, state: &mut State) -> Result<()> {
-        state.over = true;
-        if self.foreign || is_capture_under_way() {
-            self.refuse_capture()?;
-        }
-        // SAFETY: the state is locked.
-        Ok(unsafe { self.write(Line::end_after(state.submitted)) }?)
-    }
-
-    /// Has the stream end all waits after its last signal, and then write the mark, whose value is
-    /// returned. Only so does this process know when the last signal has happened, if others can
-    /// write the line. None if the stream captures or does not work.
-    #[cold]
-    #[allow(unsafe_code)]
-    fn end_exposed(&self, mark: &'static Slot, state: &mut State) -> Option<u64> {
-        // Also for a stream of one's own: a graph would keep the addresses.
-        self.refuse_capture().ok()?;
-        if !state.over {
-            // SAFETY: the state is locked.
-            unsafe { self.write(Line::end_after(state.submitted)) }.ok()?;
-        }
-        let mut own = lock(&mark.state);
-        own.submitted += 1;
-        let value = own.submitted;
-        // SAFETY: as for `write`; the mark is a line of the stream's context.
-        let written =
-            unsafe { self.stream.write_value64(mark.address(), value, WriteValueFlags::empty()) };
-        if written.is_err() {
-            // The driver may have taken it all the same, so the line is not used again.
-            mark.line.poison(None);
-            return None;
-        }
-        state.over = true;
-        Some(value)
-    }
-}
-
-impl Drop for Timeline {
-    fn drop(&mut self) {
-        if is_forked_child() {
-            return;
-        }
-        // Also of a capture that other code has begun: what is put into a graph here would be
-        // written at each launch, long after the memory was freed.
-        let captures = self.word.is_some() && self.refuse_capture().is_err();
-        let mut state = deferring_observers(lock(&self.slot.state));
-        let passed = self.mark.and_then(|mark| Some((mark, self.end_exposed(mark, &mut state)?)));
-        if passed.is_some() {
-            // The stream ends it.
-        } else if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
-            // Only the stream knows when it has passed a signal that may not be there.
-            if self.end(&mut state).is_err() {
-                self.slot.line.poison(None);
-            }
-        } else if let Some(word) = self.word.as_ref().filter(|_| !state.over && !captures) {
-            // The host cannot store there. A failure is nobody's to know.
-            let _ = self.write_word(word, Line::end_after(state.submitted));
-        }
-        let signal = (state.refused != Some(state.submitted)).then_some(state.submitted);
-        drop(state);
-        if let Some(word) = self.word.take() {
-            word.end(&self.stream, captures, signal.map(|value| (self.slot, value)));
-        }
-        match passed {
-            Some((mark, value)) => ending::end_exposed(self.slot, mark, value),
-            None => ending::end(self.slot),
-        }
-        pages::release(self.slot);
-        self.mark.into_iter().for_each(pages::release);
-        crossing::sweep(crossing::ALL);
-    }
 }
 
 /// In a forked child nothing is signalled.
 #[inline(always)]
 fn refuse_fork() -> Result<()> {
     if is_forked_child() { Err(ForkedChild { function: WRITE }.into()) } else { Ok(()) }
-}
-
-/// The registration of a file's page ends with its context, and the stream must not outlive it.
-fn same_context(stream: &StreamRef, context: &Context) -> Result<()> {
-    let own = stream.context();
-    if !own.driver().is_same_library(context.driver()) {
-        return Err(DriverMismatch { function: WRITE }.into());
-    }
-    if own.as_raw() == context.as_raw() {
-        return Ok(());
-    }
-    let ordinal = |context: &Context| u16::try_from(context.device().ordinal()).unwrap_or(u16::MAX);
-    let (device, other_device) = (ordinal(own), ordinal(context));
-    Err(Error::ContextMismatch { device, other_device })
 }
 
 impl fmt::Debug for Timeline {

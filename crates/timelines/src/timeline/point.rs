@@ -56,7 +56,7 @@ use crate::{CudaStreamExt, calls::*};
 /// [`Error::Poisoned`] means that the timeline was [poisoned](crate::Timeline::poison) before
 /// it reached the point. [`Error::ContextDropped`] means that the last share of the context was
 /// dropped first, so the driver cannot be queried. In a forked child `is_done` returns what the
-/// parent would see, and all other methods return [`ForkedChild`](cuda_events::Error::ForkedChild).
+/// parent would see, and all other methods return [`ForkedChild`].
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
