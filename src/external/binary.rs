@@ -10,8 +10,6 @@ use std::sync::Arc;
 use crate::context::Context;
 #[cfg(any(unix, windows))]
 use crate::device::Uuid;
-#[cfg(doc)]
-use crate::error::Error;
 use crate::error::Result;
 #[cfg(unix)]
 use crate::external::error::ImportError;
@@ -25,11 +23,7 @@ use crate::sync::Ordering;
 use crate::sys::CUexternalSemaphore;
 
 #[cfg(doc)]
-use crate::device::Device;
-#[cfg(doc)]
 use crate::stream::StreamRef;
-#[cfg(doc)]
-use crate::sys::calls::*;
 
 /// A semaphore of another API, without a value: each wait consumes the one signal before it.
 ///
@@ -87,38 +81,16 @@ use crate::sys::calls::*;
 pub struct BinarySemaphore(pub(super) Arc<Imported>);
 
 impl BinarySemaphore {
-    /// Imports a binary semaphore of another API, such as a Vulkan semaphore that was exported as
-    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
-    ///
-    /// On success the driver owns the descriptor; on failure the [`ImportError`] returns it. Each
-    /// import needs its own descriptor. `device_uuid` is
-    /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
-    ///
-    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
-    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way. The [type](Self) has an example.
+    /// Imports a binary semaphore by a file descriptor: see [imports](crate::external#imports). The
+    /// [type](Self) has an example.
     ///
     /// # Errors
     ///
-    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
-    ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
-    ///   created is not detected: the driver then refuses each use.
-    /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a binary semaphore.
-    ///   One of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may
-    ///   return the same code. To distinguish the two, the method then creates an event
-    ///   ([`cuEventCreate`], [`cuEventDestroy`]). If that fails too, the method returns the error
-    ///   of that call.
-    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
-    /// * Errors of work that was launched earlier.
+    /// [Those of imports](crate::external#imports).
     ///
     /// # Safety
     ///
-    /// * The descriptor must come from the export of a *binary* semaphore of this type, by an
-    ///   NVIDIA driver, on the device that `device_uuid` names. It must not have been imported
-    ///   before. The driver refuses most files that are no semaphores, but accepts the descriptor
-    ///   of a timeline semaphore; its behaviour with either is not documented.
-    /// * [The rules of the type](Self#rules) hold.
+    /// [That of imports](crate::external#safety-of-imports), for a *binary* semaphore.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD")]
     #[cfg(unix)]
@@ -133,31 +105,15 @@ impl BinarySemaphore {
         unsafe { Imported::import_fd(context, fd, device_uuid, kind) }.map(Self)
     }
 
-    /// Imports a Vulkan semaphore that was exported as
-    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT`, a shared NT handle.
-    ///
-    /// The caller keeps ownership of the handle and may close it after the import. For other kinds
-    /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
-    ///
-    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
-    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way.
+    /// Imports a binary semaphore by a shared NT handle: see [imports](crate::external#imports).
     ///
     /// # Errors
     ///
-    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
-    ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
-    ///   created is not detected: the driver then refuses each use.
-    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a binary semaphore.
-    /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
+    /// [Those of imports](crate::external#imports).
     ///
     /// # Safety
     ///
-    /// * The handle must come from the export of a *binary* semaphore of this type, by an NVIDIA
-    ///   driver, on the device that `device_uuid` names. It may be imported more than once. The
-    ///   driver refuses most other handles, but its behaviour with them is not documented.
-    /// * [The rules of the type](Self#rules) hold.
+    /// [That of imports](crate::external#safety-of-imports), for a *binary* semaphore.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32")]
     #[cfg(windows)]
     #[allow(unsafe_code)]

@@ -64,6 +64,44 @@
 //! # }
 //! ```
 //!
+//! # Imports
+//!
+//! * `import_fd` takes a file descriptor, such as that of a Vulkan semaphore that was exported as
+//!   `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`. On success the driver owns the descriptor;
+//!   on failure the [`ImportError`] returns it. Each import needs its own descriptor.
+//! * `import_win32` takes a shared NT handle, such as that of a Vulkan semaphore that was exported
+//!   as `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT`. The caller keeps ownership of the
+//!   handle, may import it more than once, and may close it after the import. For other kinds of
+//!   handles, and for names, use the raw layer and `from_raw`.
+//!
+//! `device_uuid` is `VkPhysicalDeviceIDProperties::deviceUUID`, which equals
+//! [`Device::uuid`](crate::Device::uuid) of the same GPU.
+//!
+//! Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
+//! [`Context::make_current`](crate::Context::make_current) around it. The drop calls
+//! [`cuDestroyExternalSemaphore`] in the same way.
+//!
+//! An import has these errors:
+//!
+//! * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the context's.
+//! * [`Error::ContextMismatch`] for a [green](crate::Context::green) context. One that other code
+//!   created is not detected: the driver then refuses each use.
+//! * [`Error::NotASemaphore`] if the driver cannot import the handle as that kind of semaphore. One
+//!   of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may return the
+//!   same code. To distinguish the two, the method then creates an event ([`cuEventCreate`],
+//!   [`cuEventDestroy`]). If that fails too, the method returns the error of that call.
+//! * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
+//! * Errors of work that was launched earlier.
+//!
+//! ## Safety of imports
+//!
+//! * The handle must come from the export of a semaphore of exactly the kind that is imported, by
+//!   an NVIDIA driver, on the device that `device_uuid` names. A file descriptor must not have been
+//!   imported before. The driver refuses most files and handles that are no semaphores, but accepts
+//!   the descriptor of the other kind; its behaviour with either is not documented.
+//! * The rules of [timelines](TimelineSemaphore#rules) or of [binary
+//!   semaphores](BinarySemaphore#rules) hold.
+//!
 //! # Captures
 //!
 //! In a capturing stream a signal or a wait becomes a node of the graph (CUDA 11.2). Each launch
@@ -101,6 +139,8 @@ pub use error::ImportError;
 pub use point::SemaphorePoint;
 pub use timeline::TimelineSemaphore;
 
+#[cfg(doc)]
+use crate::error::Error;
 #[cfg(doc)]
 use crate::stream::StreamRef;
 #[cfg(doc)]

@@ -8,14 +8,12 @@ use std::os::windows::io::BorrowedHandle;
 use std::sync::Arc;
 
 use crate::context::Context;
-#[cfg(any(windows, doc))]
+#[cfg(windows)]
 use crate::device::Device;
 #[cfg(any(unix, windows))]
 use crate::device::Uuid;
 #[cfg(windows)]
 use crate::driver::call::call;
-#[cfg(doc)]
-use crate::error::Error;
 use crate::error::Result;
 #[cfg(unix)]
 use crate::external::error::ImportError;
@@ -28,8 +26,6 @@ use crate::external::point::SemaphorePoint;
 use crate::sync::Ordering;
 use crate::sys::CUexternalSemaphore;
 
-#[cfg(doc)]
-use crate::external::BinarySemaphore;
 #[cfg(doc)]
 use crate::stream::StreamRef;
 #[cfg(doc)]
@@ -94,35 +90,16 @@ use crate::sys::calls::*;
 pub struct TimelineSemaphore(pub(super) Arc<Imported>);
 
 impl TimelineSemaphore {
-    /// Imports a timeline semaphore of another API, such as a Vulkan semaphore that was exported as
-    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
-    ///
-    /// On success the driver owns the descriptor; on failure the [`ImportError`] returns it. Each
-    /// import needs its own descriptor. `device_uuid` is
-    /// `VkPhysicalDeviceIDProperties::deviceUUID`, which equals [`Device::uuid`] of the same GPU.
-    ///
-    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
-    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way. CUDA 11.2. The [type](Self) has an example.
+    /// Imports a timeline semaphore by a file descriptor: see [imports](crate::external#imports).
+    /// CUDA 11.2. The [type](Self) has an example.
     ///
     /// # Errors
     ///
-    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
-    ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
-    ///   created is not detected: the driver then refuses each use.
-    /// * [`Error::NotASemaphore`] if the driver cannot import the descriptor as a timeline
-    ///   semaphore. [`BinarySemaphore::import_fd`] describes `CUDA_ERROR_UNKNOWN`.
-    /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
-    /// * Errors of work that was launched earlier.
+    /// [Those of imports](crate::external#imports).
     ///
     /// # Safety
     ///
-    /// * The descriptor must come from the export of a *timeline* semaphore, by an NVIDIA driver,
-    ///   on the device that `device_uuid` names. It must not have been imported before. The driver
-    ///   refuses most files that are no semaphores, but accepts the descriptor of a binary
-    ///   semaphore; its behaviour with either is not documented.
-    /// * [The rules of the type](Self#rules) hold.
+    /// [That of imports](crate::external#safety-of-imports), for a *timeline* semaphore.
     #[doc(alias = "cuImportExternalSemaphore")]
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD")]
     #[cfg(unix)]
@@ -137,31 +114,16 @@ impl TimelineSemaphore {
         unsafe { Imported::import_fd(context, fd, device_uuid, kind) }.map(Self)
     }
 
-    /// Imports a Vulkan timeline semaphore that was exported as
-    /// `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT`, a shared NT handle.
-    ///
-    /// The caller keeps ownership of the handle and may close it after the import. For other kinds
-    /// of handles, and for names, use the raw layer and [`from_raw`](Self::from_raw).
-    ///
-    /// Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
-    /// [`Context::make_current`] around it. The drop calls [`cuDestroyExternalSemaphore`] in the
-    /// same way. CUDA 11.2.
+    /// Imports a timeline semaphore by a shared NT handle: see [imports](crate::external#imports).
+    /// CUDA 11.2.
     ///
     /// # Errors
     ///
-    /// * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the
-    ///   context's.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
-    ///   created is not detected: the driver then refuses each use.
-    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a timeline semaphore.
-    /// * [`Error::Unsupported`] on a driver before CUDA 11.2; [`Error::ForkedChild`].
+    /// [Those of imports](crate::external#imports).
     ///
     /// # Safety
     ///
-    /// * The handle must come from the export of a *timeline* semaphore of this type, by an NVIDIA
-    ///   driver, on the device that `device_uuid` names. It may be imported more than once. The
-    ///   driver refuses most other handles, but its behaviour with them is not documented.
-    /// * [The rules of the type](Self#rules) hold.
+    /// [That of imports](crate::external#safety-of-imports), for a *timeline* semaphore.
     #[doc(alias = "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32")]
     #[cfg(windows)]
     #[allow(unsafe_code)]
@@ -181,21 +143,10 @@ impl TimelineSemaphore {
     /// `device_luid` is the `LUID` that `ID3D12Device::GetAdapterLuid` returns: `LowPart` and then
     /// `HighPart`, each in little-endian order.
     ///
-    /// Driver calls: one for the device's LUID ([`cuDeviceGetLuid`]), and
-    /// [`cuImportExternalSemaphore`] with the calls of [`Context::make_current`] around it. The
-    /// drop calls [`cuDestroyExternalSemaphore`] in the same way.
-    ///
     /// # Errors
     ///
-    /// * [`Error::SemaphoreOfOtherDevice`] if `device_luid` names another device than the
-    ///   context's. The driver returns an error for a device without a LUID, which Direct3D cannot
-    ///   use either.
-    /// * [`Error::ContextMismatch`] for a [green](Context::green) context. One that other code
-    ///   created is not detected: the driver then refuses each use.
-    /// * [`Error::NotASemaphore`] if the driver cannot import the handle as a fence. After
-    ///   `CUDA_ERROR_UNKNOWN` this method creates an event, to tell this from a failed context.
-    /// * [`Error::Unsupported`] if the driver lacks the call.
-    /// * Errors of work that was launched earlier.
+    /// [Those of imports](crate::external#imports), by the LUID ([`cuDeviceGetLuid`]). The driver
+    /// returns an error for a device without a LUID, which Direct3D cannot use either.
     ///
     /// # Safety
     ///
