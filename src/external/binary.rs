@@ -10,6 +10,8 @@ use std::sync::Arc;
 use crate::context::Context;
 #[cfg(any(unix, windows))]
 use crate::device::Uuid;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 #[cfg(unix)]
 use crate::external::error::ImportError;
@@ -24,6 +26,8 @@ use crate::sys::CUexternalSemaphore;
 
 #[cfg(doc)]
 use crate::stream::StreamRef;
+#[cfg(doc)]
+use crate::sys::calls::*;
 
 /// A semaphore of another API, without a value: each wait consumes the one signal before it.
 ///

@@ -14,6 +14,8 @@ use crate::device::Device;
 use crate::device::Uuid;
 #[cfg(windows)]
 use crate::driver::call::call;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 #[cfg(unix)]
 use crate::external::error::ImportError;
