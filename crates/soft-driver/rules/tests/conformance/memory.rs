@@ -301,7 +301,7 @@ rules! {
     /// A stream does its memsets and copies in order, whatever the size of their elements. A copy
     /// from ordinary host memory copies the bytes that were there at the call.
     fn memsets_and_copies_in_a_stream(rig, saw) =
-        "nothing before its turn; 9 9 9 9 1 2 3 4; the bytes of the call; CUDA_ERROR_INVALID_VALUE \
+        "nothing before its turn; 9 9 9 9 1 2 3 4; the bytes of the call; the rows of the call; CUDA_ERROR_INVALID_VALUE \
          (1) from a copy past the end, a memset past the end, unaligned"
     {
         let (from, to) = (filled(rig, 64, 0), filled(rig, 64, 0));
@@ -318,6 +318,13 @@ rules! {
         must("cuMemcpyDtoDAsync", rig.cuMemcpyDtoDAsync_v2(to, from, 64, stream));
         must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(pinned, to, 64, stream));
         must("cuMemcpyHtoDAsync", rig.cuMemcpyHtoDAsync_v2(from, own.as_ptr().cast(), 64, stream));
+        let rows = Copy2D {
+            source: host(own.as_mut_ptr(), 8),
+            destination: device(to, 16),
+            width: 8,
+            height: 4,
+        };
+        must("cuMemcpy2DAsync", rig.cuMemcpy2DAsync_v2(&rows, stream));
         own.fill(7);
         saw.holds("nothing before its turn", first() == [0; 8]);
         latch.release();
@@ -325,6 +332,8 @@ rules! {
         let told = first().iter().map(u8::to_string).collect::<Vec<_>>();
         saw.text(told.join(" "));
         saw.holds("the bytes of the call", bytes(rig, from, 64) == [5; 64]);
+        let row = [[5; 8], [1, 2, 3, 4, 1, 2, 3, 4]].concat();
+        saw.holds("the rows of the call", bytes(rig, to, 64) == row.repeat(4));
         saw.codes(&[
             ("a copy past the end", rig.cuMemcpyDtoDAsync_v2(to, from, 1 << 40, stream)),
             ("a memset past the end", rig.cuMemsetD8Async(from, 0, 1 << 40, stream)),

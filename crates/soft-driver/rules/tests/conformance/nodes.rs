@@ -443,6 +443,58 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
+    /// After a join, the next work of a capture depends on the work of both streams.
+    [since(11, 4)]
+    fn dependencies_after_a_join(rig, saw) = "nodes 3; before the last 2" {
+        let memory = Memory::new(rig);
+        let (stream, forked) = (capturing(rig, RELAXED), rig.stream(NON_BLOCKING));
+        let set = |stream| {
+            let code = rig.cuMemsetD8Async(memory.address, 1, BYTES, stream);
+            must("cuMemsetD8Async", code);
+        };
+        let fork = rig.recorded(stream);
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, fork, 0));
+        set(stream);
+        set(forked);
+        let join = rig.recorded(forked);
+        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+        set(stream);
+        let (code, graph) = end(rig, stream);
+        must("cuStreamEndCapture", code);
+        let nodes = nodes::<3>(rig, graph);
+        saw.text(format_args!("nodes {}", nodes.len()));
+        let before = nodes.map(|node| {
+            let mut before = 0;
+            let code = rig.cuGraphNodeGetDependencies(node, null_mut(), &mut before);
+            must("cuGraphNodeGetDependencies", code);
+            before
+        });
+        saw.text(format_args!("before the last {}", before.into_iter().max().unwrap_or(0)));
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// An update adds the user objects of the new graph to the executable graph.
+    [since(12, 0), alone]
+    fn user_objects_of_an_update(rig, saw) =
+        "updated success; graphs gone: 0; executable graph gone: destroyed"
+    {
+        let (counter, one, other) = (AtomicU32::new(0), graph(rig), graph(rig));
+        empty(rig, one, &[]);
+        empty(rig, other, &[]);
+        let object = user_object(rig, &counter);
+        must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(other, object, 1, 1));
+        let (code, exec) = instantiate(rig, one);
+        must("cuGraphInstantiate", code);
+        let (error_node, error_from_node) = (null_mut(), null_mut());
+        let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+        saw.code("updated", rig.cuGraphExecUpdate_v2(exec, other, &mut info));
+        must("cuGraphDestroy", rig.cuGraphDestroy(one));
+        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+        saw.text(format_args!("graphs gone: {}", counter.load(Ordering::SeqCst)));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        saw.text(format_args!("executable graph gone: {}", destroyed(&counter)));
+    }
+
     /// A launch keeps the order of the captured work, also between the streams of the capture.
     [since(11, 4)]
     fn a_fork_in_a_launch(rig, saw) = "not launched 0; launched 3, 3, 3" {

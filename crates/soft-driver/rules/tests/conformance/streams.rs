@@ -456,4 +456,30 @@ rules! {
         word.word().store(7, Ordering::SeqCst);
         rig.synchronize(stream);
     }
+
+    /// The comparison "at least" of a wait takes the difference as a signed number, whether the value
+    /// has 32 or 64 bits: a value that has gone through its end is at least one before the end.
+    [since(11, 7), alone]
+    fn comparisons_are_cyclic(rig, saw) = "32 bits: success, then CUDA_ERROR_NOT_READY (600); 64 \
+        bits: success" {
+        let (stream, word) = (rig.stream(NON_BLOCKING), Word::new(rig));
+        word.word().store(1, Ordering::SeqCst);
+        let at_least = |value| {
+            let flags = CU_STREAM_WAIT_VALUE_GEQ;
+            must("wait", rig.cuStreamWaitValue32_v2(stream, word.device, value, flags));
+            said(rig.cuStreamQuery(stream))
+        };
+        must("wait", rig.cuStreamWaitValue32_v2(stream, word.device, u32::MAX,
+            CU_STREAM_WAIT_VALUE_GEQ));
+        let passed = said(rig.settled(rig.recorded(stream)));
+        saw.text(format_args!("32 bits: {passed}, then {}", at_least(2)));
+        word.word().store(2, Ordering::SeqCst);
+        rig.synchronize(stream);
+        let mut wide = 0;
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut wide, 8));
+        must("cuMemsetD8Async", rig.cuMemsetD8Async(wide, 0, 8, stream));
+        must("wait", rig.cuStreamWaitValue64_v2(stream, wide, u64::MAX, CU_STREAM_WAIT_VALUE_GEQ));
+        saw.text(format_args!("64 bits: {}", said(rig.settled(rig.recorded(stream)))));
+        must("cuMemFree", rig.cuMemFree_v2(wide));
+    }
 }
