@@ -132,6 +132,7 @@ mod api;
 mod arg;
 mod calls;
 mod errors;
+mod event;
 mod front;
 mod model;
 mod pattern;

@@ -6,9 +6,9 @@ use cuda_order_check::What;
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
+use crate::event::EventState;
 use crate::model::call_frame::CallFrame;
 use crate::model::capture::{Capture, CaptureKey, Mark};
-use crate::model::event::EventState;
 use crate::model::graph::NodeKind;
 use crate::model::host_function::HostCall;
 use crate::model::machine::State;

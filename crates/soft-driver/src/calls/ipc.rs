@@ -2,9 +2,9 @@
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
+use crate::event::{Event, EventState};
 use crate::model::call_frame::CallFrame;
 use crate::model::engine::strict;
-use crate::model::event::{Event, EventState};
 use crate::model::ipc::{AVAILABLE, Exporter, SharedEvent};
 use crate::model::machine::State;
 

@@ -26,6 +26,7 @@ mod named {
     use super::*;
 
     pub(super) use crate::calls::*;
+    pub(super) use crate::event::*;
 
     pub(super) fn get_proc_address(
         call: &CallFrame,

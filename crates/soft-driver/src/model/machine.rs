@@ -6,13 +6,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 use crate::abi::*;
+use crate::event::Event;
 use crate::model::capture::Captures;
 use crate::model::channel::DEFAULT_CHANNELS;
 use crate::model::clock::Clock;
 use crate::model::config::Config;
 use crate::model::context::Context;
 use crate::model::device::Device;
-use crate::model::event::Event;
 use crate::model::external::Imported;
 use crate::model::graph::{Exec, Graph, Node};
 use crate::model::green_context::Greens;

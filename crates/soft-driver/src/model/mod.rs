@@ -14,7 +14,6 @@ pub(crate) mod deadlock;
 pub(crate) mod device;
 pub(crate) mod ends;
 pub(crate) mod engine;
-pub(crate) mod event;
 pub(crate) mod external;
 pub(crate) mod findings;
 pub(crate) mod flatten;

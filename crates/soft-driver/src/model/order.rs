@@ -14,10 +14,10 @@ use cuda_order_check::{
 };
 
 use crate::abi::*;
+use crate::event::Event;
 use crate::model::blocks::{Block, Extent};
 use crate::model::config::{Config, OrderCheck};
 use crate::model::context::Context;
-use crate::model::event::Event;
 use crate::model::findings::Findings;
 use crate::model::graph::{Exec, NodeKind};
 use crate::model::handles::Table;
