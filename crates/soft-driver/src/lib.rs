@@ -134,9 +134,11 @@ mod calls;
 mod errors;
 mod event;
 mod front;
+mod host_function;
 mod model;
 mod pattern;
 mod random;
+mod stream;
 mod sync;
 
 /// The list of the driver's exports.

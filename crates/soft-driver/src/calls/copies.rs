@@ -7,13 +7,13 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::calls::memory::{HostAfter, submit, synchronous};
-use crate::calls::stream::wait_idle;
 use crate::model::blocks::{Block, Extent};
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
 use crate::model::memory::Place;
 use crate::model::memory_work::{CopyRows, MemoryWork, SetRows};
 use crate::model::order;
+use crate::stream::wait_idle;
 
 impl From<Side2D> for Side3D {
     fn from(side: Side2D) -> Self {

@@ -5,9 +5,9 @@ use core::ffi::c_uint;
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::calls::graph::add_node_with;
+use crate::host_function::{HostCall, UserData};
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
-use crate::model::host_function::{HostCall, UserData};
 use crate::model::machine::State;
 
 /// Hands out handles as the driver does: with no array the count alone, else as many as there is

@@ -10,11 +10,11 @@ use crate::arg::{ContextArg, EventArg, Ptr};
 use crate::calls::context::{ctx_wait_event, record_all};
 use crate::calls::device;
 use crate::calls::primary_context::reset_primary;
-use crate::calls::stream::stream_create_in;
 use crate::model::call_frame::CallFrame;
 use crate::model::green_context::{Green, MULTIPROCESSORS, Part, UNIT};
 use crate::model::handles::Kind;
 use crate::model::machine::State;
+use crate::stream::stream_create_in;
 
 /// The same where it is told to look at each multiprocessor by itself.
 const FINE_UNIT: u32 = 2;

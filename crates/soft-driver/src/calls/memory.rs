@@ -7,7 +7,6 @@ use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::{ContextArg, Memory, Ptr, StreamArg};
-use crate::calls::stream::wait_idle;
 use crate::model::call_frame::CallFrame;
 use crate::model::context::Context;
 use crate::model::machine::{Locked, State};
@@ -16,6 +15,7 @@ use crate::model::memory::{
 };
 use crate::model::memory_work::MemoryWork;
 use crate::model::work::Task;
+use crate::stream::wait_idle;
 
 impl State {
     pub(crate) fn allocate(

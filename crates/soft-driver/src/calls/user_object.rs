@@ -5,8 +5,8 @@ use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
+use crate::host_function::{Destroy, UserData};
 use crate::model::call_frame::CallFrame;
-use crate::model::host_function::{Destroy, UserData};
 use crate::model::machine::State;
 use crate::model::user_object::{References, UserObject};
 

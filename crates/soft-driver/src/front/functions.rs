@@ -27,6 +27,8 @@ mod named {
 
     pub(super) use crate::calls::*;
     pub(super) use crate::event::*;
+    pub(super) use crate::host_function::*;
+    pub(super) use crate::stream::*;
 
     pub(super) fn get_proc_address(
         call: &CallFrame,

@@ -8,19 +8,19 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::host_function::{Destroy, HostCall};
 use crate::model::call_frame::CallFrame;
 use crate::model::channel::ChannelKey;
 use crate::model::config::{Rules, Scheduler};
-use crate::model::host_function::{Destroy, HostCall};
 use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine, State};
 use crate::model::memory::Region;
 use crate::model::order::cell;
 use crate::model::patience::{LOOK, Patience, this_thread};
 use crate::model::point::Point;
-use crate::model::stream::Stream;
 use crate::model::user_object::References;
 use crate::model::work::{Engine, Job, Queued, Task, Work};
+use crate::stream::Stream;
 use crate::sync::wait_timeout;
 
 impl State {

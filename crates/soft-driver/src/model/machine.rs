@@ -21,11 +21,11 @@ use crate::model::memory::Allocations;
 use crate::model::order::Feed;
 use crate::model::places::{Owed, SLOTS};
 use crate::model::pool::Pool;
-use crate::model::stream::Stream;
 use crate::model::switches::Switches;
 use crate::model::thread;
 use crate::model::user_object::UserObject;
 use crate::model::work::Engine;
+use crate::stream::Stream;
 use crate::sync::{lock, wait};
 
 /// The machines. The C functions are compiled once for each, so a plain function pointer finds its

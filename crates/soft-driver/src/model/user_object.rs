@@ -1,6 +1,6 @@
 //! User objects: something of the program's that graphs keep.
 
-use crate::model::host_function::Destroy;
+use crate::host_function::Destroy;
 
 /// A user object.
 pub(crate) struct UserObject {

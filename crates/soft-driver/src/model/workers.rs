@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use crate::abi::*;
-use crate::model::host_function::{Destroy, HostCall};
+use crate::host_function::{Destroy, HostCall};
 use crate::model::machine::{Machine, State};
 use crate::model::patience::{LOOK, Patience, this_thread};
 use crate::model::quiet;
