@@ -134,6 +134,7 @@ mod calls;
 mod errors;
 mod event;
 mod front;
+mod green_context;
 mod host_function;
 mod model;
 mod pattern;

@@ -4,9 +4,9 @@ use core::ffi::{c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
+use crate::green_context::MULTIPROCESSORS;
 use crate::model::attributes;
 use crate::model::call_frame::CallFrame;
-use crate::model::green_context::MULTIPROCESSORS;
 use crate::model::ipc;
 use crate::model::machine::State;
 use crate::model::visible;

@@ -27,6 +27,7 @@ mod named {
 
     pub(super) use crate::calls::*;
     pub(super) use crate::event::*;
+    pub(super) use crate::green_context::*;
     pub(super) use crate::host_function::*;
     pub(super) use crate::stream::*;
 

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use crate::abi::*;
 use crate::event::Event;
+use crate::green_context::Greens;
 use crate::model::capture::Captures;
 use crate::model::channel::DEFAULT_CHANNELS;
 use crate::model::clock::Clock;
@@ -15,7 +16,6 @@ use crate::model::context::Context;
 use crate::model::device::Device;
 use crate::model::external::Imported;
 use crate::model::graph::{Exec, Graph, Node};
-use crate::model::green_context::Greens;
 use crate::model::handles::{Kind, Table};
 use crate::model::memory::Allocations;
 use crate::model::order::Feed;

@@ -18,7 +18,6 @@ pub(crate) mod external;
 pub(crate) mod findings;
 pub(crate) mod flatten;
 pub(crate) mod graph;
-pub(crate) mod green_context;
 pub(crate) mod handles;
 pub(crate) mod ipc;
 pub(crate) mod machine;
