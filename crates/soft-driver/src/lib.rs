@@ -131,11 +131,13 @@ pub mod abi;
 mod api;
 mod arg;
 mod calls;
+mod device;
 mod errors;
 mod event;
 mod front;
 mod green_context;
 mod host_function;
+mod init;
 mod model;
 mod pattern;
 mod random;
@@ -154,7 +156,7 @@ pub mod exports {
 /// Results measured on a card, for tests that compare.
 #[doc(hidden)]
 pub mod attributes {
-    pub use crate::model::attributes::{COUNT, H200};
+    pub use crate::device::attributes::{COUNT, H200};
 }
 
 /// The C functions of the driver's other exports.
@@ -185,11 +187,11 @@ pub use api::order::{
 pub use api::report::Live;
 #[doc(hidden)]
 pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};
-pub use calls::device::DEVICE_NAME;
 pub use cuda_order_check::{
     HostOrder, Problem as OrderProblem, Report as OrderReport, Side as OrderSide,
     Warning as OrderWarning, Warnings as OrderWarnings,
 };
+pub use device::DEVICE_NAME;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;

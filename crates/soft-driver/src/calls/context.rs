@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
-use crate::calls::device;
+use crate::device;
 use crate::event::{Event, EventState};
 use crate::model::call_frame::CallFrame;
 use crate::model::context::{Context, Gate, Settings};

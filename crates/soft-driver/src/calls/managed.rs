@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::StreamArg;
-use crate::calls::device;
+use crate::device;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
 use crate::model::memory::Kind;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
-use crate::calls::device;
+use crate::device;
 use crate::model::call_frame::CallFrame;
 use crate::model::handles;
 use crate::model::ipc::AVAILABLE;

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_uint};
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::calls::context::check_flags;
-use crate::calls::device;
+use crate::device;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
 use crate::model::places::PLACES;

@@ -26,9 +26,11 @@ mod named {
     use super::*;
 
     pub(super) use crate::calls::*;
+    pub(super) use crate::device::*;
     pub(super) use crate::event::*;
     pub(super) use crate::green_context::*;
     pub(super) use crate::host_function::*;
+    pub(super) use crate::init::*;
     pub(super) use crate::stream::*;
 
     pub(super) fn get_proc_address(

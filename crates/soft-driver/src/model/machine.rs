@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 use crate::abi::*;
+use crate::device::Device;
 use crate::event::Event;
 use crate::green_context::Greens;
 use crate::model::capture::Captures;
@@ -13,7 +14,6 @@ use crate::model::channel::DEFAULT_CHANNELS;
 use crate::model::clock::Clock;
 use crate::model::config::Config;
 use crate::model::context::Context;
-use crate::model::device::Device;
 use crate::model::external::Imported;
 use crate::model::graph::{Exec, Graph, Node};
 use crate::model::handles::{Kind, Table};

@@ -1,7 +1,6 @@
 //! What a driver is: its devices, contexts, streams, events, graphs and memory, and the engine that
 //! moves work on.
 
-pub(crate) mod attributes;
 pub(crate) mod blocks;
 pub(crate) mod busy;
 pub(crate) mod call_frame;
@@ -11,7 +10,6 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod deadlock;
-pub(crate) mod device;
 pub(crate) mod ends;
 pub(crate) mod engine;
 pub(crate) mod external;
@@ -38,7 +36,6 @@ pub(crate) mod time;
 pub(crate) mod trace;
 pub(crate) mod user_object;
 pub(crate) mod values;
-pub(crate) mod visible;
 pub(crate) mod waits;
 pub(crate) mod work;
 pub(crate) mod workers;

@@ -1,15 +1,33 @@
-//! Device queries: count, name, UUID, memory, attributes.
+//! Devices: which there are, what they are asked, and their entry points.
+
+pub(crate) mod attributes;
+pub(crate) mod visible;
 
 use core::ffi::{c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::green_context::MULTIPROCESSORS;
-use crate::model::attributes;
 use crate::model::call_frame::CallFrame;
 use crate::model::ipc;
 use crate::model::machine::State;
-use crate::model::visible;
+
+/// A device: the state of its primary context.
+#[derive(Default)]
+pub(crate) struct Device {
+    /// Which one of the machine it is.
+    pub(crate) physical: usize,
+    pub(crate) primary: Option<u32>,
+    pub(crate) retained: u32,
+    /// How many of its retains the program has not tried to release.
+    pub(crate) held: u32,
+    pub(crate) flags: u32,
+    pub(crate) used: u64,
+    /// The pool that it has from the beginning, once somebody asked for it.
+    pub(crate) default_pool: Option<u32>,
+    /// The pool of allocations that name none, if it is not that.
+    pub(crate) current_pool: Option<u32>,
+}
 
 /// The name of every device, from `cuDeviceGetName`.
 pub const DEVICE_NAME: &str = "CUDA software driver (no GPU)";

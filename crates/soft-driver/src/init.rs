@@ -4,11 +4,11 @@ use core::ffi::{CStr, c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
+use crate::device::Device;
+use crate::device::visible;
 use crate::errors;
 use crate::model::call_frame::CallFrame;
 use crate::model::channel;
-use crate::model::device::Device;
-use crate::model::visible;
 
 pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     let mut state = call.lock()?;
