@@ -134,6 +134,7 @@ mod calls;
 mod device;
 mod errors;
 mod event;
+mod external;
 mod front;
 mod green_context;
 mod host_function;
@@ -192,11 +193,11 @@ pub use cuda_order_check::{
     Warning as OrderWarning, Warnings as OrderWarnings,
 };
 pub use device::DEVICE_NAME;
+pub use external::SemaphoreKind;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
 pub use model::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
-pub use model::external::SemaphoreKind;
 pub use model::places::SLOTS;
 #[doc(hidden)]
 pub use model::places::waits_for_places;

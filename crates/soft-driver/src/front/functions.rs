@@ -28,6 +28,7 @@ mod named {
     pub(super) use crate::calls::*;
     pub(super) use crate::device::*;
     pub(super) use crate::event::*;
+    pub(super) use crate::external::*;
     pub(super) use crate::green_context::*;
     pub(super) use crate::host_function::*;
     pub(super) use crate::init::*;

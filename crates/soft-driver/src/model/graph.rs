@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cuda_order_check::Access;
 
 use crate::abi::*;
+use crate::external::Semaphores;
 use crate::host_function::HostCall;
-use crate::model::external::Semaphores;
 use crate::model::mem_ops::Batch;
 use crate::model::memory_work::MemoryWork;
 use crate::model::point::Point;

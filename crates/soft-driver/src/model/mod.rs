@@ -12,7 +12,6 @@ pub(crate) mod context;
 pub(crate) mod deadlock;
 pub(crate) mod ends;
 pub(crate) mod engine;
-pub(crate) mod external;
 pub(crate) mod findings;
 pub(crate) mod flatten;
 pub(crate) mod graph;

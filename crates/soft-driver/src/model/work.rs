@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::external::SemaphorePoint;
 use crate::host_function::{Destroy, HostCall};
 use crate::model::busy::Busy;
 use crate::model::channel::Channels;
-use crate::model::external::SemaphorePoint;
 use crate::model::ipc;
 use crate::model::mem_ops::{ValueWait, ValueWrite};
 use crate::model::memory::Region;
