@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
-use crate::calls::ipc::{free_event, new_event};
+use crate::ipc;
+use crate::ipc::event::{free_event, new_event};
 use crate::model::call_frame::CallFrame;
 use crate::model::capture::Mark;
 use crate::model::clock;
 use crate::model::handles::Kind;
-use crate::model::ipc;
 use crate::model::machine::{Locked, Machine, State};
 use crate::model::point::Point;
 use crate::model::work::Task;

@@ -139,6 +139,7 @@ mod front;
 mod green_context;
 mod host_function;
 mod init;
+mod ipc;
 mod model;
 mod pattern;
 mod random;

@@ -6,8 +6,8 @@ use crate::api::builder::Builder;
 use crate::api::driver::SoftDriver;
 use crate::front::exports::EXPORTS;
 use crate::front::functions::exported_as;
+use crate::ipc;
 use crate::model::findings::exit;
-use crate::model::ipc;
 
 /// The one machine of a shared library, set up by the environment when it is first called.
 static SHARED: OnceLock<SoftDriver> = OnceLock::new();

@@ -8,8 +8,8 @@ use core::ffi::{c_int, c_uchar, c_uint};
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::green_context::MULTIPROCESSORS;
+use crate::ipc;
 use crate::model::call_frame::CallFrame;
-use crate::model::ipc;
 use crate::model::machine::State;
 
 /// A device: the state of its primary context.

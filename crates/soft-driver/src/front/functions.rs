@@ -32,6 +32,8 @@ mod named {
     pub(super) use crate::green_context::*;
     pub(super) use crate::host_function::*;
     pub(super) use crate::init::*;
+    pub(super) use crate::ipc::event::*;
+    pub(super) use crate::ipc::memory::*;
     pub(super) use crate::stream::*;
 
     pub(super) fn get_proc_address(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::model::ipc;
+use crate::ipc;
 use crate::model::point::Point;
 use crate::model::work::Task;
 

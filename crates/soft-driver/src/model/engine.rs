@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::host_function::{Destroy, HostCall};
+use crate::ipc;
 use crate::model::call_frame::CallFrame;
 use crate::model::channel::ChannelKey;
 use crate::model::config::{Rules, Scheduler};
-use crate::model::ipc;
 use crate::model::machine::{Locked, MACHINES, Machine, State};
 use crate::model::memory::Region;
 use crate::model::order::cell;

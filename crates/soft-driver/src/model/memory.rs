@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::shared_memory::{Arena, Backing, Named};
+use crate::ipc::shared_memory::{Arena, Backing, Named};
 
 /// Memory that the driver gave out, or that the program registered. Work in a queue keeps it:
 /// freeing takes the address away at once and the memory when nothing uses it any more.

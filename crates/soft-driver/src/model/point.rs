@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::model::ipc;
+use crate::ipc;
 
 /// The completion of one record: made by the record, shared by everything that then waits for it.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::external::SemaphorePoint;
 use crate::host_function::{Destroy, HostCall};
+use crate::ipc;
 use crate::model::busy::Busy;
 use crate::model::channel::Channels;
-use crate::model::ipc;
 use crate::model::mem_ops::{ValueWait, ValueWrite};
 use crate::model::memory::Region;
 use crate::model::memory_work::MemoryWork;

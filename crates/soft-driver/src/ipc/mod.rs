@@ -9,6 +9,10 @@
 //! `slots.rs` is the same everywhere. A platform has names for shared memory, and a way to sleep
 //! until the bell rings.
 
+pub(crate) mod event;
+pub(crate) mod memory;
+pub(crate) mod shared_memory;
+
 #[cfg(any(target_os = "linux", windows))]
 pub(crate) use self::slots::{Exporter, Record, SharedEvent, Wait, block, tidy_up, watch};
 

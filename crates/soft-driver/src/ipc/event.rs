@@ -1,11 +1,11 @@
-//! Interprocess events: their handles, and where an event has its slot.
+//! Interprocess events: their handles, and what other processes open by them.
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
 use crate::event::{Event, EventState};
+use crate::ipc::{AVAILABLE, Exporter, SharedEvent};
 use crate::model::call_frame::CallFrame;
 use crate::model::engine::strict;
-use crate::model::ipc::{AVAILABLE, Exporter, SharedEvent};
 use crate::model::machine::State;
 
 /// Gives a new event its slot.
