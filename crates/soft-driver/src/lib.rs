@@ -145,6 +145,7 @@ mod pattern;
 mod random;
 mod stream;
 mod sync;
+mod values;
 
 /// The list of the driver's exports.
 pub mod exports {

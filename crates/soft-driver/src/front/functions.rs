@@ -35,6 +35,7 @@ mod named {
     pub(super) use crate::ipc::event::*;
     pub(super) use crate::ipc::memory::*;
     pub(super) use crate::stream::*;
+    pub(super) use crate::values::*;
 
     pub(super) fn get_proc_address(
         call: &CallFrame,

@@ -16,9 +16,9 @@ use crate::abi::*;
 use crate::model::channel::ChannelKey;
 use crate::model::config::{OnDeadlock, OnMisuse};
 use crate::model::machine::{Machine, State};
-use crate::model::mem_ops::{ValueWait, WordKey};
 use crate::model::work::{Origin, Queued, Task};
 use crate::sync::lock;
+use crate::values::{ValueWait, WordKey};
 
 const TIMEOUT: CUresult = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
 

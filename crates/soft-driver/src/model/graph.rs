@@ -7,10 +7,10 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::external::Semaphores;
 use crate::host_function::HostCall;
-use crate::model::mem_ops::Batch;
 use crate::model::memory_work::MemoryWork;
 use crate::model::point::Point;
 use crate::model::user_object::References;
+use crate::values::Batch;
 
 /// What a node does. Events are named by handle: a graph does not keep them.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fe
 use std::sync::Arc;
 
 use crate::model::blocks::{Block, Extent};
-use crate::model::mem_ops::Word;
 use crate::model::memory::{Place, Region};
+use crate::values::Word;
 
 /// A memset or a copy.
 #[derive(Clone, Debug)]

@@ -22,13 +22,13 @@ use crate::model::findings::Findings;
 use crate::model::graph::{Exec, NodeKind};
 use crate::model::handles::Table;
 use crate::model::machine::State;
-use crate::model::mem_ops::{ValueOperation, ValueWait, Word};
 use crate::model::memory::{Keeper, Kind, Place};
 use crate::model::memory_work::MemoryWork;
 use crate::model::thread;
 use crate::model::trace::Trace;
 use crate::model::work::Task;
 use crate::stream::Stream;
+use crate::values::{ValueOperation, ValueWait, Word};
 
 /// What the feed is given, and where its findings go.
 pub(crate) type Feed = feed::Feed<Reports>;

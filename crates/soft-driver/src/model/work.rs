@@ -9,14 +9,14 @@ use crate::host_function::{Destroy, HostCall};
 use crate::ipc;
 use crate::model::busy::Busy;
 use crate::model::channel::Channels;
-use crate::model::mem_ops::{ValueWait, ValueWrite};
 use crate::model::memory::Region;
 use crate::model::memory_work::MemoryWork;
 use crate::model::point::Point;
 use crate::model::user_object::References;
-use crate::model::values::Values;
 use crate::model::waits::Waits;
 use crate::random;
+use crate::values::Values;
+use crate::values::{ValueWait, ValueWrite};
 
 /// Which call gave something to a stream: its name and number.
 #[derive(Clone, Copy, Debug)]
