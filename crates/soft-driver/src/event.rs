@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
+use crate::capture::Mark;
 use crate::ipc;
 use crate::ipc::event::{free_event, new_event};
 use crate::model::call_frame::CallFrame;
-use crate::model::capture::Mark;
 use crate::model::clock;
 use crate::model::handles::Kind;
 use crate::model::machine::{Locked, Machine, State};

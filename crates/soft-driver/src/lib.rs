@@ -131,6 +131,7 @@ pub mod abi;
 mod api;
 mod arg;
 mod calls;
+mod capture;
 mod device;
 mod errors;
 mod event;

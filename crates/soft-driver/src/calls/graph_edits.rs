@@ -5,10 +5,10 @@ use core::ffi::{c_uint, c_ulonglong};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
-use crate::calls::capture::plain_edges;
 use crate::calls::copies::Rows;
 use crate::calls::graph::add_node_of;
 use crate::calls::graph_nodes::host_kind;
+use crate::capture::calls::plain_edges;
 use crate::model::blocks::Block;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::{ExecNode, NodeKind, NodeParams};

@@ -1,8 +1,6 @@
 //! What the entry points do: their bodies, by the names that the list of exports gives them.
 
 pub(crate) mod busy;
-pub(crate) mod capture;
-pub(crate) mod capture_info;
 pub(crate) mod context;
 pub(crate) mod copies;
 pub(crate) mod graph;
@@ -18,8 +16,6 @@ pub(crate) mod pools;
 pub(crate) mod primary_context;
 pub(crate) mod user_object;
 
-pub(crate) use self::capture::*;
-pub(crate) use self::capture_info::*;
 pub(crate) use self::context::*;
 pub(crate) use self::copies::*;
 pub(crate) use self::graph::*;

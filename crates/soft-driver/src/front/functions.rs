@@ -26,6 +26,7 @@ mod named {
     use super::*;
 
     pub(super) use crate::calls::*;
+    pub(super) use crate::capture::calls::*;
     pub(super) use crate::device::*;
     pub(super) use crate::event::*;
     pub(super) use crate::external::*;

@@ -6,11 +6,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 use crate::abi::*;
+use crate::capture::Captures;
 use crate::device::Device;
 use crate::event::Event;
 use crate::external::Imported;
 use crate::green_context::Greens;
-use crate::model::capture::Captures;
 use crate::model::channel::DEFAULT_CHANNELS;
 use crate::model::clock::Clock;
 use crate::model::config::Config;

@@ -4,7 +4,6 @@
 pub(crate) mod blocks;
 pub(crate) mod busy;
 pub(crate) mod call_frame;
-pub(crate) mod capture;
 pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod config;

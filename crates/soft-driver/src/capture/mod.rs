@@ -1,31 +1,90 @@
-//! Stream capture: work becomes a graph instead of being done.
+//! Stream captures: work becomes a graph instead of being done. The captures under way, the marks of
+//! events in them, and what each kind of call does to a capture; [`calls`] has the entry points.
 
-use std::collections::{BTreeMap, BTreeSet};
+pub(crate) mod calls;
+
+use std::collections::BTreeMap;
 
 use cuda_order_check::What;
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
 use crate::event::EventState;
 use crate::host_function::HostCall;
 use crate::model::call_frame::CallFrame;
-use crate::model::capture::{Capture, CaptureKey, Mark};
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::memory_work::MemoryWork;
 use crate::model::thread;
 
+/// The id of a capture, which nothing else of the machine has.
+pub(crate) type CaptureKey = u64;
+
+/// Where in a capture an event was recorded.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    pub(crate) capture: CaptureKey,
+    pub(crate) nodes: Vec<u32>,
+}
+
+/// A capture under way.
+pub(crate) struct Capture {
+    /// The stream that it began in.
+    pub(crate) origin: u32,
+    pub(crate) mode: u32,
+    pub(crate) thread: u32,
+    pub(crate) context: u32,
+    pub(crate) graph: u32,
+    pub(crate) invalid: bool,
+    /// All its streams, with the nodes that their next work depends on.
+    pub(crate) streams: BTreeMap<u32, Vec<u32>>,
+    /// The nodes that joined streams ended with which were destroyed since: they have to be joined
+    /// all the same.
+    pub(crate) left: Vec<u32>,
+}
+
+/// The captures under way.
+pub(crate) struct Captures {
+    pub(crate) active: BTreeMap<CaptureKey, Capture>,
+    pub(crate) last: CaptureKey,
+}
+
+impl Captures {
+    pub(crate) const fn new() -> Self {
+        Self { active: BTreeMap::new(), last: 0 }
+    }
+
+    /// Whether a capture into a graph is under way.
+    pub(crate) fn has_graph(&self, graph: u32) -> bool {
+        self.active.values().any(|capture| capture.graph == graph)
+    }
+
+    pub(crate) fn invalidate(&mut self, key: CaptureKey) {
+        if let Some(capture) = self.active.get_mut(&key) {
+            capture.invalid = true;
+        }
+    }
+}
+
 const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+
 const INVALIDATED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+
 const MERGE: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE;
+
 const UNMATCHED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+
 const UNJOINED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+
 const ISOLATION: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+
 const IMPLICIT: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+
 const CAPTURED_EVENT: CUresult = CUresult::CUDA_ERROR_CAPTURED_EVENT;
+
 const WRONG_THREAD: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 
 const GLOBAL: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
+
 const RELAXED: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
 
 impl State {
@@ -331,238 +390,8 @@ impl State {
         }
     }
 
-    fn begin_capture(
-        &mut self,
-        call: &CallFrame,
-        stream: StreamArg,
-        mode: u32,
-        onto: Option<(u32, Vec<u32>)>,
-    ) -> Answer {
-        if mode > RELAXED {
-            return Err(INVALID_VALUE);
-        }
-        let stream = self.stream(call, stream)?;
-        // Measured: the default stream of a green context captures as any other stream does.
-        if self.streams[stream].is_legacy && !self.contexts[self.streams[stream].context].green {
-            return Err(UNSUPPORTED);
-        }
-        if self.streams[stream].capture.is_some() {
-            return Err(ILLEGAL_STATE);
-        }
-        let (graph, after) = match onto {
-            Some((graph, _)) if self.captures.has_graph(graph) => return Err(ILLEGAL_STATE),
-            Some(onto) => onto,
-            None => (self.new_graph()?.0, Vec::new()),
-        };
-        self.captures.last += 1;
-        let key = self.captures.last;
-        let context = self.streams[stream].context;
-        let streams = BTreeMap::from([(stream, after)]);
-        let thread = thread::number();
-        let capture = Capture {
-            origin: stream,
-            mode,
-            thread,
-            context,
-            graph,
-            invalid: false,
-            streams,
-            left: Vec::new(),
-        };
-        self.captures.active.insert(key, capture);
-        self.look_who_watches();
-        self.streams[stream].capture = Some(key);
-        Ok(())
-    }
-
-    /// Whether a forked stream's work was left behind: the origin's next work would not depend on
-    /// it.
-    /// The streams with work that its first stream would not wait for. One that is destroyed is no
-    /// more, and its first stream stands for it.
-    fn unjoined(&self, capture: &Capture) -> Vec<u32> {
-        let mut reached = BTreeSet::new();
-        let mut left: Vec<u32> = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
-        while let Some(node) = left.pop() {
-            if reached.insert(node)
-                && let Some(node) = self.nodes.get(node)
-            {
-                left.extend(&node.after);
-            }
-        }
-        let out = |nodes: &[u32]| nodes.iter().any(|node| !reached.contains(node));
-        let streams = capture.streams.iter().filter(|(_, nodes)| out(nodes));
-        let left = out(&capture.left).then_some(capture.origin);
-        streams.map(|(stream, _)| *stream).chain(left).collect()
-    }
-
-    /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's
-    /// next work depends on.
-    pub(crate) fn good_capture(&self, stream: u32) -> Option<(CaptureKey, u32, Vec<u32>)> {
-        let key = self.streams[stream].capture?;
-        let capture = self.captures.active.get(&key).filter(|capture| !capture.invalid)?;
-        Some((key, capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default()))
-    }
-
     /// How many captures are under way.
     pub(crate) fn live_captures(&self) -> usize {
         self.captures.active.len()
     }
-}
-
-pub(crate) fn stream_begin_capture(
-    call: &CallFrame,
-    stream: StreamArg,
-    mode: CUstreamCaptureMode,
-) -> Answer {
-    call.ready()?.begin_capture(call, stream, mode.0, None)
-}
-
-/// The form of CUDA 10.0, whose captures are global.
-pub(crate) fn stream_begin_capture_v1(call: &CallFrame, stream: StreamArg) -> Answer {
-    call.ready()?.begin_capture(call, stream, GLOBAL, None)
-}
-
-pub(crate) fn stream_begin_capture_to_graph(
-    call: &CallFrame,
-    stream: StreamArg,
-    graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
-    edges: Ptr<CUgraphEdgeData>,
-    count: usize,
-    mode: CUstreamCaptureMode,
-) -> Answer {
-    let mut state = call.ready()?;
-    let graph = state.graph(graph)?;
-    let after = state.nodes_of(graph, dependencies, count)?;
-    plain_edges(edges, count)?;
-    state.begin_capture(call, stream, mode.0, Some((graph, after)))
-}
-
-pub(crate) fn stream_end_capture(
-    call: &CallFrame,
-    stream: StreamArg,
-    graph: Ptr<CUgraph>,
-) -> Answer {
-    let mut state = call.ready()?;
-    // NULL is taken: a program that asked for the graph while it was being made has it already.
-    graph.put_if(core::ptr::null_mut());
-    let stream = state.stream(call, stream)?;
-    let key = state.streams[stream].capture.ok_or(ILLEGAL_STATE)?;
-    let capture = state.captures.active.get_mut(&key).ok_or(ILLEGAL_STATE)?;
-    if capture.origin != stream {
-        capture.invalid = true;
-        return Err(UNMATCHED);
-    }
-    let failure = if capture.mode != RELAXED && capture.thread != thread::number() {
-        Some(WRONG_THREAD)
-    } else if capture.invalid {
-        Some(INVALIDATED)
-    } else {
-        let capture = &state.captures.active[&key];
-        let unjoined = state.unjoined(capture);
-        state.feed(|feed, of| {
-            unjoined.iter().for_each(|stream| feed.capture_left(What::Stream(of.stream(*stream))));
-        });
-        (!unjoined.is_empty()).then_some(UNJOINED)
-    };
-    let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;
-    match failure {
-        Some(code) => Err(code),
-        None => {
-            graph.put_if(state.graph_handle(made));
-            Ok(())
-        }
-    }
-}
-
-pub(crate) fn stream_is_capturing(
-    call: &CallFrame,
-    stream: StreamArg,
-    status: Ptr<CUstreamCaptureStatus>,
-) -> Answer {
-    let mut state = call.ready()?;
-    status.required()?;
-    let stream = state.stream(call, stream)?;
-    state.refuse_question(stream)?;
-    status.put(state.capture_status(stream))
-}
-
-impl State {
-    pub(crate) fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
-        match self.streams[stream].capture.and_then(|key| self.captures.active.get(&key)) {
-            None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
-            Some(Capture { invalid: true, .. }) => {
-                CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
-            }
-            Some(_) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
-        }
-    }
-}
-
-/// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is
-/// taken for plain edges.
-pub(crate) fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
-    let data = if edges.is_null() { Vec::new() } else { edges.read_array(count)? };
-    if data.iter().all(|edge| *edge == CUgraphEdgeData::default()) {
-        Ok(())
-    } else {
-        Err(INVALID_VALUE)
-    }
-}
-
-pub(crate) fn stream_update_capture_dependencies(
-    call: &CallFrame,
-    stream: StreamArg,
-    dependencies: Ptr<CUgraphNode>,
-    count: usize,
-    flags: u32,
-) -> Answer {
-    stream_update_capture_dependencies_v2(call, stream, dependencies, Ptr::NULL, count, flags)
-}
-
-pub(crate) fn stream_update_capture_dependencies_v2(
-    call: &CallFrame,
-    stream: StreamArg,
-    dependencies: Ptr<CUgraphNode>,
-    edges: Ptr<CUgraphEdgeData>,
-    count: usize,
-    flags: u32,
-) -> Answer {
-    let mut state = call.ready()?;
-    if flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES {
-        return Err(INVALID_VALUE);
-    }
-    let stream = state.stream(call, stream)?;
-    let key = state.capture_of(stream)?.ok_or(ILLEGAL_STATE)?;
-    let graph =
-        state.captures.active.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
-    let new = state.nodes_of(graph, dependencies, count)?;
-    plain_edges(edges, count)?;
-    if let Some(nodes) =
-        state.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream))
-    {
-        if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
-            nodes.clear();
-        }
-        nodes.extend(new);
-        nodes.sort_unstable();
-        nodes.dedup();
-    }
-    Ok(())
-}
-
-pub(crate) fn thread_exchange_stream_capture_mode(
-    call: &CallFrame,
-    mode: Ptr<CUstreamCaptureMode>,
-) -> Answer {
-    let state = call.ready()?;
-    if mode.is_null() {
-        return Err(state.misuse(call, "NULL, which the real driver dereferences", INVALID_VALUE));
-    }
-    // Measured: numbers that are no mode are taken too.
-    let new = mode.get()?.0;
-    let old = thread::with(call.machine.slot, state.epoch, |on| {
-        core::mem::replace(&mut on.capture_mode, new)
-    });
-    mode.put(CUstreamCaptureMode(old))
 }
