@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::abi::*;
 use crate::arg::{Arg, Ptr, StreamArg};
 use crate::calls::graph::add_node_with;
+use crate::memory::Place;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 use crate::model::machine::{Locked, Machine, State};
-use crate::model::memory::Place;
 use crate::model::work::{Origin, Queued, Task};
 
 /// The address of a word, and whether it has 64 bits.

@@ -8,11 +8,11 @@ use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
 use crate::device;
 use crate::event::{Event, EventState};
+use crate::memory::Kind;
 use crate::model::call_frame::CallFrame;
 use crate::model::context::{Context, Gate, Settings};
 use crate::model::handles;
 use crate::model::machine::{Locked, Machine, State};
-use crate::model::memory::Kind;
 use crate::model::thread;
 use crate::model::work::Task;
 

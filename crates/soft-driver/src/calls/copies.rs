@@ -6,12 +6,13 @@ use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
-use crate::calls::memory::{HostAfter, submit, synchronous};
-use crate::model::blocks::{Block, Extent};
+use crate::courtesy::copies::synchronous;
+use crate::memory::Place;
+use crate::memory::blocks::{Block, Extent};
+use crate::memory::copy::{HostAfter, submit};
+use crate::memory::work::{CopyRows, MemoryWork, SetRows};
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
-use crate::model::memory::Place;
-use crate::model::memory_work::{CopyRows, MemoryWork, SetRows};
 use crate::model::order;
 use crate::stream::wait_idle;
 

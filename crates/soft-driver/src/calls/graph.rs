@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
+use crate::memory::Place;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::{Exec, ExecNode, Graph, Node, NodeKind, NodeParams};
 use crate::model::handles::Kind;
 use crate::model::machine::{Locked, State};
-use crate::model::memory::Place;
 use crate::model::point::Point;
 use crate::model::work::Task;
 

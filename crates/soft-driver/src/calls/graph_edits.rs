@@ -9,12 +9,12 @@ use crate::calls::copies::Rows;
 use crate::calls::graph::add_node_of;
 use crate::calls::graph_nodes::host_kind;
 use crate::capture::calls::plain_edges;
-use crate::model::blocks::Block;
+use crate::memory::blocks::Block;
+use crate::memory::work::MemoryWork;
+use crate::memory::{Keeper, Place};
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::{ExecNode, NodeKind, NodeParams};
 use crate::model::machine::{Locked, State};
-use crate::model::memory::{Keeper, Place};
-use crate::model::memory_work::MemoryWork;
 
 /// The edges that a call names, all of nodes of this graph.
 fn pairs(

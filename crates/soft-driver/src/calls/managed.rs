@@ -6,9 +6,9 @@ use core::ffi::{c_int, c_uint};
 use crate::abi::*;
 use crate::arg::StreamArg;
 use crate::device;
+use crate::memory::Kind;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
-use crate::model::memory::Kind;
 
 /// The host, where a device is wanted (`CU_DEVICE_CPU`).
 const HOST: c_int = -1;

@@ -8,11 +8,11 @@ use crate::arg::{Memory, Ptr, StreamArg};
 use crate::device;
 use crate::ipc::AVAILABLE;
 use crate::ipc::shared_memory::{Arena, Named, PoolFile};
+use crate::memory::pool::Pool;
+use crate::memory::{Allocation, Kind, Region};
 use crate::model::call_frame::CallFrame;
 use crate::model::handles;
 use crate::model::machine::{Locked, State};
-use crate::model::memory::{Allocation, Kind, Region};
-use crate::model::pool::Pool;
 use crate::model::work::Task;
 
 /// Where memory can be that a pool is of: on a device.

@@ -10,10 +10,10 @@ use cuda_order_check::What;
 use crate::abi::*;
 use crate::event::EventState;
 use crate::host_function::HostCall;
+use crate::memory::work::MemoryWork;
 use crate::model::call_frame::CallFrame;
 use crate::model::graph::NodeKind;
 use crate::model::machine::State;
-use crate::model::memory_work::MemoryWork;
 use crate::model::thread;
 
 /// The id of a capture, which nothing else of the machine has.

@@ -27,6 +27,8 @@ mod named {
 
     pub(super) use crate::calls::*;
     pub(super) use crate::capture::calls::*;
+    pub(super) use crate::courtesy::allocations::*;
+    pub(super) use crate::courtesy::copies::*;
     pub(super) use crate::device::*;
     pub(super) use crate::event::*;
     pub(super) use crate::external::*;
@@ -35,6 +37,8 @@ mod named {
     pub(super) use crate::init::*;
     pub(super) use crate::ipc::event::*;
     pub(super) use crate::ipc::memory::*;
+    pub(super) use crate::memory::alloc::*;
+    pub(super) use crate::memory::copy::*;
     pub(super) use crate::stream::*;
     pub(super) use crate::values::*;
 

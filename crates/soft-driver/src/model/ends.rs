@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::memory::{Kind, Region};
 use crate::model::machine::State;
-use crate::model::memory::{Kind, Region};
 
 impl State {
     /// Takes an address away, and counts what is left.

@@ -7,7 +7,7 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::external::Semaphores;
 use crate::host_function::HostCall;
-use crate::model::memory_work::MemoryWork;
+use crate::memory::work::MemoryWork;
 use crate::model::point::Point;
 use crate::model::user_object::References;
 use crate::values::Batch;

@@ -1,7 +1,6 @@
 //! What a driver is: its devices, contexts, streams, events, graphs and memory, and the engine that
 //! moves work on.
 
-pub(crate) mod blocks;
 pub(crate) mod busy;
 pub(crate) mod call_frame;
 pub(crate) mod channel;
@@ -16,14 +15,11 @@ pub(crate) mod flatten;
 pub(crate) mod graph;
 pub(crate) mod handles;
 pub(crate) mod machine;
-pub(crate) mod memory;
-pub(crate) mod memory_work;
 pub(crate) mod misuse;
 pub(crate) mod order;
 mod patience;
 pub(crate) mod places;
 pub(crate) mod point;
-pub(crate) mod pool;
 pub(crate) mod quiet;
 pub(crate) mod switches;
 pub(crate) mod thread;

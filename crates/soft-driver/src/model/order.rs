@@ -15,15 +15,15 @@ use cuda_order_check::{
 
 use crate::abi::*;
 use crate::event::Event;
-use crate::model::blocks::{Block, Extent};
+use crate::memory::blocks::{Block, Extent};
+use crate::memory::work::MemoryWork;
+use crate::memory::{Keeper, Kind, Place};
 use crate::model::config::{Config, OrderCheck};
 use crate::model::context::Context;
 use crate::model::findings::Findings;
 use crate::model::graph::{Exec, NodeKind};
 use crate::model::handles::Table;
 use crate::model::machine::State;
-use crate::model::memory::{Keeper, Kind, Place};
-use crate::model::memory_work::MemoryWork;
 use crate::model::thread;
 use crate::model::trace::Trace;
 use crate::model::work::Task;

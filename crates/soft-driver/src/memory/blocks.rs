@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::memory::{Keeper, Place, Region};
+use crate::memory::{Keeper, Place, Region};
 
 /// How much of a block is touched: bytes in a row, rows in a layer, layers. None of them is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

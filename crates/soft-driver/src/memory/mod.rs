@@ -1,10 +1,23 @@
-//! Memory: pieces that the driver gave out or the program registered, and what is done with them in
-//! streams.
+//! Memory: what is allocated, where it is, and what an address names. [`alloc`] and [`copy`] have the
+//! entry points, [`work`] what a stream does to it.
 
+use core::ffi::c_void;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::abi::*;
 use crate::ipc::shared_memory::{Arena, Backing, Named};
+use crate::model::call_frame::CallFrame;
+use crate::model::machine::State;
+
+pub(crate) mod work;
+
+pub(crate) mod blocks;
+
+pub(crate) mod pool;
+
+pub(crate) mod alloc;
+pub(crate) mod copy;
 
 /// Memory that the driver gave out, or that the program registered. Work in a queue keeps it:
 /// freeing takes the address away at once and the memory when nothing uses it any more.
@@ -293,5 +306,99 @@ impl Place {
 
     pub(crate) fn pointer(&self) -> *mut u8 {
         core::ptr::with_exposed_provenance_mut(self.address)
+    }
+}
+
+impl State {
+    pub(crate) fn allocate(
+        &mut self,
+        context: u32,
+        bytes: usize,
+        kind: Kind,
+    ) -> Result<u64, CUresult> {
+        if bytes == 0 {
+            return Err(INVALID_VALUE);
+        }
+        let rounded = bytes.checked_next_multiple_of(ALIGNMENT).ok_or(OUT_OF_MEMORY)?;
+        let device = self.contexts[context].device as usize;
+        let used = self.devices[device].used;
+        if kind.is_counted() {
+            if used.checked_add(rounded as u64).is_none_or(|wanted| wanted > self.config.memory) {
+                return Err(OUT_OF_MEMORY);
+            }
+            self.devices[device].used += rounded as u64;
+        }
+        let mapped = match kind {
+            Kind::Device => self.memory.map_device(rounded),
+            Kind::Pooled(pool) => match &mut self.pools[pool].arena {
+                Some(arena) => arena.map(rounded).map(|(base, backing)| (base, Some(backing))),
+                None => map(rounded).map(|base| (base, None)),
+            },
+            _ => map(rounded).map(|base| (base, None)),
+        };
+        let Some((base, backing)) = mapped else {
+            self.devices[device].used = used;
+            return Err(OUT_OF_MEMORY);
+        };
+        let region = Arc::new(Region { base, bytes: rounded, owned: true, backing });
+        let freeing = false;
+        self.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing });
+        match kind {
+            // In stream order, which the caller tells.
+            Kind::Pooled(pool) => self.pools[pool].took(rounded as u64),
+            _ => self.feed_allocation(base, bytes, kind),
+        }
+        Ok(base as u64)
+    }
+
+    fn free(&mut self, address: u64, host: bool) -> Answer {
+        match self.memory.0.get(&address) {
+            Some(Allocation { kind: Kind::Imported(..), .. }) => return Err(INVALID_VALUE),
+            Some(Allocation { freeing: true, .. }) => return Err(INVALID_VALUE),
+            Some(allocation) if allocation.kind.is_host() == host => {}
+            _ => return Err(INVALID_VALUE),
+        }
+        self.feed(|feed, _| feed.free(address));
+        self.forget(address);
+        Ok(())
+    }
+
+    /// The memory behind a device address, whole.
+    pub(crate) fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
+        let region = self.memory.within(address, bytes).ok_or(INVALID_VALUE)?;
+        Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
+    }
+
+    /// Refuses what would have the device write memory that was registered for reading alone: on a
+    /// card its context fails.
+    pub(crate) fn may_write(&self, call: &CallFrame, place: &Place) -> Answer {
+        let address = place.address as u64;
+        if !self.memory.read_only(address) {
+            return Ok(());
+        }
+        Err(self.misuse(
+            call,
+            &format!("{address:#x} is written, but was registered as read-only"),
+            INVALID_VALUE,
+        ))
+    }
+
+    /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which
+    /// it answers.
+    pub(crate) fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
+        let address = pointer.expose_provenance();
+        let keeper =
+            self.memory.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
+        Place { address, keeper }
+    }
+
+    /// The memory behind an address that says itself whose it is.
+    pub(crate) fn any_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
+        match self.memory.around(address) {
+            Some(_) => self.device_range(address, bytes),
+            None => {
+                Ok(self.host_range(core::ptr::with_exposed_provenance(address as usize), bytes))
+            }
+        }
     }
 }

@@ -1,11 +1,104 @@
-//! Pointer attributes: the allocation that an address is in.
+//! Allocations and questions about memory that `cuda-events` does not bind.
+//!
+//! For FFmpeg (rows), cudarc and numba-cuda (managed memory), cuda.core (host memory), numba-cuda (addresses).
 
 use core::ffi::{c_uint, c_void};
+use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
+use crate::memory::alloc::{after_the_uses, allocate, mem_host_alloc};
+use crate::memory::{Allocation, Kind};
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
+
+/// What the device can use well: each row begins where a texture could.
+const PITCH: usize = 512;
+
+pub(crate) fn mem_alloc_pitch(
+    call: &CallFrame,
+    address: Ptr<CUdeviceptr>,
+    pitch: Ptr<usize>,
+    width: usize,
+    height: usize,
+    element: c_uint,
+) -> Answer {
+    let state = call.ready()?;
+    pitch.required()?;
+    if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
+        return Err(INVALID_VALUE);
+    }
+    let row = width.checked_next_multiple_of(PITCH).ok_or(OUT_OF_MEMORY)?;
+    allocate(call, state, address, row.checked_mul(height).ok_or(OUT_OF_MEMORY)?)?;
+    pitch.put(row)
+}
+
+/// Memory that the device and the host use alike, whichever streams may (`CU_MEM_ATTACH_GLOBAL`) or
+/// none at first (`CU_MEM_ATTACH_HOST`): in software they all can.
+pub(crate) fn mem_alloc_managed(
+    call: &CallFrame,
+    address: Ptr<CUdeviceptr>,
+    bytes: usize,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    address.required()?;
+    if !matches!(flags, 1 | 2) {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    state.refuse_unsafe(call)?;
+    let base = state.allocate(context, bytes, Kind::Managed)?;
+    address.put(base)
+}
+
+pub(crate) fn mem_alloc_host(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: usize) -> Answer {
+    mem_host_alloc(call, memory, bytes, 0)
+}
+
+pub(crate) fn mem_host_get_flags(call: &CallFrame, flags: Ptr<c_uint>, memory: Memory) -> Answer {
+    let state = call.ready()?;
+    flags.required()?;
+    match state.memory.around(memory.addr()) {
+        Some((_, Allocation { kind: Kind::Host(kept) | Kind::Registered(kept), .. })) => {
+            flags.put(*kept)
+        }
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
+    const NOT_REGISTERED: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    let state = call.ready()?;
+    memory.required()?;
+    let region = match state.memory.0.get(&memory.addr()) {
+        Some(Allocation { kind: Kind::Registered(_), region, .. }) => region.clone(),
+        _ => return Err(NOT_REGISTERED),
+    };
+    let mut state = after_the_uses(call, state, &region)?;
+    match state.memory.0.get(&memory.addr()) {
+        Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
+            state.memory.0.remove(&memory.addr());
+            // Whatever the streams had to do with it is over.
+            state.feed(|feed, _| feed.unregister(memory.addr()));
+            Ok(())
+        }
+        _ => Err(NOT_REGISTERED),
+    }
+}
+
+pub(crate) fn mem_get_address_range(
+    call: &CallFrame,
+    base: Ptr<CUdeviceptr>,
+    size: Ptr<usize>,
+    address: CUdeviceptr,
+) -> Answer {
+    let state = call.ready()?;
+    let (found, allocation) = state.memory.around(address).ok_or(NOT_FOUND)?;
+    base.put_if(found);
+    size.put_if(allocation.bytes);
+    Ok(())
+}
 
 /// A value of an attribute, at its width.
 enum Value {

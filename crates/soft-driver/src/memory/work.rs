@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
-use crate::model::blocks::{Block, Extent};
-use crate::model::memory::{Place, Region};
+use crate::memory::blocks::{Block, Extent};
+use crate::memory::{Place, Region};
 use crate::values::Word;
 
 /// A memset or a copy.

@@ -1,0 +1,5 @@
+//! Entry points that exist for other people's programs. The core imports nothing of them; only the list
+//! of exports names them.
+
+pub(crate) mod allocations;
+pub(crate) mod copies;
