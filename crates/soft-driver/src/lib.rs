@@ -138,6 +138,7 @@ mod errors;
 mod event;
 mod external;
 mod front;
+mod graph;
 mod green_context;
 mod host_function;
 mod init;

@@ -6,11 +6,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
-use crate::arg::{Arg, Ptr, StreamArg};
-use crate::calls::graph::add_node_with;
+use crate::arg::{Ptr, StreamArg};
+use crate::graph::NodeKind;
 use crate::memory::Place;
 use crate::model::call_frame::CallFrame;
-use crate::model::graph::NodeKind;
 use crate::model::machine::{Locked, Machine, State};
 use crate::model::work::{Origin, Queued, Task};
 
@@ -221,7 +220,7 @@ impl Values {
 type Kind = CUstreamBatchMemOpType;
 
 /// As documented: a batch has fewer operations.
-const TOO_MANY: c_uint = 256;
+pub(crate) const TOO_MANY: c_uint = 256;
 
 /// Measured: a stream that waits for a value holds about so many commands. Waits, writes and small
 /// copies are one each. The call for the next wait or write blocks until the first wait is over.
@@ -276,7 +275,7 @@ impl State {
         }
     }
 
-    fn batch(
+    pub(crate) fn batch(
         &self,
         call: &CallFrame,
         context: u64,
@@ -289,24 +288,6 @@ impl State {
         // SAFETY: all variants of the union are plain data within these words.
         let given = given.iter().map(|given| unsafe { given.pad }).collect();
         Ok(Batch { context, operations, given })
-    }
-
-    /// The batch that the parameters of a node tell.
-    fn batch_of(
-        &self,
-        call: &CallFrame,
-        params: Ptr<BatchMemOpNodeParams>,
-    ) -> Result<Batch, CUresult> {
-        let params = params.get()?;
-        if params.flags != 0 || params.count == 0 || params.count >= TOO_MANY {
-            return Err(INVALID_VALUE);
-        }
-        let context = params.ctx.expose_provenance() as u64;
-        self.contexts.find(context).map_err(|_| INVALID_VALUE)?;
-        // SAFETY: an array of so many, by the contract of the C call.
-        let operations: Ptr<CUstreamBatchMemOpParams> = unsafe { Arg::take(params.operations) };
-        let operations = operations.read_array(params.count as usize)?;
-        self.batch(call, context, &operations)
     }
 
     /// Gives a batch to a stream.
@@ -449,71 +430,4 @@ pub(crate) fn stream_batch_mem_op(
         return call.refuse(INVALID_VALUE);
     }
     value_operations(call, stream, &operations.read_array(count as usize)?)
-}
-
-pub(crate) fn graph_add_batch_mem_op_node(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode>,
-    graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
-    count: usize,
-    params: Ptr<BatchMemOpNodeParams>,
-) -> Answer {
-    add_node_with(call, node, graph, dependencies, count, |state| {
-        Ok(NodeKind::Values(state.batch_of(call, params)?))
-    })
-}
-
-/// What is shown of the operations is the node's own, until it is changed or destroyed.
-pub(crate) fn graph_batch_mem_op_node_get_params(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    params: Ptr<BatchMemOpNodeParams>,
-) -> Answer {
-    let mut state = call.ready()?;
-    params.required()?;
-    let node = state.node(node.raw())?;
-    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
-    params.put(BatchMemOpNodeParams {
-        ctx: core::ptr::without_provenance_mut(batch.context as usize),
-        count: batch.given.len() as c_uint,
-        operations: batch.given.as_mut_ptr().cast(),
-        flags: 0,
-    })
-}
-
-pub(crate) fn graph_batch_mem_op_node_set_params(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    params: Ptr<BatchMemOpNodeParams>,
-) -> Answer {
-    let mut state = call.ready()?;
-    let node = state.node(node.raw())?;
-    let new = state.batch_of(call, params)?;
-    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
-    *batch = new;
-    Ok(())
-}
-
-/// Documented: addresses, values and flags may change, and not the context, the number of
-/// operations, or their kinds.
-pub(crate) fn graph_exec_batch_mem_op_node_set_params(
-    call: &CallFrame,
-    exec: Ptr<CUgraphExec_st>,
-    node: Ptr<CUgraphNode_st>,
-    params: Ptr<BatchMemOpNodeParams>,
-) -> Answer {
-    let mut state = call.ready()?;
-    let exec = state.exec(exec)?;
-    let wanted = node.addr();
-    state.node(node.raw())?;
-    let new = state.batch_of(call, params)?;
-    let node =
-        state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
-    match &mut node.kind {
-        NodeKind::Values(batch) if batch.is_like(&new) => *batch = new,
-        _ => return Err(INVALID_VALUE),
-    }
-    state.feed_graph(exec);
-    Ok(())
 }

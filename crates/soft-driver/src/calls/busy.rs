@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use crate::abi::*;
 use crate::arg::StreamArg;
+use crate::graph::NodeKind;
 use crate::model::call_frame::CallFrame;
 use crate::model::config::Time;
-use crate::model::graph::NodeKind;
 use crate::model::work::Task;
 
 /// The stream is busy for so long once it comes to this. While it is captured that is a node.

@@ -3,28 +3,20 @@
 pub(crate) mod busy;
 pub(crate) mod context;
 pub(crate) mod copies;
-pub(crate) mod graph;
-pub(crate) mod graph_edits;
-pub(crate) mod graph_nodes;
 pub(crate) mod limits;
 pub(crate) mod managed;
 pub(crate) mod modules;
 pub(crate) mod order;
 pub(crate) mod pools;
 pub(crate) mod primary_context;
-pub(crate) mod user_object;
 
 pub(crate) use self::context::*;
 pub(crate) use self::copies::*;
-pub(crate) use self::graph::*;
-pub(crate) use self::graph_edits::*;
-pub(crate) use self::graph_nodes::*;
 pub(crate) use self::limits::*;
 pub(crate) use self::managed::*;
 pub(crate) use self::modules::*;
 pub(crate) use self::pools::*;
 pub(crate) use self::primary_context::*;
-pub(crate) use self::user_object::*;
 
 use crate::abi::*;
 use crate::model::call_frame::CallFrame;

@@ -6,8 +6,8 @@ use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::StreamArg;
+use crate::graph::NodeKind;
 use crate::model::call_frame::CallFrame;
-use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 
 /// Makes a report, if the order is checked.

@@ -9,10 +9,10 @@ use cuda_order_check::What;
 
 use crate::abi::*;
 use crate::event::EventState;
+use crate::graph::NodeKind;
 use crate::host_function::HostCall;
 use crate::memory::work::MemoryWork;
 use crate::model::call_frame::CallFrame;
-use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 use crate::model::thread;
 

@@ -3,3 +3,7 @@
 
 pub(crate) mod allocations;
 pub(crate) mod copies;
+pub(crate) mod graph_edits;
+pub(crate) mod graph_nodes;
+pub(crate) mod user_objects;
+pub(crate) mod value_nodes;

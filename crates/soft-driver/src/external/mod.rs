@@ -10,8 +10,8 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
+use crate::graph::NodeKind;
 use crate::model::call_frame::CallFrame;
-use crate::model::graph::NodeKind;
 use crate::model::handles::Kind;
 use crate::model::machine::{Machine, State};
 use crate::model::work::{Origin, Task};

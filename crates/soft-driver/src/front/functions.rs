@@ -29,9 +29,16 @@ mod named {
     pub(super) use crate::capture::calls::*;
     pub(super) use crate::courtesy::allocations::*;
     pub(super) use crate::courtesy::copies::*;
+    pub(super) use crate::courtesy::graph_edits::*;
+    pub(super) use crate::courtesy::graph_nodes::*;
+    pub(super) use crate::courtesy::user_objects::*;
+    pub(super) use crate::courtesy::value_nodes::*;
     pub(super) use crate::device::*;
     pub(super) use crate::event::*;
     pub(super) use crate::external::*;
+    pub(super) use crate::graph::events::*;
+    pub(super) use crate::graph::exec::*;
+    pub(super) use crate::graph::*;
     pub(super) use crate::green_context::*;
     pub(super) use crate::host_function::*;
     pub(super) use crate::init::*;

@@ -8,17 +8,16 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::host_function::{Destroy, HostCall};
+use crate::host_function::HostCall;
 use crate::ipc;
 use crate::memory::Region;
 use crate::model::call_frame::CallFrame;
 use crate::model::channel::ChannelKey;
 use crate::model::config::{Rules, Scheduler};
-use crate::model::machine::{Locked, MACHINES, Machine, State};
+use crate::model::machine::{Locked, Machine, State};
 use crate::model::order::cell;
 use crate::model::patience::{LOOK, Patience, this_thread};
 use crate::model::point::Point;
-use crate::model::user_object::References;
 use crate::model::work::{Engine, Job, Queued, Task, Work};
 use crate::stream::Stream;
 use crate::sync::wait_timeout;
@@ -505,35 +504,6 @@ impl State {
         let failed = |job: &Job| self.failure_of(job.stream, job.id).is_some();
         let at = self.engine.host_queue.iter().position(failed)?;
         self.engine.host_queue.remove(at)
-    }
-
-    /// Takes back references to a user object.
-    pub(crate) fn release_object(&mut self, object: u32, count: u32) {
-        let Some(entry) = self.objects.get_mut(object) else { return };
-        entry.references = entry.references.saturating_sub(u64::from(count));
-        if entry.references == 0
-            && let Some(entry) = self.objects.remove(object)
-        {
-            self.feed(|feed, _| feed.object_released(u64::from(object)));
-            self.destroy_later(&MACHINES[self.objects.slot()], entry.destroy);
-        }
-    }
-
-    pub(crate) fn release_objects(&mut self, references: References) {
-        for (object, count) in references {
-            self.release_object(object, count);
-        }
-    }
-
-    /// Has a user object destroyed by the thread of the host functions.
-    pub(crate) fn destroy_later(&mut self, machine: &'static Machine, destroy: Destroy) {
-        self.engine.host_queue.push_back(Job {
-            stream: u32::MAX,
-            id: 0,
-            at: 0,
-            work: Work::Destroy(destroy),
-        });
-        machine.host.notify_one();
     }
 
     /// What a thread does when it has done a job.

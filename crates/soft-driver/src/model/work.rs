@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::external::SemaphorePoint;
+use crate::graph::user_object::References;
 use crate::host_function::{Destroy, HostCall};
 use crate::ipc;
 use crate::memory::Region;
@@ -12,7 +13,6 @@ use crate::memory::work::MemoryWork;
 use crate::model::busy::Busy;
 use crate::model::channel::Channels;
 use crate::model::point::Point;
-use crate::model::user_object::References;
 use crate::model::waits::Waits;
 use crate::random;
 use crate::values::Values;

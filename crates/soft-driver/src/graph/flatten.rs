@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::graph::{ExecNode, NodeKind};
+use crate::graph::user_object::References;
+use crate::graph::{ExecNode, NodeKind};
 use crate::model::machine::State;
-use crate::model::user_object::References;
 
 impl State {
     /// The nodes of a graph, each after all that it depends on, and otherwise in the order in which

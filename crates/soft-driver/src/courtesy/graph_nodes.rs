@@ -1,13 +1,19 @@
-//! Graph calls that look at nodes and edges, and those for host nodes.
+//! Nodes of graphs: their lists, host nodes and empty nodes; clones, uploads, and instantiation with
+//! parameters.
+//!
+//! For cudarc (clones and uploads) and cuda.core (its graph definitions).
 
 use core::ffi::c_uint;
 
 use crate::abi::*;
-use crate::arg::Ptr;
-use crate::calls::graph::add_node_with;
+use crate::arg::{Ptr, StreamArg};
+use crate::graph::exec::{
+    AUTO_FREE, DEVICE_LAUNCH, INSTANTIATE_ERROR, NODE_NOT_SUPPORTED, NODE_PRIORITY, UPLOAD,
+    check_instantiate_flags, instantiate,
+};
+use crate::graph::{NodeKind, add_node_with};
 use crate::host_function::{HostCall, UserData};
 use crate::model::call_frame::CallFrame;
-use crate::model::graph::NodeKind;
 use crate::model::machine::State;
 
 /// Hands out handles as the driver does: with no array the count alone, else as many as there is
@@ -212,4 +218,61 @@ pub(crate) fn graph_host_node_set_params(
     }
     state.nodes[node].kind = host_kind(params)?;
     Ok(())
+}
+
+pub(crate) fn graph_instantiate_with_params(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    params: Ptr<InstantiateParams>,
+) -> Answer {
+    let mut settings = params.get()?;
+    let state = call.ready()?;
+    exec.required()?;
+    let known = AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY;
+    check_instantiate_flags(settings.flags, known)?;
+    let done = instantiate(call, state, exec, graph, settings.flags);
+    // Documented: what went wrong, and with which node.
+    let (result, node) = match done {
+        Ok(()) => (0, 0),
+        Err((_, node)) if node != 0 && settings.flags & DEVICE_LAUNCH != 0 => {
+            (NODE_NOT_SUPPORTED, node)
+        }
+        Err((_, node)) => (INSTANTIATE_ERROR, node),
+    };
+    settings.error_node = core::ptr::without_provenance_mut(node as usize);
+    settings.result = result;
+    params.put(settings)?;
+    done.map_err(|(code, _)| code)
+}
+
+pub(crate) fn graph_add_empty_node(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |_| Ok(NodeKind::Empty))
+}
+
+/// Nothing has to be sent ahead to a device that is this machine.
+pub(crate) fn graph_upload(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    stream: StreamArg,
+) -> Answer {
+    let mut state = call.ready()?;
+    state.exec(exec)?;
+    state.stream(call, stream)?;
+    Ok(())
+}
+
+pub(crate) fn graph_clone(call: &CallFrame, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_st>) -> Answer {
+    let mut state = call.ready()?;
+    clone.required()?;
+    let graph = state.graph(graph)?;
+    state.room_for_copy(graph, 0)?;
+    let new = state.copy_graph(graph, None)?;
+    clone.put(state.graph_handle(new))
 }

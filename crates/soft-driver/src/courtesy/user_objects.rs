@@ -1,33 +1,26 @@
-//! User objects: something of the program's that graphs keep, and that is destroyed when the last
-//! of them is done.
+//! User objects: something of the program's that graphs keep, and that is destroyed when the last of
+//! them is done.
+//!
+//! For cuda.core (its graph definitions).
 
 use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
+use crate::graph::user_object::UserObject;
 use crate::host_function::{Destroy, UserData};
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
-use crate::model::user_object::{References, UserObject};
 
 /// The only flag there is, and a duty: destroying is not waited for.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
+
 /// A graph takes over the program's references instead of adding its own.
 const MOVE: u32 = 1;
 
 impl State {
     fn object(&self, object: Memory) -> Result<u32, CUresult> {
         self.objects.find(object.addr()).map_err(|_| INVALID_VALUE)
-    }
-
-    /// Another holder of the same references.
-    pub(crate) fn share_objects(&mut self, references: &References) -> References {
-        for (object, count) in references {
-            if let Some(entry) = self.objects.get_mut(*object) {
-                entry.references += u64::from(*count);
-            }
-        }
-        references.clone()
     }
 }
 

@@ -1,19 +1,21 @@
-//! Graph calls that change a graph or an executable graph: edges, nodes of memory work, child
-//! graphs, updates. And the numbers of graphs and nodes.
+//! Changes of graphs and executable graphs: edges, nodes of memory work, child graphs, updates. And the
+//! numbers of graphs and nodes.
+//!
+//! For cuda.core (its graph definitions).
 
 use core::ffi::{c_uint, c_ulonglong};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
 use crate::calls::copies::Rows;
-use crate::calls::graph::add_node_of;
-use crate::calls::graph_nodes::host_kind;
 use crate::capture::calls::plain_edges;
+use crate::courtesy::graph_nodes::host_kind;
+use crate::graph::add_node_of;
+use crate::graph::{ExecNode, NodeKind, NodeParams};
 use crate::memory::blocks::Block;
 use crate::memory::work::MemoryWork;
 use crate::memory::{Keeper, Place};
 use crate::model::call_frame::CallFrame;
-use crate::model::graph::{ExecNode, NodeKind, NodeParams};
 use crate::model::machine::{Locked, State};
 
 /// The edges that a call names, all of nodes of this graph.

@@ -1,0 +1,99 @@
+//! Nodes of graphs that wait for values and write them.
+//!
+//! For cuda.core (its graph definitions).
+
+use core::ffi::c_uint;
+
+use crate::abi::*;
+use crate::arg::{Arg, Ptr};
+use crate::graph::{NodeKind, add_node_with};
+use crate::model::call_frame::CallFrame;
+use crate::model::machine::State;
+use crate::values::{Batch, TOO_MANY};
+
+impl State {
+    /// The batch that the parameters of a node tell.
+    fn batch_of(
+        &self,
+        call: &CallFrame,
+        params: Ptr<BatchMemOpNodeParams>,
+    ) -> Result<Batch, CUresult> {
+        let params = params.get()?;
+        if params.flags != 0 || params.count == 0 || params.count >= TOO_MANY {
+            return Err(INVALID_VALUE);
+        }
+        let context = params.ctx.expose_provenance() as u64;
+        self.contexts.find(context).map_err(|_| INVALID_VALUE)?;
+        // SAFETY: an array of so many, by the contract of the C call.
+        let operations: Ptr<CUstreamBatchMemOpParams> = unsafe { Arg::take(params.operations) };
+        let operations = operations.read_array(params.count as usize)?;
+        self.batch(call, context, &operations)
+    }
+}
+
+pub(crate) fn graph_add_batch_mem_op_node(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |state| {
+        Ok(NodeKind::Values(state.batch_of(call, params)?))
+    })
+}
+
+/// What is shown of the operations is the node's own, until it is changed or destroyed.
+pub(crate) fn graph_batch_mem_op_node_get_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    let mut state = call.ready()?;
+    params.required()?;
+    let node = state.node(node.raw())?;
+    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
+    params.put(BatchMemOpNodeParams {
+        ctx: core::ptr::without_provenance_mut(batch.context as usize),
+        count: batch.given.len() as c_uint,
+        operations: batch.given.as_mut_ptr().cast(),
+        flags: 0,
+    })
+}
+
+pub(crate) fn graph_batch_mem_op_node_set_params(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let node = state.node(node.raw())?;
+    let new = state.batch_of(call, params)?;
+    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
+    *batch = new;
+    Ok(())
+}
+
+/// Documented: addresses, values and flags may change, and not the context, the number of
+/// operations, or their kinds.
+pub(crate) fn graph_exec_batch_mem_op_node_set_params(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    params: Ptr<BatchMemOpNodeParams>,
+) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(exec)?;
+    let wanted = node.addr();
+    state.node(node.raw())?;
+    let new = state.batch_of(call, params)?;
+    let node =
+        state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    match &mut node.kind {
+        NodeKind::Values(batch) if batch.is_like(&new) => *batch = new,
+        _ => return Err(INVALID_VALUE),
+    }
+    state.feed_graph(exec);
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Nodes of graphs that have an event: records and waits.
+
+use crate::abi::*;
+use crate::arg::{EventArg, Ptr};
+use crate::graph::{NodeKind, add_node_with};
+use crate::model::call_frame::CallFrame;
+use crate::model::handles::Kind;
+use crate::model::machine::State;
+
+impl State {
+    /// Refuses an event that is gone, itself or with its context.
+    pub(crate) fn event_is_there(&self, call: &CallFrame, event: u64) -> Answer {
+        match self.events.find(event) {
+            Ok(index) if self.events[index].orphan => Err(self.orphaned(call, event)),
+            Ok(_) => Ok(()),
+            Err(bad) => Err(self.bad_handle(call, Kind::Event, event, bad)),
+        }
+    }
+
+    fn event_handle(&self, call: &CallFrame, event: EventArg) -> Result<u64, CUresult> {
+        if event.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        self.event(call, event)?;
+        Ok(event.addr())
+    }
+}
+
+pub(crate) fn graph_add_event_record_node(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    event: EventArg,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |state| {
+        Ok(NodeKind::Record(state.event_handle(call, event)?))
+    })
+}
+
+pub(crate) fn graph_add_event_wait_node(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode>,
+    graph: Ptr<CUgraph_st>,
+    dependencies: Ptr<CUgraphNode>,
+    count: usize,
+    event: EventArg,
+) -> Answer {
+    add_node_with(call, node, graph, dependencies, count, |state| {
+        Ok(NodeKind::Wait(state.event_handle(call, event)?))
+    })
+}
+
+/// Whether both are of one kind, of those that have an event.
+fn event_of(kind: &NodeKind, record: bool) -> Option<u64> {
+    match kind {
+        NodeKind::Record(event) if record => Some(*event),
+        NodeKind::Wait(event) if !record => Some(*event),
+        _ => None,
+    }
+}
+
+fn get_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: Ptr<CUevent>,
+    record: bool,
+) -> Answer {
+    let state = call.ready()?;
+    event.required()?;
+    let node = state.node(node.raw())?;
+    let found = event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    event.put(core::ptr::without_provenance_mut(found as usize))
+}
+
+fn set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
+    let mut state = call.ready()?;
+    let node = state.node(node.raw())?;
+    let event = state.event_handle(call, event)?;
+    event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    state.nodes[node].kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    Ok(())
+}
+
+fn set_exec_event(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+    record: bool,
+) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(exec)?;
+    let event = state.event_handle(call, event)?;
+    let wanted = node.addr();
+    state.node(node.raw())?;
+    let node =
+        state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
+    node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    node.set = true;
+    state.feed_graph(exec);
+    Ok(())
+}
+
+pub(crate) fn graph_event_record_node_get_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: Ptr<CUevent>,
+) -> Answer {
+    get_event(call, node, event, true)
+}
+
+pub(crate) fn graph_event_wait_node_get_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: Ptr<CUevent>,
+) -> Answer {
+    get_event(call, node, event, false)
+}
+
+pub(crate) fn graph_event_record_node_set_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_event(call, node, event, true)
+}
+
+pub(crate) fn graph_event_wait_node_set_event(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_event(call, node, event, false)
+}
+
+pub(crate) fn graph_exec_event_record_node_set_event(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_exec_event(call, exec, node, event, true)
+}
+
+pub(crate) fn graph_exec_event_wait_node_set_event(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
+    set_exec_event(call, exec, node, event, false)
+}

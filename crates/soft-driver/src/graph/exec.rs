@@ -1,0 +1,249 @@
+//! Executable graphs: instantiating and launching.
+
+use core::ffi::{c_uchar, c_ulonglong};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{Ptr, StreamArg};
+use crate::graph::{Exec, ExecNode, NodeKind};
+use crate::memory::Place;
+use crate::model::call_frame::CallFrame;
+use crate::model::machine::{Locked, State};
+use crate::model::point::Point;
+use crate::model::work::Task;
+
+impl State {
+    /// Refuses a launch over what is gone: an event that was set in the executable graph, an
+    /// external semaphore, which must not be used once it is destroyed, or memory, which a card
+    /// writes even if it has a new owner. Instantiation checks events, so that what is measured of
+    /// those says nothing about one that came later.
+    fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
+        for node in &self.execs[exec].nodes {
+            match &node.kind {
+                NodeKind::Record(event) | NodeKind::Wait(event) if node.set => {
+                    self.event_is_there(call, *event)?;
+                }
+                NodeKind::Semaphores(of) => {
+                    for point in &of.points {
+                        self.semaphore(call, point.handle)?;
+                    }
+                }
+                NodeKind::Memory(work) => self.memory_is_there(call, work.places())?,
+                NodeKind::Values(batch) => self.memory_is_there(call, batch.places())?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses memory that is gone.
+    fn memory_is_there<'a>(
+        &self,
+        call: &CallFrame,
+        mut places: impl Iterator<Item = &'a Place>,
+    ) -> Answer {
+        let Some(gone) = places.find(|place| self.memory.is_gone(place)) else { return Ok(()) };
+        let what = format!(
+            "a node of the graph uses {:#x}, memory that was freed or has ended with its context \
+             since the node was made",
+            gone.address
+        );
+        Err(self.misuse(call, &what, INVALID_VALUE))
+    }
+}
+
+impl State {
+    /// Refuses nodes of events that are gone, themselves or with their contexts.
+    pub(crate) fn refuse_nodes_of_gone_events(
+        &self,
+        call: &CallFrame,
+        nodes: &[ExecNode],
+    ) -> Result<(), AtFault> {
+        for node in nodes {
+            if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
+                self.event_is_there(call, event).map_err(|code| (code, node.of))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// A launch of work of other contexts than the stream's: their ends wait for it.
+    fn note_elsewhere(&mut self, exec: u32, stream: u32, end: &Arc<Point>) {
+        let own = self.streams[stream].context;
+        let exec = &self.execs[exec];
+        let nodes = exec.nodes.iter().filter_map(|node| node.context);
+        let contexts: BTreeSet<u32> =
+            nodes.chain([exec.context]).filter(|context| *context != own).collect();
+        for context in contexts {
+            let elsewhere = &mut self.contexts[context].elsewhere;
+            elsewhere.retain(|end| !end.is_done());
+            elsewhere.push(end.clone());
+        }
+    }
+}
+
+/// How a graph can be instantiated, bit by bit: memory that nodes allocate is freed at each launch,
+/// the graph is sent to the device at once, it can be launched from the device, each node has its
+/// priority.
+pub(crate) const AUTO_FREE: u64 = 1;
+
+pub(crate) const UPLOAD: u64 = 2;
+
+pub(crate) const DEVICE_LAUNCH: u64 = 4;
+
+pub(crate) const NODE_PRIORITY: u64 = 8;
+
+/// Of [`InstantiateParams::result`]: the call failed for another reason than the graph's nodes, or
+/// because of a node that cannot be in such a graph.
+pub(crate) const INSTANTIATE_ERROR: u32 = 1;
+
+pub(crate) const NODE_NOT_SUPPORTED: u32 = 3;
+
+/// Measured: all but `DEVICE_LAUNCH`, which goes with no `AUTO_FREE`.
+pub(crate) fn check_instantiate_flags(flags: u64, known: u64) -> Answer {
+    let both = AUTO_FREE | DEVICE_LAUNCH;
+    if flags & !known != 0 || flags & both == both { Err(INVALID_VALUE) } else { Ok(()) }
+}
+
+pub(crate) fn graph_instantiate_with_flags(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    flags: c_ulonglong,
+) -> Answer {
+    let state = call.ready()?;
+    exec.required()?;
+    // Measured: to send it ahead takes a stream, which only the other form has.
+    check_instantiate_flags(flags, AUTO_FREE | DEVICE_LAUNCH | NODE_PRIORITY)?;
+    instantiate(call, state, exec, graph, flags).map_err(|(code, _)| code)
+}
+
+/// The failure, and the handle of the node that is at fault, or 0.
+pub(crate) type AtFault = (CUresult, u64);
+
+/// Measured: a graph that the device launches has memory work, and no host, event or empty node;
+/// one without nodes is none.
+fn refuse_device_launch(nodes: &[ExecNode]) -> Result<(), AtFault> {
+    let memory = |node: &&ExecNode| matches!(node.kind, NodeKind::Memory(_));
+    match nodes.iter().find(|node| !memory(node)) {
+        Some(node) => Err((INVALID_VALUE, node.of)),
+        None if nodes.is_empty() => Err((INVALID_VALUE, 0)),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn instantiate(
+    call: &CallFrame,
+    mut state: Locked,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    flags: u64,
+) -> Result<(), AtFault> {
+    let alone = |code| (code, 0);
+    let graph = state.graph(graph).map_err(alone)?;
+    let context = state.current(call).map_err(alone)?;
+    // Measured: edges that go in a circle are found here.
+    let nodes = state.flattened(graph).ok_or((INVALID_VALUE, 0))?;
+    if flags & DEVICE_LAUNCH != 0 {
+        refuse_device_launch(&nodes)?;
+    }
+    state.refuse_nodes_of_gone_events(call, &nodes)?;
+    let objects = state.objects_within(graph);
+    let objects = state.share_objects(&objects);
+    state.graph_ids += 1;
+    let (born, id) = (state.call_number, state.graph_ids);
+    let new = Exec { context, nodes, last: None, objects, id, flags };
+    let (index, handle) = state.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
+    state.feed_graph(index);
+    exec.put(core::ptr::without_provenance_mut(handle as usize)).map_err(alone)
+}
+
+pub(crate) fn graph_instantiate(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec>,
+    graph: Ptr<CUgraph_st>,
+    error_node: Ptr<CUgraphNode>,
+    log: Ptr<c_uchar>,
+    log_size: usize,
+) -> Answer {
+    error_node.put_if(core::ptr::null_mut());
+    if !log.is_null() && log_size > 0 {
+        log.put_if(0);
+    }
+    graph_instantiate_with_flags(call, exec, graph, 0)
+}
+
+pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) -> Answer {
+    let mut state = call.ready()?;
+    let index = state.exec(exec)?;
+    let objects: Vec<u64> =
+        state.execs[index].objects.iter().map(|(object, _)| u64::from(*object)).collect();
+    state.feed(|feed, of| feed.graph_destroy(of.graph(index), objects));
+    if let Some(exec) = state.execs.remove(index) {
+        match exec.last {
+            Some(last) if !last.is_done() => state.engine.deferred.push((last, exec.objects)),
+            _ => state.release_objects(exec.objects),
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn graph_launch(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    stream: StreamArg,
+) -> Answer {
+    let mut state = call.ready()?;
+    let exec = state.exec(exec)?;
+    let stream = state.stream(call, stream)?;
+    let nodes: Vec<NodeKind> =
+        state.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
+    state.refuse_in_capture(stream)?;
+    state.refuse_gone(call, exec)?;
+    // Whatever its nodes are, threads are there before the first is submitted: a launch happens
+    // whole or not at all.
+    state.ensure_host_thread(call.machine)?;
+    state.ensure_pool_thread(call.machine)?;
+    state.ensure_ticker_thread(call.machine)?;
+    if let Some(last) = state.execs[exec].last.take()
+        && !last.is_done()
+    {
+        state.submit(call.machine, stream, Task::Wait(last));
+    }
+    state.feed_launch(exec, stream);
+    for kind in nodes {
+        match kind {
+            NodeKind::Empty | NodeKind::Declared(_) | NodeKind::Child(_) => {}
+            NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
+            NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
+            NodeKind::Busy(ns) => state.submit(call.machine, stream, Task::Busy(ns)),
+            NodeKind::Values(batch) => {
+                state.submit_values(call.machine, stream, batch, call.origin())
+            }
+            NodeKind::Semaphores(of) => {
+                state.submit_semaphores(call.machine, stream, of, call.origin());
+            }
+            // Measured: events that were destroyed since the instantiation are no trouble. Nobody
+            // can see such a record any more.
+            NodeKind::Record(event) => {
+                if let Ok(event) = state.events.find(event) {
+                    state.record(call.machine, event, stream);
+                }
+            }
+            NodeKind::Wait(event) => {
+                if let Ok(event) = state.events.find(event) {
+                    state.wait_for(call.machine, stream, event);
+                }
+            }
+        }
+    }
+    let end = state.new_point(false, None);
+    state.execs[exec].last = Some(end.clone());
+    state.note_elsewhere(exec, stream, &end);
+    state.feed(|feed, _| feed.launched());
+    state.submit(call.machine, stream, Task::Complete(end));
+    state.look_for_deadlock(call.machine)
+}
