@@ -2,20 +2,12 @@
 
 pub(crate) mod busy;
 pub(crate) mod context;
-pub(crate) mod copies;
 pub(crate) mod limits;
-pub(crate) mod managed;
-pub(crate) mod modules;
 pub(crate) mod order;
-pub(crate) mod pools;
 pub(crate) mod primary_context;
 
 pub(crate) use self::context::*;
-pub(crate) use self::copies::*;
 pub(crate) use self::limits::*;
-pub(crate) use self::managed::*;
-pub(crate) use self::modules::*;
-pub(crate) use self::pools::*;
 pub(crate) use self::primary_context::*;
 
 use crate::abi::*;

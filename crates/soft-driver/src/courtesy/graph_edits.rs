@@ -7,9 +7,9 @@ use core::ffi::{c_uint, c_ulonglong};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
-use crate::calls::copies::Rows;
 use crate::capture::calls::plain_edges;
 use crate::courtesy::graph_nodes::host_kind;
+use crate::courtesy::rows::Rows;
 use crate::graph::add_node_of;
 use crate::graph::{ExecNode, NodeKind, NodeParams};
 use crate::memory::blocks::Block;

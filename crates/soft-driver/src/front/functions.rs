@@ -31,6 +31,10 @@ mod named {
     pub(super) use crate::courtesy::copies::*;
     pub(super) use crate::courtesy::graph_edits::*;
     pub(super) use crate::courtesy::graph_nodes::*;
+    pub(super) use crate::courtesy::managed::*;
+    pub(super) use crate::courtesy::modules::*;
+    pub(super) use crate::courtesy::pools::*;
+    pub(super) use crate::courtesy::rows::*;
     pub(super) use crate::courtesy::user_objects::*;
     pub(super) use crate::courtesy::value_nodes::*;
     pub(super) use crate::device::*;

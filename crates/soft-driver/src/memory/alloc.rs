@@ -4,7 +4,7 @@ use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::arg::{Memory, Ptr};
+use crate::arg::{Memory, Ptr, StreamArg};
 use crate::memory::{Allocation, Kind, READ_ONLY, Region, can_pin};
 use crate::model::call_frame::CallFrame;
 use crate::model::context::Context;
@@ -187,5 +187,41 @@ pub(crate) fn mem_host_register(
         Allocation { region, context, kind: Kind::Registered(flags), bytes, freeing: false },
     );
     state.feed_allocation(base, bytes, Kind::Registered(flags));
+    Ok(())
+}
+
+impl State {
+    /// Where managed memory begins that has a whole range.
+    pub(crate) fn managed(&self, address: u64, bytes: usize) -> Result<u64, CUresult> {
+        let (base, allocation) = self.memory.around(address).ok_or(INVALID_VALUE)?;
+        if allocation.kind != Kind::Managed || self.memory.within(address, bytes).is_none() {
+            return Err(INVALID_VALUE);
+        }
+        Ok(base)
+    }
+}
+
+/// Documented: the whole of it, to every stream (1), to none (2) or to one that is no default one
+/// (4).
+pub(crate) fn stream_attach_mem_async(
+    call: &CallFrame,
+    stream: StreamArg,
+    address: CUdeviceptr,
+    bytes: usize,
+    flags: c_uint,
+) -> Answer {
+    let mut state = call.ready()?;
+    if !matches!(flags, 1 | 2 | 4) || (flags == 4 && stream.addr() <= 2) {
+        return Err(INVALID_VALUE);
+    }
+    let stream = state.stream(call, stream)?;
+    let base = state.managed(address, 1)?;
+    let whole = state.memory.0.get(&base).map_or(0, |allocation| allocation.bytes);
+    if base != address || (bytes != 0 && bytes != whole) {
+        return Err(INVALID_VALUE);
+    }
+    if state.streams[stream].capture.is_some() {
+        return Err(NOT_SUPPORTED);
+    }
     Ok(())
 }

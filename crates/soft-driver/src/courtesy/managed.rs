@@ -1,5 +1,6 @@
-//! What a program says of managed memory: who uses it next. In software it is where everybody can
-//! use it, so that nothing moves.
+//! Managed memory: prefetching and advice, which change nothing that a program could see.
+//!
+//! For cudarc and cuda.core.
 
 use core::ffi::{c_int, c_uint};
 
@@ -14,15 +15,6 @@ use crate::model::machine::State;
 const HOST: c_int = -1;
 
 impl State {
-    /// Where managed memory begins that has a whole range.
-    fn managed(&self, address: u64, bytes: usize) -> Result<u64, CUresult> {
-        let (base, allocation) = self.memory.around(address).ok_or(INVALID_VALUE)?;
-        if allocation.kind != Kind::Managed || self.memory.within(address, bytes).is_none() {
-            return Err(INVALID_VALUE);
-        }
-        Ok(base)
-    }
-
     /// Where managed memory is to be: on a device, or on the host.
     fn check_goal(&self, location: Location) -> Answer {
         match location.kind {
@@ -96,29 +88,4 @@ pub(crate) fn mem_advise(
     device: CUdevice,
 ) -> Answer {
     mem_advise_v2(call, address, bytes, advice, location(device))
-}
-
-/// Documented: the whole of it, to every stream (1), to none (2) or to one that is no default one
-/// (4).
-pub(crate) fn stream_attach_mem_async(
-    call: &CallFrame,
-    stream: StreamArg,
-    address: CUdeviceptr,
-    bytes: usize,
-    flags: c_uint,
-) -> Answer {
-    let mut state = call.ready()?;
-    if !matches!(flags, 1 | 2 | 4) || (flags == 4 && stream.addr() <= 2) {
-        return Err(INVALID_VALUE);
-    }
-    let stream = state.stream(call, stream)?;
-    let base = state.managed(address, 1)?;
-    let whole = state.memory.0.get(&base).map_or(0, |allocation| allocation.bytes);
-    if base != address || (bytes != 0 && bytes != whole) {
-        return Err(INVALID_VALUE);
-    }
-    if state.streams[stream].capture.is_some() {
-        return Err(NOT_SUPPORTED);
-    }
-    Ok(())
 }

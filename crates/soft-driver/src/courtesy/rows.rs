@@ -1,4 +1,6 @@
-//! Copies of rows, and of layers of rows.
+//! Copies of rows, and of layers of rows; memsets of rows.
+//!
+//! For FFmpeg (rows) and cuda.core (layers).
 
 use core::ffi::c_uint;
 

@@ -1,4 +1,6 @@
 //! Memory pools, and the allocations and frees that are in stream order.
+//!
+//! For cudarc and cuda.core.
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
