@@ -7,8 +7,8 @@ use core::ffi::{c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, Ptr};
-use crate::calls::context::{ctx_wait_event, record_all};
-use crate::calls::primary_context::reset_primary;
+use crate::context::primary::reset_primary;
+use crate::context::whole::{ctx_wait_event, record_all};
 use crate::device;
 use crate::model::call_frame::CallFrame;
 use crate::model::handles::{Kind, Table};

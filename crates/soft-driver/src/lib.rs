@@ -132,6 +132,7 @@ mod api;
 mod arg;
 mod calls;
 mod capture;
+mod context;
 mod courtesy;
 mod device;
 mod errors;

@@ -8,8 +8,8 @@ use cuda_order_check::feed::Creator;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
-use crate::calls::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::capture::CaptureKey;
+use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::event::EventState;
 use crate::model::call_frame::CallFrame;
 use crate::model::handles::{Bad, Kind};

@@ -7,7 +7,6 @@ use core::ffi::{c_int, c_uint};
 use crate::abi::*;
 use crate::arg::StreamArg;
 use crate::device;
-use crate::memory::Kind;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
 

@@ -2,7 +2,9 @@
 //! of exports names them.
 
 pub(crate) mod allocations;
+pub(crate) mod contexts;
 pub(crate) mod copies;
+pub(crate) mod devices;
 pub(crate) mod graph_edits;
 pub(crate) mod graph_nodes;
 pub(crate) mod managed;

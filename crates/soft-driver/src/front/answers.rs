@@ -2,7 +2,7 @@
 //! driver.
 
 use crate::abi::*;
-use crate::calls::primary_context::released;
+use crate::context::primary::released;
 use crate::front::exports::Id;
 use crate::model::call_frame::{CallFrame, Words};
 use crate::model::engine::strict;

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use crate::abi::*;
 use crate::arg::{Arg, Ptr};
-use crate::calls;
 use crate::front::arguments::{Arguments, code};
 use crate::front::entry::enter;
 use crate::front::exports::{COUNT, Id, OWN_COUNT};
@@ -20,23 +19,15 @@ use crate::model::places::SLOTS;
 const ARRAYS: &[&str] =
     &["nodes", "from", "to", "edges", "operations", "attributes", "values", "log"];
 
-/// The bodies by the names that the list gives them: those of `calls`, and the lookup, which gives
-/// addresses from here.
+/// The bodies by the names that the list gives them: the core, then the courtesy, then the lookup,
+/// which gives addresses from here.
 mod named {
     use super::*;
 
-    pub(super) use crate::calls::*;
     pub(super) use crate::capture::calls::*;
-    pub(super) use crate::courtesy::allocations::*;
-    pub(super) use crate::courtesy::copies::*;
-    pub(super) use crate::courtesy::graph_edits::*;
-    pub(super) use crate::courtesy::graph_nodes::*;
-    pub(super) use crate::courtesy::managed::*;
-    pub(super) use crate::courtesy::modules::*;
-    pub(super) use crate::courtesy::pools::*;
-    pub(super) use crate::courtesy::rows::*;
-    pub(super) use crate::courtesy::user_objects::*;
-    pub(super) use crate::courtesy::value_nodes::*;
+    pub(super) use crate::context::primary::*;
+    pub(super) use crate::context::whole::*;
+    pub(super) use crate::context::*;
     pub(super) use crate::device::*;
     pub(super) use crate::event::*;
     pub(super) use crate::external::*;
@@ -52,6 +43,19 @@ mod named {
     pub(super) use crate::memory::copy::*;
     pub(super) use crate::stream::*;
     pub(super) use crate::values::*;
+
+    pub(super) use crate::courtesy::allocations::*;
+    pub(super) use crate::courtesy::contexts::*;
+    pub(super) use crate::courtesy::copies::*;
+    pub(super) use crate::courtesy::devices::*;
+    pub(super) use crate::courtesy::graph_edits::*;
+    pub(super) use crate::courtesy::graph_nodes::*;
+    pub(super) use crate::courtesy::managed::*;
+    pub(super) use crate::courtesy::modules::*;
+    pub(super) use crate::courtesy::pools::*;
+    pub(super) use crate::courtesy::rows::*;
+    pub(super) use crate::courtesy::user_objects::*;
+    pub(super) use crate::courtesy::value_nodes::*;
 
     pub(super) fn get_proc_address(
         call: &CallFrame,
@@ -167,6 +171,13 @@ macro_rules! define {
     };
 }
 
+/// The body of what makes no sense in software.
+fn unsupported(call: &CallFrame) -> Answer {
+    // Before `cuInit` as well: the CUDA runtime asks for tables first of all.
+    call.lock()?.say_unsupported(call.name());
+    call.refuse(NOT_SUPPORTED)
+}
+
 /// The call of a function without a body: it looks at no argument.
 #[derive(Clone, Copy)]
 struct Nothing;
@@ -183,7 +194,7 @@ impl Arguments for Nothing {
     }
 
     fn run(&self, call: &CallFrame) -> CUresult {
-        code(calls::unsupported(call))
+        code(unsupported(call))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::abi::*;
-use crate::calls::primary_context::released;
+use crate::context::primary::released;
 use crate::front::answers::{given_back, special};
 use crate::front::arguments::Arguments;
 use crate::front::exports::Id;

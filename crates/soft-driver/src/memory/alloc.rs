@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
+use crate::context::Context;
 use crate::memory::{Allocation, Kind, READ_ONLY, Region, can_pin};
 use crate::model::call_frame::CallFrame;
-use crate::model::context::Context;
 use crate::model::machine::{Locked, State};
 
 impl State {

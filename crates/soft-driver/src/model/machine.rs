@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use crate::abi::*;
 use crate::capture::Captures;
+use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
 use crate::external::Imported;
@@ -18,7 +19,6 @@ use crate::memory::pool::Pool;
 use crate::model::channel::DEFAULT_CHANNELS;
 use crate::model::clock::Clock;
 use crate::model::config::Config;
-use crate::model::context::Context;
 use crate::model::handles::{Kind, Table};
 use crate::model::order::Feed;
 use crate::model::places::{Owed, SLOTS};

@@ -6,7 +6,6 @@ pub(crate) mod call_frame;
 pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod config;
-pub(crate) mod context;
 pub(crate) mod deadlock;
 pub(crate) mod ends;
 pub(crate) mod engine;

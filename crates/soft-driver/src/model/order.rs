@@ -14,13 +14,13 @@ use cuda_order_check::{
 };
 
 use crate::abi::*;
+use crate::context::Context;
 use crate::event::Event;
 use crate::graph::{Exec, NodeKind};
 use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::MemoryWork;
 use crate::memory::{Keeper, Kind, Place};
 use crate::model::config::{Config, OrderCheck};
-use crate::model::context::Context;
 use crate::model::findings::Findings;
 use crate::model::handles::Table;
 use crate::model::machine::State;

@@ -4,7 +4,6 @@ use core::ffi::{c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::calls::context::check_flags;
 use crate::device;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
@@ -95,29 +94,6 @@ pub(crate) fn device_primary_ctx_release(call: &CallFrame, device: CUdevice) -> 
     }
     entry.retained -= 1;
     if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal, false) }
-}
-
-pub(crate) fn device_primary_ctx_reset(call: &CallFrame, device: CUdevice) -> Answer {
-    released(call, device as usize, true);
-    let mut state = call.ready()?;
-    let ordinal = device::check(&state, device)?;
-    state.devices[ordinal].retained = 0;
-    reset_primary(call, state, ordinal, true)
-}
-
-pub(crate) fn device_primary_ctx_set_flags(
-    call: &CallFrame,
-    device: CUdevice,
-    flags: c_uint,
-) -> Answer {
-    let mut state = call.ready()?;
-    let ordinal = device::check(&state, device)?;
-    check_flags(flags)?;
-    state.devices[ordinal].flags = flags;
-    if let Some(primary) = state.primary_of(ordinal) {
-        state.contexts[primary].flags = flags;
-    }
-    Ok(())
 }
 
 pub(crate) fn device_primary_ctx_get_state(

@@ -1,20 +1,101 @@
-//! Context calls: the stack of each thread, create and destroy, synchronize, and records of a whole
-//! context.
+//! Contexts: the stack of each thread, creation and destruction, and the entry points about one context.
+//! [`primary`] has the primary contexts, [`whole`] the calls about all streams of a context.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::abi::*;
-use crate::arg::{ContextArg, EventArg, Ptr};
+use crate::arg::{ContextArg, Ptr};
 use crate::device;
-use crate::event::{Event, EventState};
+use crate::event::Event;
+use crate::ipc;
 use crate::memory::Kind;
 use crate::model::call_frame::CallFrame;
-use crate::model::context::{Context, Gate, Settings};
 use crate::model::handles;
 use crate::model::machine::{Locked, Machine, State};
+use crate::model::point::Point;
 use crate::model::thread;
 use crate::model::work::Task;
+
+pub(crate) mod primary;
+
+pub(crate) mod whole;
+
+/// A context. It is never forgotten: a destroyed one can still be current somewhere.
+pub(crate) struct Context {
+    pub(crate) device: CUdevice,
+    pub(crate) flags: u32,
+    pub(crate) primary: bool,
+    /// Whether it stands for a green context, whose end leaves its streams.
+    pub(crate) green: bool,
+    pub(crate) alive: bool,
+    /// How often the program has it to detach: once for creating it, once for each attach.
+    pub(crate) uses: u32,
+    pub(crate) id: u64,
+    /// The error that everything in it answers from now on.
+    pub(crate) failed: Option<CUresult>,
+    pub(crate) legacy: Option<u32>,
+    pub(crate) per_thread: BTreeMap<u32, u32>,
+    pub(crate) settings: Settings,
+    /// Streams with work.
+    pub(crate) busy: BTreeSet<u32>,
+    /// The ends of launches with work of the context in streams of other contexts.
+    pub(crate) elsewhere: Vec<Arc<Point>>,
+    pub(crate) ipc: Option<ipc::Exporter>,
+    /// What every stream of the context waits for from its next operation on, in the order in which
+    /// that came.
+    pub(crate) gates: Vec<(u64, Gate)>,
+    pub(crate) last_gate: u64,
+    /// How many streams it has had: each begins in the next channel.
+    pub(crate) streams_made: u32,
+}
+
+/// What a whole context waits for.
+#[derive(Clone)]
+pub(crate) enum Gate {
+    Point(Arc<Point>),
+    Shared(ipc::Wait),
+}
+
+impl Gate {
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Self::Point(point) => point.is_done(),
+            Self::Shared(wait) => wait.is_done(),
+        }
+    }
+
+    #[cfg_attr(
+        not(any(target_os = "linux", windows)),
+        allow(unreachable_code, reason = "elsewhere there is no such wait")
+    )]
+    pub(crate) fn task(&self) -> Task {
+        match self {
+            Self::Point(point) => Task::Wait(point.clone()),
+            Self::Shared(wait) => Task::WaitShared(wait.clone()),
+        }
+    }
+}
+
+/// Settings that nothing in software depends on: they are kept for the program to read back.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) limits: [usize; LIMITS],
+    pub(crate) cache: u32,
+    pub(crate) shared_memory: u32,
+}
+
+/// How many limits there are here.
+pub(crate) const LIMITS: usize = 7;
+
+impl Default for Settings {
+    /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch
+    /// granularity, and persisting cache.
+    fn default() -> Self {
+        Self { limits: [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0], cache: 0, shared_memory: 0 }
+    }
+}
 
 impl State {
     /// The calling thread's current context, whatever its condition.
@@ -198,24 +279,6 @@ impl State {
         self.devices[device].used = self.devices[device].used.saturating_sub(used);
     }
 
-    fn add_gates(&mut self, context: u32, gates: impl Iterator<Item = Gate>) {
-        let context = &mut self.contexts[context];
-        context.gates.retain(|(_, gate)| !gate.is_done());
-        for gate in gates {
-            context.last_gate += 1;
-            context.gates.push((context.last_gate, gate));
-        }
-    }
-
-    /// The streams with work of a context, and of what belongs to it.
-    fn busy_streams(&self, context: u32) -> Vec<u32> {
-        let contexts = self.with_greens(context);
-        contexts
-            .into_iter()
-            .flat_map(|context| self.contexts[context].busy.iter().copied())
-            .collect()
-    }
-
     pub(crate) fn is_live_created_context(&self, index: u32) -> bool {
         self.contexts[index].alive && !self.contexts[index].primary
     }
@@ -330,20 +393,6 @@ pub(crate) fn ctx_create(
     context.put(state.context_handle(new))
 }
 
-pub(crate) fn ctx_create_v3(
-    call: &CallFrame,
-    context: Ptr<CUcontext>,
-    _params: Ptr<CUexecAffinityParam>,
-    count: c_int,
-    flags: c_uint,
-    device: CUdevice,
-) -> Answer {
-    if count != 0 {
-        return call.refuse(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
-    }
-    ctx_create(call, context, flags, device)
-}
-
 pub(crate) fn ctx_create_v4(
     call: &CallFrame,
     context: Ptr<CUcontext>,
@@ -389,38 +438,6 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         }
     });
     Ok(())
-}
-
-/// One more use of the current context.
-pub(crate) fn ctx_attach(call: &CallFrame, context: Ptr<CUcontext>, flags: c_uint) -> Answer {
-    let mut state = call.ready()?;
-    context.required()?;
-    if flags != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let current = state.current(call)?;
-    state.contexts[current].uses += 1;
-    context.put(state.context_handle(current))
-}
-
-/// One use less. Documented: the context is current in the calling thread, and the last use
-/// destroys it. A primary context is kept by its retains, and lives on.
-pub(crate) fn ctx_detach(call: &CallFrame, context: ContextArg) -> Answer {
-    let mut state = call.ready()?;
-    if context.is_null() {
-        return Err(INVALID_CONTEXT);
-    }
-    let index = state.context(call, context)?;
-    if state.top(call) != Some(index) || state.contexts[index].uses == 0 {
-        return Err(INVALID_CONTEXT);
-    }
-    let entry = &mut state.contexts[index];
-    if entry.uses > 1 || entry.primary {
-        entry.uses -= 1;
-        return Ok(());
-    }
-    drop(state);
-    ctx_destroy(call, context)
 }
 
 pub(crate) fn ctx_get_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answer {
@@ -477,47 +494,9 @@ pub(crate) fn ctx_get_device_of(
     device.put(state.contexts[context].device)
 }
 
-fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
-    state.usable(context)?;
-    state.invalidate_captures_of(context)?;
-    let streams = state.busy_streams(context);
-    let contexts = state.with_greens(context);
-    let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(&contexts)));
-    let points: Vec<_> = streams
-        .into_iter()
-        .map(|stream| {
-            let point = state.new_point(false, None);
-            point.want();
-            state.push_mark(stream, point.clone());
-            point
-        })
-        .collect();
-    let mut state =
-        call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
-    state.usable(context)?;
-    if let Some(awaited) = awaited {
-        state.feed(|feed, _| feed.reached(&awaited));
-    }
-    Ok(())
-}
-
-pub(crate) fn ctx_synchronize(call: &CallFrame) -> Answer {
-    let state = call.ready()?;
-    let context = state.current(call)?;
-    synchronize(call, state, context)
-}
-
-pub(crate) fn ctx_synchronize_of(call: &CallFrame, context: ContextArg) -> Answer {
-    if context.is_null() {
-        return ctx_synchronize(call);
-    }
-    let state = call.ready()?;
-    let context = state.context(call, context)?;
-    synchronize(call, state, context)
-}
-
 /// The range of an H200.
 pub(crate) const LEAST_PRIORITY: i32 = 0;
+
 pub(crate) const GREATEST_PRIORITY: i32 = -5;
 
 pub(crate) fn ctx_get_stream_priority_range(
@@ -539,29 +518,6 @@ pub(crate) fn ctx_get_flags(call: &CallFrame, flags: Ptr<c_uint>) -> Answer {
     flags.put(state.contexts[context].flags)
 }
 
-pub(crate) fn ctx_set_flags(call: &CallFrame, flags: c_uint) -> Answer {
-    let mut state = call.ready()?;
-    check_flags(flags)?;
-    let context = state.current(call)?;
-    state.contexts[context].flags = flags;
-    Ok(())
-}
-
-pub(crate) fn ctx_get_api_version(
-    call: &CallFrame,
-    context: ContextArg,
-    version: Ptr<c_uint>,
-) -> Answer {
-    let state = call.ready()?;
-    version.required()?;
-    if context.is_null() {
-        state.current(call)?;
-    } else {
-        state.context(call, context)?;
-    }
-    version.put(3020)
-}
-
 pub(crate) fn ctx_get_id(call: &CallFrame, context: ContextArg, id: Ptr<c_ulonglong>) -> Answer {
     let state = call.ready()?;
     id.required()?;
@@ -571,97 +527,4 @@ pub(crate) fn ctx_get_id(call: &CallFrame, context: ContextArg, id: Ptr<c_ulongl
         return Err(CONTEXT_IS_DESTROYED);
     }
     id.put(state.contexts[context].id)
-}
-
-pub(crate) fn ctx_enable_peer_access(call: &CallFrame, peer: ContextArg, flags: c_uint) -> Answer {
-    let mut state = call.ready()?;
-    let current = state.current(call)?;
-    if flags != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let peer =
-        if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
-    // Measured: also the current context itself, for which INVALID_CONTEXT is documented.
-    if state.contexts[peer].device == state.contexts[current].device {
-        return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-    }
-    match state.peers.insert((current, peer), 1) {
-        None => Ok(()),
-        Some(_) => Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
-    }
-}
-
-pub(crate) fn ctx_disable_peer_access(call: &CallFrame, peer: ContextArg) -> Answer {
-    let mut state = call.ready()?;
-    let current = state.current(call)?;
-    let peer =
-        if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
-    match state.peers.remove(&(current, peer)) {
-        Some(_) => Ok(()),
-        None => Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
-    }
-}
-
-fn context_or_current(
-    state: &State,
-    call: &CallFrame,
-    context: ContextArg,
-) -> Result<u32, CUresult> {
-    let context =
-        if context.is_null() { state.current(call)? } else { state.context(call, context)? };
-    state.usable(context)?;
-    Ok(context)
-}
-
-/// Records all work of a context: done when every stream has done what it has now.
-pub(crate) fn ctx_record_event(call: &CallFrame, context: ContextArg, event: EventArg) -> Answer {
-    let state = call.ready()?;
-    let context = context_or_current(&state, call, context)?;
-    let event = state.event(call, event)?;
-    if !state.go_together(state.events[event].context, context) {
-        return Err(INVALID_HANDLE);
-    }
-    record_all(call, state, context, event)
-}
-
-pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, event: u32) -> Answer {
-    state.invalidate_captures_of(context)?;
-    let busy = state.busy_streams(context);
-    let collector = state.hidden_stream(context)?;
-    for stream in busy {
-        let point = state.new_point(false, None);
-        state.push_mark(stream, point.clone());
-        state.push(collector, Task::Wait(point));
-    }
-    let contexts = state.with_greens(context);
-    state.feed(|feed, of| {
-        feed.context_record(&of.contexts(&contexts), of.event(event), of.stream(collector));
-    });
-    state.record(call.machine, event, collector);
-    state.destroy_stream(call, collector);
-    Ok(())
-}
-
-/// Has all streams of a context wait, those too that are made before the event is done. Measured: a
-/// stream waits from its next operation on; until then it is as idle as it was.
-pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: EventArg) -> Answer {
-    let mut state = call.ready()?;
-    let context = context_or_current(&state, call, context)?;
-    let event = state.event(call, event)?;
-    state.invalidate_captures_of(context)?;
-    let entry = &state.events[event];
-    let point = match &entry.state {
-        EventState::Captured(_) => return Err(INVALID_VALUE),
-        EventState::Pending(point) if !point.is_done() => Some(Gate::Point(point.clone())),
-        _ => None,
-    };
-    let others =
-        entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
-    let gates: Vec<Gate> = point.into_iter().chain(others).collect();
-    let contexts = state.with_greens(context);
-    state.feed(|feed, of| feed.context_wait(&of.contexts(&contexts), of.event(event)));
-    for context in contexts {
-        state.add_gates(context, gates.iter().cloned());
-    }
-    Ok(())
 }
