@@ -299,12 +299,4 @@ mod tests {
         bytes[6..8].copy_from_slice(b"\xff\xfe");
         assert_eq!(Status::of(&bytes), Some(status));
     }
-
-    #[test]
-    fn half_a_line_says_nothing() {
-        let whole = line("exporter");
-        for length in 0..whole.find(" 99").expect("the last field") + 2 {
-            assert_eq!(Status::of(&whole.as_bytes()[..length]), None, "{length} bytes");
-        }
-    }
 }

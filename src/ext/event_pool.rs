@@ -469,14 +469,6 @@ mod tests {
         (soft, pool)
     }
 
-    #[test]
-    fn each_thread_has_a_shelf_of_its_own() {
-        let mine = own_shelf();
-        let (theirs, again) = std::thread::spawn(|| (own_shelf(), own_shelf())).join().unwrap();
-        assert_eq!((own_shelf(), again), (mine, theirs));
-        assert_ne!(mine, theirs);
-    }
-
     /// How many events are in the first slots of each shelf, and in the list.
     fn shelved(pool: &EventPool) -> ([usize; SHELVES], usize) {
         let store = &pool.0.0;
@@ -496,21 +488,5 @@ mod tests {
         assert_eq!(shelved(&pool), (expected, 0));
         pool.reserve(2).unwrap();
         assert_eq!(shelved(&pool), (expected, 2));
-    }
-
-    #[test]
-    fn its_own_shelf_comes_first() {
-        let (_soft, pool) = pool();
-        for own in 0..3 * SHELVES {
-            let entries: [Box<Entry>; SHELVES] = core::array::from_fn(|_| pool.create().unwrap());
-            let raw: Vec<_> = entries.iter().map(|entry| entry.event.as_raw()).collect();
-            for (shelf, entry) in pool.0.0.shelves.iter().zip(entries) {
-                shelf.0[0].store(Box::into_raw(entry), Ordering::Release);
-            }
-            let taken = pool.0.0.take(own).unwrap();
-            assert_eq!(taken.event.as_raw(), raw[own % SHELVES], "thread {own}");
-            drop(taken);
-            pool.clear();
-        }
     }
 }

@@ -513,21 +513,6 @@ mod tests {
         }
     }
 
-    /// The queries are the same as without an exporter: the pause between two grows over the whole
-    /// wait.
-    #[test]
-    fn it_asks_as_often_as_without() {
-        let (_, looks) = looks(1000, &[Running], &[Pending]);
-        let asked: Vec<_> =
-            looks.iter().filter(|look| look.0 == "event").map(|look| look.1).collect();
-        let (started, mut expected) = (timeout::now(), Vec::new());
-        let waited = timeout::poll(None, Duration::from_secs(1), || {
-            expected.push(timeout::now() - started);
-            Ok(Pending)
-        });
-        assert_eq!((waited, asked), (Ok(Pending), expected));
-    }
-
     #[test]
     fn a_wait_ends_when_the_exporter_has() {
         let gone = Err(Error::ExporterGone);

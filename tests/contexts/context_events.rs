@@ -2,16 +2,10 @@
 
 use crate::common;
 
-use std::time::Instant;
-
 use common::counting::{counting, fail_next};
 use common::{Gpu, Latch, Other, current};
-use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{
-    Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef, Version,
-};
-use cuda_soft_driver::SoftDriver;
+use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions};
 
 #[test]
 fn a_record_stands_for_the_work_of_all_streams() {
@@ -72,30 +66,6 @@ fn a_wait_of_a_context_holds_all_later_work() {
 }
 
 #[test]
-fn timed_and_ipc_events_can_be_recorded_so() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
-        return;
-    }
-    let stream = gpu.stream();
-    let timed = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
-    let (start, end) = (timed(), timed());
-    let before = Instant::now();
-    start.record(&stream).expect("a record");
-    end.record_context(&gpu.context).expect("a record");
-    end.synchronize().expect("the work ends");
-    stream.synchronize().expect("the work ends");
-    let at_most = before.elapsed().as_secs_f32() * 1000.0;
-    // The driver stamps a record of the whole context on a queue of its own, so that on an idle
-    // device the sign is open.
-    let elapsed = start.elapsed_ms(&end).expect("a time");
-    assert!(elapsed.abs() <= at_most + 0.1, "{elapsed} ms, but it took {at_most} ms here");
-    let interprocess = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
-    interprocess.record_context(&gpu.context).expect("a record");
-    assert_eq!(interprocess.synchronize(), Ok(()));
-}
-
-#[test]
 fn the_event_must_be_of_the_context() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
@@ -137,38 +107,4 @@ fn another_refusal_is_the_drivers_own() {
         fail_next(function, code);
         assert_eq!(event.record_context(of), Err(Error::Driver { function, code }));
     }
-}
-
-#[test]
-fn a_capture_does_not_survive_it() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
-        return;
-    }
-    let stream = gpu.stream();
-    let event = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
-    let calls: [&dyn Fn() -> Result<(), Error>; 2] =
-        [&|| event.record_context(&gpu.context), &|| gpu.context.wait_event(&event)];
-    for call in calls {
-        let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
-        let error = call().expect_err("a stream captures");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
-        assert!(error.to_string().contains("a stream of the context is capturing"), "{error}");
-        assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
-        drop(capture);
-        assert_eq!(call(), Ok(()));
-    }
-    assert_eq!(StreamRef::per_thread_default(&gpu.context).synchronize(), Ok(()));
-}
-
-#[test]
-fn it_takes_cuda_12_5() {
-    let soft = SoftDriver::builder().version(12, 4).build();
-    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
-    let event = Event::new(&context, EventFlags::empty()).expect("an event");
-    let (since, driver) = (Version::new(12, 5), Version::new(12, 4));
-    let function = Function::cuCtxRecordEvent;
-    assert_eq!(event.record_context(&context), Err(Error::Unsupported { function, since, driver }));
-    let function = Function::cuCtxWaitEvent;
-    assert_eq!(context.wait_event(&event), Err(Error::Unsupported { function, since, driver }));
 }

@@ -9,9 +9,7 @@ use std::ptr::null_mut;
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, check, current};
 use cuda_events::sys::{CUcontext, CUevent, CUresult, Function};
-use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions, StreamRef,
-};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, StreamRef};
 
 /// A context that is not the primary one, current on this thread until it is dropped.
 struct Other {
@@ -39,108 +37,6 @@ impl Drop for Other {
     }
 }
 
-/// Everything that makes a context current for a call.
-fn everything(context: &Context, works: bool) {
-    let interprocess = Event::new(context, EventFlags::INTERPROCESS);
-    let created = Event::new(context, EventFlags::TIMING);
-    let stream = Stream::new(context, StreamOptions::new());
-    let prioritised = Stream::new(context, StreamOptions::new().priority(0));
-    let range = context.stream_priority_range();
-    let synchronized = context.synchronize();
-    let queried = StreamRef::legacy_default(context).query();
-    let recorded = StreamRef::per_thread_default(context).record_event(EventFlags::empty());
-    let exported = interprocess.as_ref().map(|event| event.ipc_descriptor());
-    let results = [
-        created.is_ok(),
-        stream.is_ok(),
-        prioritised.is_ok(),
-        range.is_ok(),
-        synchronized.is_ok(),
-        queried.is_ok(),
-        recorded.is_ok(),
-        matches!(exported, Ok(Ok(_))),
-    ];
-    assert_eq!(results, [works; 8]);
-}
-
-#[test]
-fn what_is_made_leaves_no_context_current() {
-    let gpu = Gpu::new();
-    assert!(current(gpu.driver).is_null());
-    everything(&gpu.context, true);
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn what_is_made_leaves_the_callers_context_current() {
-    let gpu = Gpu::new();
-    let other = Other::current(&gpu);
-    everything(&gpu.context, true);
-    assert_eq!(current(gpu.driver), other.raw);
-    let inner = gpu.context.make_current().expect("the context can be made current");
-    everything(&gpu.context, true);
-    assert_eq!(current(gpu.driver), gpu.context.as_raw());
-    drop(inner);
-    assert_eq!(current(gpu.driver), other.raw);
-}
-
-#[test]
-fn what_fails_leaves_the_stack_too() {
-    let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
-    let failing = [
-        Function::cuEventCreate,
-        Function::cuStreamCreate,
-        Function::cuStreamCreateWithPriority,
-        Function::cuCtxGetStreamPriorityRange,
-        Function::cuCtxSynchronize,
-        Function::cuIpcGetEventHandle,
-        Function::cuCtxPushCurrent_v2,
-        Function::cuCtxGetCurrent,
-    ];
-    for function in failing {
-        let event = Event::new(&counted, EventFlags::INTERPROCESS).expect("an event");
-        // Once with nothing current, once with another context.
-        for elsewhere in [false, true] {
-            let other = elsewhere.then(|| Other::current(&gpu));
-            let before = other.as_ref().map_or(null_mut(), |other| other.raw);
-            assert_eq!(current(gpu.driver), before);
-            fail_next(function, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
-            let failed = [
-                Event::new(&counted, EventFlags::empty()).err(),
-                Stream::new(&counted, StreamOptions::new()).err(),
-                Stream::new(&counted, StreamOptions::new().priority(0)).err(),
-                counted.stream_priority_range().err(),
-                counted.synchronize().err(),
-                event.ipc_descriptor().err(),
-            ];
-            let errors: Vec<_> = failed.into_iter().flatten().collect();
-            assert_eq!(errors.len(), 1, "{function} fails once");
-            assert_eq!(errors[0].function(), Some(function));
-            assert_eq!(errors[0].code(), Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
-            assert_eq!(current(gpu.driver), before, "{function}");
-        }
-    }
-}
-
-#[test]
-fn what_was_made_goes_when_the_stack_cannot_be() {
-    let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
-    fail_next(Function::cuCtxPopCurrent_v2, CUresult(4242));
-    let (result, made) = calls(|| Event::new(&counted, EventFlags::empty()));
-    assert_eq!(result.err().and_then(|error| error.code()), Some(CUresult(4242)));
-    assert_eq!(
-        made.iter().filter(|function| **function == Function::cuEventDestroy_v2).count(),
-        1,
-        "{made:?}"
-    );
-}
-
 #[test]
 fn a_guard_makes_current_and_restores() {
     let gpu = Gpu::new();
@@ -157,19 +53,6 @@ fn a_guard_makes_current_and_restores() {
         drop(other);
         assert_eq!(current(gpu.driver), gpu.context.as_raw());
     }
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn nested_guards_take_back_their_own() {
-    let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
-    let outer = counted.make_current().expect("the context can be made current");
-    drop(counted.make_current().expect("the context can be made current"));
-    assert_eq!(current(gpu.driver), counted.as_raw(), "the outer guard is still there");
-    drop(outer);
     assert!(current(gpu.driver).is_null());
 }
 
@@ -193,17 +76,6 @@ fn a_guard_whose_end_is_refused_is_ended_once_more() {
     assert_eq!(current(gpu.driver), counted.as_raw());
     fail_next(POP, CUresult(4242));
     assert_eq!(calls(|| drop(outer)).1, [POP, Function::cuCtxGetCurrent, POP]);
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn a_guard_restores_on_unwind() {
-    let gpu = Gpu::new();
-    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _guard = gpu.context.make_current().expect("the context can be made current");
-        std::panic::resume_unwind(Box::new(()));
-    }));
-    assert!(unwound.is_err());
     assert!(current(gpu.driver).is_null());
 }
 
@@ -239,47 +111,6 @@ fn a_context_of_somebody_else_is_named_and_not_owned() {
     assert_eq!(legacy(&named), legacy(&named));
     drop((event, stream, named));
     assert_eq!(common::current(gpu.driver), other.raw, "dropping the name destroys nothing");
-}
-
-/// The driver has one code for a wrong handle and for a wrong context; the same context is not a
-/// wrong one.
-#[test]
-fn an_invalid_handle_in_one_context_is_no_mismatch() {
-    let gpu = Gpu::new();
-    let counted = counting(gpu.driver);
-    // SAFETY: the primary context is retained by `gpu`.
-    let named =
-        unsafe { Context::from_raw(counted, gpu.context.as_raw()) }.expect("its device is known");
-    let event = Event::new(&named, EventFlags::empty()).expect("an event");
-    let stream = Stream::new(&named, StreamOptions::new()).expect("a stream");
-    fail_next(Function::cuEventRecord, CUresult::CUDA_ERROR_INVALID_HANDLE);
-    let error = event.record(&stream).expect_err("it was refused");
-    assert!(matches!(error, Error::Driver { .. }), "{error}");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
-}
-
-#[test]
-fn naming_a_context_leaves_the_stack() {
-    let gpu = Gpu::new();
-    // SAFETY: the primary context is retained by `gpu`.
-    let named = unsafe { Context::from_raw(gpu.driver, gpu.context.as_raw()) }
-        .expect("its device is known");
-    assert_eq!(named, gpu.context);
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn objects_keep_their_context() {
-    let gpu = Gpu::new();
-    let (stream, event) = {
-        let context = Context::primary(gpu.device).expect("the primary context");
-        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-        let event = Event::new(&context, EventFlags::empty()).expect("an event");
-        (stream, event)
-    };
-    event.record(&stream).expect("the context is alive");
-    event.synchronize().expect("no work");
-    assert_eq!(event.context(), stream.context());
 }
 
 #[test]
@@ -372,22 +203,6 @@ fn guards_pop_what_they_pushed_and_no_more() {
     drop(inner);
     assert_eq!(current(gpu.driver), context.as_raw());
     drop(outer);
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn a_guard_whose_pop_was_refused_pops_again() {
-    let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
-    let guard = context.make_current().expect("the context can be made current");
-    fail_next(Function::cuCtxPopCurrent_v2, AFTER_THE_WORK);
-    let ((), made) = calls(|| drop(guard));
-    assert_eq!(
-        made,
-        [Function::cuCtxPopCurrent_v2, Function::cuCtxGetCurrent, Function::cuCtxPopCurrent_v2]
-    );
     assert!(current(gpu.driver).is_null());
 }
 

@@ -16,7 +16,6 @@ use cuda_events::{
     Version,
 };
 use cuda_soft_driver::SoftDriver;
-use cuda_timelines::Timeline;
 
 /// Two parts of one size.
 fn halves(gpu: &Gpu) -> [SmResource; 2] {
@@ -48,31 +47,6 @@ fn a_blocking_stream_is_refused() {
     }
     let blocking = StreamOptions::new().blocking(true);
     assert_eq!(Stream::new(&gpu.context, blocking).and_then(|it| it.is_blocking()), Ok(true));
-}
-
-/// A page of timelines that a green context registered is the primary context's, and serves the
-/// next green context. None is left behind.
-#[test]
-fn timelines_of_green_contexts_share_pages() {
-    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
-    let [part, _] = halves(&gpu);
-    let watched = Watched::new(gpu.driver);
-    let device = watched.context().device();
-    let part = device.sm_resource().and_then(|all| all.split_by_count(1, part.count()));
-    let part = part.expect("a part").groups.into_iter().next().expect("one");
-    let mut registered = Vec::new();
-    for _ in 0..12 {
-        let context = green(device, &[&part]).expect("a green context");
-        watched.made();
-        let timeline = Timeline::new(stream(&context)).expect("a timeline");
-        let made = watched.made();
-        let is_it = |made: &&Function| **made == Function::cuMemHostRegister_v2;
-        registered.push(made.iter().filter(is_it).count());
-        let point = timeline.signal().expect("a signal");
-        point.wait().expect("it comes");
-    }
-    // A later context finds that the page is registered already, and is not refused another one.
-    assert!(registered.iter().skip(1).all(|count| *count <= 1), "{registered:?}");
 }
 
 /// Two green contexts, each with a half.
@@ -142,27 +116,6 @@ fn a_split_makes_equal_parts_and_a_remainder() {
         );
         assert!(split.remainder.is_none() || rest > 0);
     }
-}
-
-#[test]
-fn what_cannot_be_split_is_refused() {
-    let Some(gpu) = Gpu::with(Function::cuDevSmResourceSplitByCount) else { return };
-    let refused = |result: Result<cuda_events::green::SmSplit>| match result {
-        Err(Error::Driver { function: Function::cuDevSmResourceSplitByCount, code }) => assert!(
-            [
-                CUresult::CUDA_ERROR_INVALID_VALUE,
-                CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
-            ]
-            .contains(&code),
-            "{code}"
-        ),
-        other => panic!("{other:?}"),
-    };
-    let all = gpu.device.sm_resource().expect("what there is");
-    refused(all.split_by_count(1, all.count() + 1));
-    refused(all.split_by_count(1, u32::MAX));
-    let [part, _] = halves(&gpu);
-    refused(part.split_by_count(1, part.count() + 1));
 }
 
 #[test]
@@ -289,49 +242,6 @@ fn resources_of_one_device_make_no_context_of_another() {
     drop(green(other, &[&theirs]).expect("a green context"));
 }
 
-/// Events and waits go both ways between a green stream and one of the primary context.
-#[test]
-fn events_order_green_streams_and_others() {
-    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
-    let [one, other] = green_halves(&gpu);
-    let contexts = [gpu.context.clone(), one, other];
-    for producer in &contexts {
-        for consumer in &contexts {
-            let (first, second) = (stream(producer), stream(consumer));
-            let done = event(producer, EventFlags::empty());
-            let latch = Latch::hold(&first);
-            done.record(&first).expect("a record");
-            assert_eq!(done.query(), Ok(Progress::Pending));
-            second.wait_event(&done).expect("a wait");
-            let after = second.record_event(EventFlags::empty()).expect("an event");
-            assert_eq!(after.query(), Ok(Progress::Pending), "it waits");
-            latch.release();
-            after.synchronize().expect("the work ends");
-            assert_eq!(done.query(), Ok(Progress::Done));
-
-            let latch = Latch::hold(&first);
-            second.wait_stream(&first).expect("a wait");
-            assert_eq!(second.query(), Ok(Progress::Pending));
-            latch.release();
-            second.synchronize().expect("the work ends");
-        }
-    }
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn the_time_between_events_of_a_green_context() {
-    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
-    let (_, context) = green_half(&gpu);
-    let stream = stream(&context);
-    let (start, end) = (event(&context, EventFlags::TIMING), event(&context, EventFlags::TIMING));
-    start.record(&stream).expect("a record");
-    end.record(&stream).expect("a record");
-    end.synchronize().expect("the work ends");
-    assert!(start.elapsed_ms(&end).expect("a time") >= 0.0);
-    assert_eq!(start.elapsed_ms(&start), Ok(0.0));
-}
-
 /// The primary context and all its green ones share their events.
 #[test]
 fn an_event_is_recorded_in_any_context_of_its_device() {
@@ -362,45 +272,6 @@ fn an_event_is_recorded_in_any_context_of_its_device() {
             }
         }
     }
-}
-
-/// A green context has no per-thread default stream.
-#[test]
-fn it_has_no_per_thread_default_stream() {
-    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
-    let (_, context) = green_half(&gpu);
-    let (function, code) = (Function::cuStreamQuery, CUresult::CUDA_ERROR_INVALID_HANDLE);
-    assert_eq!(
-        StreamRef::per_thread_default(&context).query(),
-        Err(Error::Driver { function, code })
-    );
-    assert_eq!(StreamRef::legacy_default(&context).query(), Ok(Progress::Done));
-}
-
-#[test]
-fn a_primary_record_is_of_its_green_ones_too() {
-    let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
-    let (_, context) = green_half(&gpu);
-    let (inside, outside) = (stream(&context), stream(&gpu.context));
-    let (all, own) =
-        (event(&gpu.context, EventFlags::empty()), event(&context, EventFlags::empty()));
-
-    let latch = Latch::hold(&inside);
-    all.record_context(&gpu.context).expect("a record");
-    own.record_context(&context).expect("a record");
-    assert_eq!((all.query(), own.query()), (Ok(Progress::Pending), Ok(Progress::Pending)));
-    latch.release();
-    assert_eq!((all.synchronize(), own.synchronize()), (Ok(()), Ok(())));
-
-    let latch = Latch::hold(&outside);
-    own.record_context(&context).expect("a record");
-    assert_eq!(own.synchronize(), Ok(()), "what is in others is not its concern");
-    let held = outside.record_event(EventFlags::empty()).expect("an event");
-    gpu.context.wait_event(&held).expect("a wait");
-    let after = inside.record_event(EventFlags::empty()).expect("an event");
-    assert_eq!(after.query(), Ok(Progress::Pending), "it waits with the primary context");
-    latch.release();
-    assert_eq!(after.synchronize(), Ok(()));
 }
 
 #[test]
@@ -499,21 +370,6 @@ fn those_of_others_are_known() {
     drop((done, foreign));
     // SAFETY: nobody else destroys it.
     drop(unsafe { Stream::from_raw(&context, raw) });
-}
-
-#[test]
-fn its_default_stream_is_its_own() {
-    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
-    let (_, context) = green_half(&gpu);
-    let (own, theirs) =
-        (StreamRef::legacy_default(&context), StreamRef::legacy_default(&gpu.context));
-    assert_ne!(own, theirs);
-    let latch = Latch::hold(&stream(&context));
-    let event = own.record_event(EventFlags::empty()).expect("an event");
-    event.synchronize().expect("non-blocking streams are not waited for");
-    theirs.wait_stream(&own).expect("a wait");
-    theirs.synchronize().expect("no work");
-    latch.release();
 }
 
 #[test]

@@ -1,10 +1,8 @@
-//! Contexts: the thread's stack, whole contexts as objects of records and waits, green ones, and
-//! the last drop.
+//! Contexts: the thread's stack, whole contexts as objects of records and waits, green ones.
 
 use cuda_events_test_support as common;
 
 mod context_events;
 mod contexts;
 mod green;
-mod last_drop;
 mod thread_end;

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use common::Gpu;
 use common::allocations::{Counted, allocations as allocated};
-use common::counting::{calls, counting};
 use cuda_events::ext::{EventPool, PooledEvent};
 use cuda_events::graph::Graph;
 use cuda_events::sys::Function::*;
@@ -163,29 +162,6 @@ fn nothing_on_the_way_allocates() {
     ];
     let allocating: Vec<_> = counts.iter().filter(|(_, count)| *count != 0).collect();
     assert!(allocating.is_empty(), "{allocating:?}");
-}
-
-#[test]
-fn creation_asks_for_the_context_once() {
-    let gpu = &Gpu::with_virtual_time();
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("device 0"))
-        .expect("the primary context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let shared = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
-    shared.ipc_descriptor().expect("a descriptor");
-
-    let elsewhere = [cuCtxGetCurrent, cuCtxPushCurrent_v2, cuIpcGetEventHandle, cuCtxPopCurrent_v2];
-    let (descriptor, made) = calls(|| shared.ipc_descriptor());
-    assert_eq!(made, elsewhere);
-    descriptor.expect("a descriptor");
-
-    let _current = context.make_current().expect("the context can be made current");
-    let (event, made) = calls(|| stream.record_event(EventFlags::empty()));
-    assert_eq!(made, [cuCtxGetCurrent, cuEventCreate, cuEventRecord]);
-    event.expect("an event");
-    let (descriptor, made) = calls(|| shared.ipc_descriptor());
-    assert_eq!(made, [cuCtxGetCurrent, cuIpcGetEventHandle]);
-    descriptor.expect("a descriptor");
 }
 
 #[test]

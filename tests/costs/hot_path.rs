@@ -10,8 +10,8 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::counting::{calls, calls_with_arguments, counting, fail_next};
-use common::{Door, Gpu, Latch, Other};
+use common::counting::{calls, calls_with_arguments, counting};
+use common::{Door, Gpu, Latch};
 use cuda_events::capture::{CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::graph::Graph;
@@ -22,8 +22,8 @@ use cuda_events::sys::{
     CUresult,
 };
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, ForeignStream, Progress, Stream, StreamOptions,
-    StreamRef,
+    Context, Device, Error, Event, EventFlags, ForeignStream, HostClock, Progress, Stream,
+    StreamOptions, StreamRef,
 };
 
 /// A context of a counting driver, in front of the one under test.
@@ -83,31 +83,6 @@ fn elapsed_function(context: &Context) -> Function {
 }
 
 #[test]
-fn each_hot_operation_is_one_driver_call() {
-    let gpu = &Gpu::with_virtual_time();
-    let gpu = Counted::new(gpu);
-    let (stream, other) = (gpu.stream(), gpu.stream());
-    let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
-    let exec =
-        Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
-
-    makes(&[cuEventRecord], || start.record(&stream));
-    makes(&[cuEventRecord], || end.record(&stream));
-    makes(&[cuEventSynchronize], || end.synchronize());
-    assert!(makes(&[cuEventQuery], || end.query()).is_done());
-    assert!(makes(&[cuEventQuery], || end.synchronize_timeout(Duration::ZERO)).is_done());
-    makes(&[cuStreamWaitEvent], || other.wait_event(&end));
-    makes(&[elapsed_function(&gpu.context)], || start.elapsed_ms(&end));
-    makes(&[elapsed_function(&gpu.context)], || start.elapsed(&end));
-    makes(&[cuGraphLaunch], || exec.launch(&stream));
-    makes(&[cuStreamSynchronize], || stream.synchronize());
-    assert!(makes(&[cuStreamQuery], || stream.query()).is_done());
-    assert!(makes(&[cuStreamQuery], || stream.synchronize_timeout(Duration::ZERO)).is_done());
-    makes(&[cuStreamGetPriority], || stream.priority());
-    makes(&[cuStreamGetFlags], || stream.is_blocking());
-}
-
-#[test]
 fn operations_hand_their_objects_on() {
     let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
@@ -134,6 +109,11 @@ fn operations_hand_their_objects_on() {
     hands(cuGraphLaunch, &[word(exec.as_raw()), o], || exec.launch(&other));
     hands(cuStreamSynchronize, &[o], || other.synchronize());
     let _ = hands(cuStreamQuery, &[s], || stream.query());
+    // A wait without time is one look.
+    let _ = hands(cuEventQuery, &[b], || end.synchronize_timeout(Duration::ZERO));
+    let _ = hands(cuStreamQuery, &[o], || other.synchronize_timeout(Duration::ZERO));
+    makes(&[cuStreamGetPriority], || stream.priority());
+    makes(&[cuStreamGetFlags], || stream.is_blocking());
 
     let (event, made) = calls_with_arguments(|| other.record_event(EventFlags::empty()));
     let event = event.expect("an event");
@@ -145,6 +125,12 @@ fn operations_hand_their_objects_on() {
     let join = made[0].1[0];
     assert_eq!(made, [(cuEventRecord, vec![join, o]), (cuStreamWaitEvent, vec![s, join, 0])]);
 
+    let modes = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
+    for (mode, number) in modes.into_iter().zip(0..) {
+        let (capture, made) = calls_with_arguments(|| common::begin_capture(&stream, mode));
+        assert_eq!(made[0], (cuStreamBeginCapture_v2, vec![s, number]));
+        drop(capture.expect("a capture"));
+    }
     if !common::needs(gpu.context.driver(), cuEventRecordWithFlags) {
         return;
     }
@@ -161,137 +147,6 @@ fn operations_hand_their_objects_on() {
         });
     }
     drop(capture.end().expect("a graph"));
-}
-
-/// What a driver may answer, one that no list has among them.
-const CODES: [CUresult; 9] = [
-    CUresult::CUDA_ERROR_INVALID_VALUE,
-    CUresult::CUDA_ERROR_DEINITIALIZED,
-    CUresult::CUDA_ERROR_INVALID_CONTEXT,
-    CUresult::CUDA_ERROR_INVALID_HANDLE,
-    CUresult::CUDA_ERROR_ILLEGAL_STATE,
-    CUresult::CUDA_ERROR_NOT_READY,
-    CUresult::CUDA_ERROR_LAUNCH_FAILED,
-    CUresult::CUDA_ERROR_UNKNOWN,
-    CUresult(123_456),
-];
-
-#[test]
-fn each_error_is_told_and_not_tried_again() {
-    let gpu = &Gpu::with_virtual_time();
-    let gpu = Counted::new(gpu);
-    let (stream, other) = (gpu.stream(), gpu.stream());
-    let (start, end) = (gpu.event(EventFlags::TIMING), gpu.event(EventFlags::TIMING));
-    let exec =
-        Graph::new(&gpu.context).and_then(|graph| graph.instantiate()).expect("a graph of nothing");
-    start.record(&stream).expect("a record");
-    end.record(&stream).expect("a record");
-    end.synchronize().expect("no work");
-    stream.wait_stream(&other).expect("the first join");
-
-    type Operation<'a> = (Function, usize, &'a dyn Fn() -> Result<String, Error>);
-    fn said<T: std::fmt::Debug>(result: Result<T, Error>) -> Result<String, Error> {
-        result.map(|value| format!("{value:?}"))
-    }
-    let elapsed = elapsed_function(&gpu.context);
-    // SAFETY: without flags there is nothing to keep alive.
-    let record_with = || said(unsafe { start.record_with(&stream, RecordFlags::empty()) });
-    // SAFETY: as above.
-    let wait_with = || said(unsafe { stream.wait_event_with(&start, WaitFlags::empty()) });
-    // With how many calls there are until one fails.
-    let operations: &[Operation<'_>] = &[
-        (cuEventRecord, 1, &|| said(start.record(&stream))),
-        (cuEventRecord, 1, &record_with),
-        (cuEventQuery, 1, &|| said(end.query())),
-        (cuEventQuery, 1, &|| said(end.synchronize_timeout(Duration::ZERO))),
-        (cuEventSynchronize, 1, &|| said(end.synchronize())),
-        (cuStreamWaitEvent, 1, &|| said(stream.wait_event(&start))),
-        (cuStreamWaitEvent, 1, &wait_with),
-        (cuEventRecord, 1, &|| said(stream.wait_stream(&other))),
-        (cuStreamWaitEvent, 2, &|| said(stream.wait_stream(&other))),
-        (elapsed, 1, &|| said(start.elapsed_ms(&end))),
-        (elapsed, 1, &|| said(start.elapsed(&end))),
-        (cuGraphLaunch, 1, &|| said(exec.launch(&stream))),
-        (cuStreamQuery, 1, &|| said(stream.query())),
-        (cuStreamSynchronize, 1, &|| said(stream.synchronize())),
-    ];
-    for (at, (function, count, operation)) in operations.iter().enumerate() {
-        for code in CODES {
-            let function = *function;
-            fail_next(function, code);
-            let (result, made) = calls(operation);
-            let expected = match (function, code) {
-                (cuEventQuery | cuStreamQuery, CUresult::CUDA_ERROR_NOT_READY) => {
-                    Ok("Pending".to_owned())
-                }
-                // Both are of one context and keep the time.
-                (
-                    cuEventElapsedTime | cuEventElapsedTime_v2,
-                    CUresult::CUDA_ERROR_INVALID_HANDLE,
-                ) => Err(Error::NotRecorded { function, code: Some(code) }),
-                (cuEventElapsedTime | cuEventElapsedTime_v2, CUresult::CUDA_ERROR_NOT_READY) => {
-                    Err(Error::NotReady { function, code })
-                }
-                _ => Err(Error::Driver { function, code }),
-            };
-            assert_eq!(result, expected, "operation {at}, {function}, {code}");
-            assert_eq!(
-                (made.len(), made.last()),
-                (*count, Some(&function)),
-                "operation {at}, {code}: {made:?}"
-            );
-        }
-    }
-    // An event that was made for a record that failed is destroyed.
-    fail_next(cuEventRecord, CUresult::CUDA_ERROR_UNKNOWN);
-    let (result, made) = calls(|| stream.record_event(EventFlags::empty()));
-    let refused = Error::Driver { function: cuEventRecord, code: CUresult::CUDA_ERROR_UNKNOWN };
-    assert_eq!(result.map(drop), Err(refused));
-    assert!(made.ends_with(&[cuEventRecord, cuEventDestroy_v2]), "{made:?}");
-}
-
-#[test]
-fn an_error_with_a_known_cause_names_it() {
-    let gpu = &Gpu::with_virtual_time();
-    let other = Other::new(gpu);
-    let gpu = Counted::new(gpu);
-    let (function, code) = (elapsed_function(&gpu.context), CUresult::CUDA_ERROR_INVALID_HANDLE);
-    let timed = || gpu.event(EventFlags::TIMING);
-    let (one, two, untimed) = (timed(), timed(), gpu.event(EventFlags::empty()));
-    // SAFETY: a live context, which goes after what is made in it.
-    let other = unsafe { Context::from_raw(gpu.context.driver(), other.as_raw()) }
-        .expect("its device is known");
-    let elsewhere = Event::new(&other, EventFlags::TIMING).expect("an event");
-    let far = Stream::new(&other, StreamOptions::new()).expect("a stream");
-
-    let refused = |function, work: &dyn Fn() -> Result<(), Error>, expected| {
-        fail_next(function, code);
-        let (result, made) = calls(work);
-        assert_eq!((result, made), (Err(expected), vec![function]));
-    };
-    let mismatch = |function| Error::ContextMismatch {
-        function,
-        code: Some(code),
-        device: 0,
-        other_device: 0,
-    };
-    refused(cuEventRecord, &|| one.record(&far), mismatch(cuEventRecord));
-    refused(function, &|| one.elapsed_ms(&elsewhere).map(drop), mismatch(function));
-    refused(
-        function,
-        &|| one.elapsed_ms(&untimed).map(drop),
-        Error::TimingDisabled { function, code: Some(code) },
-    );
-    refused(
-        function,
-        &|| untimed.elapsed_ms(&one).map(drop),
-        Error::TimingDisabled { function, code: Some(code) },
-    );
-    refused(
-        function,
-        &|| one.elapsed_ms(&two).map(drop),
-        Error::NotRecorded { function, code: Some(code) },
-    );
 }
 
 #[test]
@@ -345,6 +200,8 @@ fn not_done_is_an_answer() {
     assert_eq!(makes(&[cuEventQuery], || event.query()), Progress::Pending);
     assert_eq!(makes(&[cuStreamQuery], || stream.query()), Progress::Pending);
     assert_eq!(makes(&[cuStreamQuery], || waiting.query()), Progress::Pending);
+    let no_wait = || waiting.synchronize_timeout(Duration::ZERO);
+    assert_eq!(makes(&[cuStreamQuery], no_wait), Progress::Pending);
     let function = elapsed_function(&gpu.context);
     let not_ready = Error::NotReady { function, code: CUresult::CUDA_ERROR_NOT_READY };
     assert_eq!(calls(|| first.elapsed_ms(&event)), (Err(not_ready), vec![function]));
@@ -372,17 +229,6 @@ fn one_call_while_another_context_is_current() {
     makes(&[cuStreamSynchronize], || stream.synchronize());
     // SAFETY: nothing was made in it.
     common::check(cuCtxDestroy_v2, unsafe { (driver.symbols().cuCtxDestroy_v2)(other) });
-}
-
-#[test]
-fn wait_stream_is_two_calls_with_its_event() {
-    let gpu = &Gpu::with_virtual_time();
-    let gpu = Counted::new(gpu);
-    let (stream, other) = (gpu.stream(), gpu.stream());
-    stream.wait_stream(&other).expect("the first join");
-    makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&other));
-    let third = gpu.stream();
-    makes(&[cuEventRecord, cuStreamWaitEvent], || third.wait_stream(&other));
 }
 
 #[test]
@@ -491,6 +337,14 @@ fn creation_changes_the_context_where_it_must() {
     let _current = gpu.context.make_current().expect("the context can be made current");
     makes(&[cuCtxGetCurrent, cuEventCreate], || Event::new(&gpu.context, EventFlags::empty()));
     makes(&[cuCtxGetCurrent, cuStreamCreate], || Stream::new(&gpu.context, StreamOptions::new()));
+    let stream = gpu.stream();
+    makes(&[cuCtxGetCurrent, cuEventCreate, cuEventRecord], || {
+        stream.record_event(EventFlags::empty())
+    });
+    let shared = gpu.event(EventFlags::INTERPROCESS);
+    // The first also asks for the device's UUID.
+    shared.ipc_descriptor().expect("a descriptor");
+    makes(&[cuCtxGetCurrent, cuIpcGetEventHandle], || shared.ipc_descriptor());
 }
 
 #[test]
@@ -515,6 +369,10 @@ fn what_is_created_has_the_flags_it_asked() {
     let gpu = &Gpu::with_virtual_time();
     let gpu = Counted::new(gpu);
     let (blocking, interprocess) = (EventFlags::BLOCKING_SYNC, EventFlags::INTERPROCESS);
+    for flags in [EventFlags::TIMING | interprocess, EventFlags::all()] {
+        let (refused, made) = calls(|| Event::new(&gpu.context, flags).map(drop));
+        assert_eq!((refused, made), (Err(Error::TimingWithInterprocess), vec![]));
+    }
     for (flags, driver) in [
         (EventFlags::empty(), CU_EVENT_DISABLE_TIMING),
         (EventFlags::TIMING, 0),
@@ -607,8 +465,13 @@ fn a_wait_that_times_out_only_queries() {
     let (stream, event) = (gpu.stream(), gpu.event(EventFlags::empty()));
     let latch = Latch::hold(&stream);
     event.record(&stream).expect("a record");
-    let (done, made) = calls(|| event.synchronize_timeout(Duration::from_millis(5)));
+    let limit = Duration::from_millis(5);
+    // The software driver's clock stands still but for the wait.
+    let now = || gpu.context.driver().clock().map(HostClock::now);
+    let begun = now();
+    let (done, made) = calls(|| event.synchronize_timeout(limit));
     assert_eq!(done, Ok(Progress::Pending));
+    assert_eq!(now(), begun.map(|begun| begun + limit));
     // One query is enough: on a loaded machine five milliseconds may pass before a second. How
     // often it queries is counted in virtual time, beside the code.
     assert!(!made.is_empty() && made.iter().all(|function| *function == cuEventQuery), "{made:?}");

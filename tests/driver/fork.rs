@@ -1,8 +1,8 @@
 //! A process that was forked after the driver was initialised: every operation is a clear error,
 //! and dropping what was inherited does nothing.
 //!
-//! It runs in a process of its own, because a fork of a process with other running tests takes
-//! their locks along.
+//! Each test runs in a process of its own, because a fork of a process with other running tests
+//! takes their locks along.
 
 #![cfg(unix)]
 
@@ -11,29 +11,25 @@ use crate::common;
 use std::ptr::null_mut;
 
 use common::child::{Child, role};
-use common::counting::{calls, counting};
-use common::own_process;
-use common::{Gpu, check, load};
+use common::counting::Watched;
+use common::fork::in_child;
+use common::{Gpu, Latch, check, load, own_process};
+use cuda_events::capture::{Capture, CaptureMode, ThreadCaptureMode};
 use cuda_events::ext::EventPool;
-use cuda_events::sys::{CUdevice_attribute, Function};
+use cuda_events::graph::{Graph, GraphExec};
+use cuda_events::host_functions::pending_host_functions;
+use cuda_events::sys::Function;
 use cuda_events::{
-    Context, Device, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions, Stream,
-    StreamOptions, StreamRef,
+    Context, Device, Error, Event, EventFlags, ForeignStream, IpcEventDescriptor, LoadOptions,
+    Result, Stream, StreamOptions, StreamRef,
 };
 
-/// Runs `work` in a forked child and gives what it returned; panics when the child crashed.
-fn in_forked_child(work: impl FnOnce() -> String) -> String {
-    let (said, status) = common::fork::in_child(work);
-    assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
-    said
-}
-
+/// Loading does not initialise, so a child that is forked after it can use the device.
 #[test]
-fn a_forked_child() {
+fn a_child_that_was_forked_before() {
     own_process!();
-    // Loading does not initialise, so a child that is forked after it can use the device.
-    let (driver, soft) = load(&LoadOptions::new());
-    let used = in_forked_child(|| {
+    let (driver, _soft) = load(&LoadOptions::new());
+    let used = in_child(|| {
         let context =
             Device::new(driver, 0).and_then(Context::primary).expect("a context in the child");
         let stream = Stream::new(&context, StreamOptions::new()).expect("a stream in the child");
@@ -41,152 +37,158 @@ fn a_forked_child() {
         event.synchronize().expect("no work");
         format!("{:?}", event.query())
     });
-    assert_eq!(used, "Ok(Done)");
-    drop(soft);
-
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let timed = Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
-    let shared = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
-    timed.record(&stream).expect("a record");
-    stream.synchronize().expect("no work");
-    let mut pool = Some(EventPool::new(&gpu.context, EventFlags::empty()).expect("a pool"));
-    pool.iter().for_each(|pool| pool.reserve(1).expect("an event"));
-
-    let refused = |result: Result<(), Error>, function: Function| -> String {
-        let expected = Error::ForkedChild { function };
-        if result == Err(expected) { String::new() } else { format!("{function}: {result:?}\n") }
-    };
-    let wrong = in_forked_child(|| {
-        let legacy = StreamRef::legacy_default(&gpu.context);
-        let descriptor = IpcEventDescriptor::from_raw([0; 64], false);
-        let mut wrong = String::new();
-        wrong += &refused(timed.record(&stream), Function::cuEventRecord);
-        wrong += &refused(timed.record(&legacy), Function::cuEventRecord);
-        wrong += &refused(timed.query().map(drop), Function::cuEventQuery);
-        wrong += &refused(timed.synchronize(), Function::cuEventSynchronize);
-        wrong += &refused(
-            timed.synchronize_timeout(std::time::Duration::MAX).map(drop),
-            Function::cuEventQuery,
-        );
-        let elapsed = match gpu.driver.symbols().cuEventElapsedTime_v2 {
-            Some(_) => Function::cuEventElapsedTime_v2,
-            None => Function::cuEventElapsedTime,
-        };
-        wrong += &refused(timed.elapsed_ms(&timed).map(drop), elapsed);
-        wrong += &refused(stream.query().map(drop), Function::cuStreamQuery);
-        wrong += &refused(stream.synchronize(), Function::cuStreamSynchronize);
-        wrong += &refused(stream.wait_event(&timed), Function::cuStreamWaitEvent);
-        wrong += &refused(stream.priority().map(drop), Function::cuStreamGetPriority);
-        wrong += &refused(stream.is_blocking().map(drop), Function::cuStreamGetFlags);
-        wrong += &refused(
-            Event::new(&gpu.context, EventFlags::empty()).map(drop),
-            Function::cuCtxGetCurrent,
-        );
-        wrong += &refused(
-            Stream::new(&gpu.context, StreamOptions::new()).map(drop),
-            Function::cuCtxGetCurrent,
-        );
-        wrong += &refused(stream.wait_stream(&stream), Function::cuCtxGetCurrent);
-        wrong += &refused(shared.ipc_descriptor().map(drop), Function::cuCtxGetCurrent);
-        // SAFETY: nothing is opened in a forked child.
-        let opened = unsafe { Event::from_ipc_descriptor(&gpu.context, &descriptor) };
-        wrong += &refused(opened.map(drop), Function::cuCtxGetCurrent);
-        wrong += &refused(gpu.context.make_current().map(drop), Function::cuCtxPushCurrent_v2);
-        wrong += &refused(gpu.context.synchronize(), Function::cuCtxGetCurrent);
-        wrong += &refused(Device::new(gpu.driver, 0).map(drop), Function::cuInit);
-        wrong += &refused(Device::count(gpu.driver).map(drop), Function::cuInit);
-        wrong += &refused(Context::primary(gpu.device).map(drop), Function::cuInit);
-        wrong += &refused(gpu.device.name().map(drop), Function::cuDeviceGetName);
-        wrong += &refused(gpu.device.total_memory().map(drop), Function::cuDeviceTotalMem_v2);
-        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
-        wrong +=
-            &refused(gpu.device.attribute(attribute).map(drop), Function::cuDeviceGetAttribute);
-        let uuid = match gpu.driver.symbols().cuDeviceGetUuid_v2 {
-            Some(_) => Function::cuDeviceGetUuid_v2,
-            None => Function::cuDeviceGetUuid,
-        };
-        wrong += &refused(gpu.device.uuid().map(drop), uuid);
-        let pool = pool.take().expect("the child has its copy");
-        wrong += &refused(pool.take().map(drop), Function::cuEventCreate);
-        drop(pool);
-        wrong
-    });
-    assert_eq!(wrong, "");
-
-    // What the child inherited is a copy of this process's memory: taking it apart there leaves it
-    // whole here.
-    let raw_event = timed.as_raw();
-    let raw_stream = stream.as_raw();
-    let said = in_forked_child(|| {
-        // SAFETY: in this child nobody else destroys the copies; `stream` and `timed` end through
-        // `_exit`, not by drop.
-        unsafe {
-            drop(Stream::from_raw(&gpu.context, raw_stream));
-            drop(Event::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
-            drop(EventRef::from_raw(&gpu.context, raw_event, EventFlags::TIMING));
-            let stream = Stream::from_raw(&gpu.context, raw_stream).close();
-            let event = Event::from_raw(&gpu.context, raw_event, EventFlags::TIMING).close();
-            let not_called = [stream, event].map(|closed| match closed {
-                Err(Error::ForkedChild { function }) => function.name().to_owned(),
-                other => format!("{other:?}"),
-            });
-            not_called.join(" ")
-        }
-    });
-    assert_eq!(said, "cuStreamDestroy_v2 cuEventDestroy_v2");
-
-    // No drop of what was inherited calls the driver, whoever has the last share of a context.
-    let device = Device::new(counting(gpu.driver), 0).expect("device 0");
-    let context = Context::primary(device).expect("the primary context");
-    let inherited = || {
-        // One guard over nothing, one over the same context.
-        let guards =
-            [(); 2].map(|()| context.make_current().expect("the context can be made current"));
-        let own = Context::primary(device).expect("the primary context");
-        let stream = Stream::new(&own, StreamOptions::new()).expect("a stream");
-        let event = Event::new(&own, EventFlags::empty()).expect("an event");
-        let last = Context::primary(device).expect("the primary context");
-        drop(own);
-        let [outer, inner] = guards;
-        (inner, outer, stream, event, last)
-    };
-    let there = calls(|| drop(inherited())).1;
-    let dropped = [
-        Function::cuCtxPopCurrent_v2,
-        Function::cuCtxPopCurrent_v2,
-        Function::cuStreamDestroy_v2,
-        Function::cuEventDestroy_v2,
-        Function::cuDevicePrimaryCtxRelease_v2,
-        Function::cuDevicePrimaryCtxRelease_v2,
-    ];
-    assert!(there.ends_with(&dropped), "the parent calls: {there:?}");
-    let copies = inherited();
-    let said = in_forked_child(move || {
-        let ((), made) = calls(|| drop(copies));
-        format!("{made:?}")
-    });
-    assert_eq!(said, "[]");
-
-    // The same in a process where only other code has initialised the driver.
-    Child::start("named_contexts", "parent").finish();
-
-    timed.record(&stream).expect("the parent is unharmed");
-    timed.synchronize().expect("the parent is unharmed");
-    pool.take().and_then(|pool| pool.record_event(&stream).ok()).expect("the parent is unharmed");
-    assert_eq!(stream.close(), Ok(()));
-    assert_eq!(timed.close(), Ok(()));
+    assert_eq!(used, ("Ok(Done)".to_owned(), 0));
 }
 
-/// Not a test of its own process: the crate knows of the driver by a context that it is given, and
-/// by nothing else.
+/// Each way to the driver: by an event, a stream, a device, a context, and without any of them.
+#[test]
+fn operations_are_errors() {
+    own_process!();
+    let gpu = Gpu::new();
+    let watched = Watched::new(gpu.driver);
+    let (driver, context) = (watched.driver, watched.context());
+    let device = context.device();
+    let new_stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let stream = new_stream();
+    let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    let latch = Latch::hold(&stream);
+    stream.launch_host_function(|| ()).expect("a host function");
+    assert_eq!(pending_host_functions(), 1);
+    watched.none_in_child(|| {
+        let refused =
+            |function, result: Result<()>| assert_eq!(result, Err(Error::ForkedChild { function }));
+        let default = StreamRef::legacy_default(&context);
+        let descriptor = IpcEventDescriptor::from_raw([0; 64], false);
+        let none = EventFlags::empty();
+        refused(Function::cuEventRecord, event.record(&stream));
+        refused(Function::cuEventRecord, event.record(&default));
+        refused(Function::cuEventQuery, event.query().map(drop));
+        refused(Function::cuEventSynchronize, event.synchronize());
+        let long = std::time::Duration::MAX;
+        refused(Function::cuEventQuery, event.synchronize_timeout(long).map(drop));
+        refused(Function::cuStreamQuery, stream.query().map(drop));
+        refused(Function::cuStreamWaitEvent, stream.wait_event(&event));
+        refused(Function::cuCtxGetCurrent, stream.wait_stream(&stream));
+        refused(Function::cuCtxGetCurrent, Event::new(&context, none).map(drop));
+        refused(Function::cuCtxGetCurrent, event.ipc_descriptor().map(drop));
+        // SAFETY: the descriptor is not opened.
+        let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
+        refused(Function::cuCtxGetCurrent, opened.map(drop));
+        refused(Function::cuCtxPushCurrent_v2, context.make_current().map(drop));
+        refused(Function::cuInit, Device::new(driver, 0).map(drop));
+        refused(Function::cuInit, Device::count(driver).map(drop));
+        refused(Function::cuInit, Context::primary(device).map(drop));
+        refused(Function::cuDeviceGetName, device.name().map(drop));
+        refused(Function::cuEventCreate, pool.take().map(drop));
+        refused(Function::cuGraphCreate, Graph::new(&context).map(drop));
+        let raw = stream.as_raw();
+        // SAFETY: the driver is not called.
+        unsafe {
+            refused(Function::cuStreamGetCtx, StreamRef::from_foreign(driver, raw).map(drop));
+            refused(Function::cuStreamGetCtx, ForeignStream::new(&context, raw, ()).map(drop));
+            let capture = Capture::begin(&stream, CaptureMode::Relaxed);
+            refused(Function::cuStreamBeginCapture_v2, capture.map(drop));
+        }
+        let exchange = Function::cuThreadExchangeStreamCaptureMode;
+        refused(exchange, ThreadCaptureMode::exchange(driver, CaptureMode::Global).map(drop));
+        // The driver's thread, which runs them, is not in the child.
+        assert_eq!(pending_host_functions(), 0);
+        String::new()
+    });
+    assert_eq!(pending_host_functions(), 1);
+    latch.release();
+    stream.synchronize().expect("the parent is unharmed");
+    assert_eq!(pending_host_functions(), 0);
+    Child::start("named_contexts", "parent").finish();
+}
+
+/// An owner that must not be dropped where its destructor would call the driver.
+struct Owner;
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        panic!("the owner of a context was dropped in a forked child");
+    }
+}
+
+#[test]
+fn drops_make_no_call() {
+    own_process!();
+    let gpu = Gpu::new();
+    let watched = Watched::new(gpu.driver);
+    let (driver, context) = (watched.driver, watched.context());
+    let device = context.device();
+    let new_stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let new_event = || Event::new(&context, EventFlags::empty()).expect("an event");
+    let (captured, other) = (new_stream(), new_stream());
+    let retained = Context::primary(device).expect("the context");
+    other.wait_stream(&StreamRef::legacy_default(&retained)).expect("a join");
+    let graph = Graph::new(&context).expect("a graph");
+    let exec = graph.instantiate().expect("an executable graph");
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    pool.reserve(1).expect("an event");
+    // SAFETY: the context is alive, and its owner forgotten in the parent.
+    let owned = unsafe { Context::from_raw_with_owner(driver, context.as_raw(), Owner) };
+    let guard = context.make_current().expect("the context can be made current");
+    let mode = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed).expect("a mode");
+    // SAFETY: the stream is used by this thread alone.
+    let capture = unsafe { Capture::begin(&captured, CaptureMode::Relaxed) }.expect("a capture");
+    let inherited = (capture, mode, guard, exec, graph, pool, retained, new_stream(), new_event());
+    let (mut inherited, mut owned) = (Some(inherited), Some(owned.expect("a context")));
+    let (event, stream) = (new_event().into_raw(), new_stream().into_raw());
+    watched.none_in_child(|| {
+        drop((inherited.take(), owned.take()));
+        // SAFETY: the handles are good in the parent, and not used in the child.
+        let (event, stream) = unsafe {
+            (
+                Event::from_raw(&context, event, EventFlags::empty()),
+                Stream::from_raw(&context, stream),
+            )
+        };
+        let refused = |function| Err(Error::ForkedChild { function });
+        assert_eq!(event.close(), refused(Function::cuEventDestroy_v2));
+        assert_eq!(stream.close(), refused(Function::cuStreamDestroy_v2));
+        String::new()
+    });
+    // The same in the parent is not nothing.
+    std::mem::forget(owned);
+    let (capture, mode, guard, exec, graph, pool, retained, ..) = inherited.expect("its own");
+    watched.made();
+    capture.end().map(drop).expect("nothing happened to the parent's capture");
+    drop((mode, guard));
+    exec.launch(&other).and_then(|()| other.synchronize()).expect("nor to its graph");
+    assert_eq!(GraphExec::close(exec), Ok(()));
+    drop((graph, pool, retained));
+    let expected = [
+        Function::cuStreamEndCapture,
+        Function::cuGraphDestroy,
+        Function::cuThreadExchangeStreamCaptureMode,
+        Function::cuCtxPopCurrent_v2,
+        Function::cuGraphLaunch,
+        Function::cuStreamSynchronize,
+        Function::cuGraphExecDestroy,
+        Function::cuGraphDestroy,
+        Function::cuEventDestroy_v2,
+        Function::cuEventDestroy_v2,
+        Function::cuDevicePrimaryCtxRelease_v2,
+    ];
+    assert_eq!(watched.made(), expected);
+    // SAFETY: the child has not destroyed them.
+    drop(unsafe {
+        (Event::from_raw(&context, event, EventFlags::empty()), Stream::from_raw(&context, stream))
+    });
+}
+
+/// Not a test of its own process: the crate finds the driver by a context that it is given, and by
+/// nothing else.
 #[test]
 #[ignore = "a process of its own, which the other test starts"]
 fn named_contexts() {
     assert!(role().is_some(), "this is no test of its own");
     let (driver, _soft) = load(&LoadOptions::new());
     let (symbols, mut device, mut raw) = (driver.symbols(), Default::default(), null_mut());
-    // SAFETY: places for the handles.
+    // SAFETY: places for the results; the primary context is released below.
     unsafe {
         check(Function::cuInit, (symbols.cuInit)(0));
         check(Function::cuDeviceGet, (symbols.cuDeviceGet)(&mut device, 0));
@@ -195,17 +197,47 @@ fn named_contexts() {
             (symbols.cuDevicePrimaryCtxRetain)(&mut raw, device),
         );
     }
-    // SAFETY: it is released when all is done.
-    let context = unsafe { Context::from_raw(driver, raw) }.expect("its device is known");
-    let said = in_forked_child(|| format!("{:?}", context.synchronize()));
-    assert_eq!(
-        said,
-        format!("{:?}", Err::<(), _>(Error::ForkedChild { function: Function::cuCtxGetCurrent }))
-    );
+    // SAFETY: it is retained until the end.
+    let context = unsafe { Context::from_raw(driver, raw) }.expect("its device");
+    let said = in_child(|| {
+        let refused = Err(Error::ForkedChild { function: Function::cuCtxGetCurrent });
+        assert_eq!(context.synchronize(), refused);
+        String::new()
+    });
+    assert_eq!(said, (String::new(), 0));
     assert_eq!(context.synchronize(), Ok(()));
     drop(context);
-    // SAFETY: one release for the one retain.
+    // SAFETY: it was retained once.
     check(Function::cuDevicePrimaryCtxRelease_v2, unsafe {
         (symbols.cuDevicePrimaryCtxRelease_v2)(device)
     });
+}
+
+/// A driver that other code initialised before the fork says in the child that it is not
+/// initialised. The same code means something else without a fork, and others do anywhere.
+#[test]
+fn a_driver_that_cannot_initialise() {
+    own_process!("init=3");
+    if common::Door::chosen() == common::Door::Native {
+        return common::not_run("this driver initialises");
+    }
+    let (driver, _soft) = load(&LoadOptions::new());
+    let fails = || format!("{:?}", Device::count(driver).map(drop));
+    let init = "CUDA_ERROR_NOT_INITIALIZED";
+    assert!(fails().contains(init) && fails().starts_with("Err(cuInit"), "{}", fails());
+    let (in_the_child, status) = in_child(fails);
+    assert_eq!(status, 0, "{in_the_child}");
+    assert!(in_the_child.contains("was forked"), "{in_the_child}");
+}
+
+#[test]
+fn another_reason_is_the_same_in_a_child() {
+    own_process!("init=100");
+    if common::Door::chosen() == common::Door::Native {
+        return common::not_run("this driver initialises");
+    }
+    let (driver, _soft) = load(&LoadOptions::new());
+    let fails = || format!("{:?}", Device::count(driver).map(drop));
+    assert_eq!(in_child(fails), (fails(), 0));
+    assert!(fails().contains("CUDA_ERROR_NO_DEVICE"), "{}", fails());
 }

@@ -16,19 +16,13 @@ use std::sync::{Barrier, OnceLock};
 #[cfg(target_os = "linux")]
 use common::child::end_after;
 use common::child::{Child, role, say};
-#[cfg(target_os = "linux")]
-use common::counting::fail_next;
 use common::counting::{calls, counting};
 #[cfg(target_os = "linux")]
 use common::fake_library;
 use common::{load, shared_library};
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
-#[cfg(target_os = "linux")]
-use cuda_events::sys::CUresult;
 use cuda_events::sys::Function;
-use cuda_events::{
-    Context, Device, Driver, Error, EventFlags, LoadError, LoadOptions, Stream, StreamOptions,
-};
+use cuda_events::{Device, Driver, Error, LoadError, LoadOptions};
 
 /// Where the system's search is told to look first. On Windows the crate has it look nowhere but in
 /// the system's folder.
@@ -137,39 +131,6 @@ fn a_missing_file_is_named_with_the_systems_reason() {
 }
 
 #[test]
-fn a_file_that_is_not_a_library() {
-    let folder = Folder::new("text");
-    let long = "This is the text of a letter, and it goes on for a while. ".repeat(40);
-    // Only glibc tells the two apart. Windows says 193, and wine 126.
-    let reasons = if cfg!(windows) {
-        ["os error "; 2]
-    } else if cfg!(target_env = "musl") {
-        ["Exec format error"; 2]
-    } else {
-        ["invalid ELF header", "file too short"]
-    };
-    for (name, contents, reason) in
-        [("letter", long.as_str(), reasons[0]), ("empty", "", reasons[1])]
-    {
-        let path = folder.file(name, contents);
-        let error = refused(Driver::load_from(&path));
-        let failure = only_failure(&error, &path);
-        assert!(open_text(&failure).contains(reason), "{failure}");
-        assert!(error.to_string().contains(name) && error.to_string().contains(reason), "{error}");
-    }
-}
-
-#[test]
-fn a_folder() {
-    let folder = Folder::new("folder");
-    let error = refused(Driver::load_from(&folder.0));
-    let failure = only_failure(&error, &folder.0);
-    // As above.
-    let reason = if cfg!(windows) { "os error " } else { "Is a directory" };
-    assert!(open_text(&failure).contains(reason), "{failure}");
-}
-
-#[test]
 fn paths_that_no_file_can_have() {
     // The system would take each of them for the program itself, or for a library that is there.
     for (path, reason) in [
@@ -231,25 +192,6 @@ fn a_relative_path_is_refused() {
     in_child("a_relative_path_is_refused", |command| {
         command.env(SEARCH_VARIABLE, folder).current_dir(folder);
     });
-}
-
-/// A process of its own, because the call would be of data. Only on Linux does the crate look
-/// whether a symbol is a function.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_library_whose_driver_function_is_data() {
-    if role().is_some() {
-        let path = fake_library();
-        let error = refused(Driver::load_from(&path));
-        let failure = only_failure(&error, &path);
-        assert_eq!(failure, LoadFailure::NotAFunction("cuDriverGetVersion".to_owned()));
-        assert_eq!(
-            failure.to_string(),
-            "not a CUDA driver: its cuDriverGetVersion is data and not a function"
-        );
-        return say("done");
-    }
-    in_child("a_library_whose_driver_function_is_data", |_| {});
 }
 
 /// The software driver by a path that no other test loads it by, so that it is not known yet. A
@@ -436,17 +378,6 @@ fn remembers(path: &Path) {
     }
 }
 
-#[test]
-fn threads_that_load_at_once_get_the_same_driver() {
-    let path = by_another_path(1);
-    let drivers: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..8).map(|_| scope.spawn(|| Driver::load_from(&path).expect("a driver"))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
-    });
-    assert!(drivers.iter().all(|driver| *driver == drivers[0]), "{drivers:?}");
-}
-
 /// The faster one comes in the midst of the slower one here, every time.
 #[cfg(target_os = "linux")]
 #[test]
@@ -473,63 +404,4 @@ fn loading_makes_no_call_that_initialises() {
     // The first use of a device does, once.
     let (_, made) = calls(|| (Device::new(driver, 0), Device::new(driver, 0)));
     assert_eq!(made, [Function::cuInit, Function::cuDeviceGet, Function::cuDeviceGet]);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_loaded_driver_survives_a_fork() {
-    const TEST: &str = "a_loaded_driver_survives_a_fork";
-    if role().is_some() {
-        let (driver, _soft) = load(&LoadOptions::new());
-        let mut count = 0;
-        // SAFETY: a place for the one integer.
-        let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
-        assert_eq!(code, CUresult::CUDA_ERROR_NOT_INITIALIZED);
-
-        let said =
-            || use_device(driver).map_or_else(|error| error.to_string(), |()| "used".to_owned());
-        assert_eq!(common::fork::in_child(said), ("used".to_owned(), 0));
-        // The parent may use it too, for it has not yet.
-        assert_eq!(said(), "used");
-        return say("done");
-    }
-    in_child(TEST, |_| {});
-}
-
-/// Whether the process was forked is said only where it is known.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_driver_not_initialised_by_initialising() {
-    const TEST: &str = "a_driver_not_initialised_by_initialising";
-    const CODE: CUresult = CUresult::CUDA_ERROR_NOT_INITIALIZED;
-    if role().is_some() {
-        let (real, _soft) = load(&LoadOptions::new());
-        let driver = counting(real);
-        let fails = || {
-            fail_next(Function::cuInit, CODE);
-            Device::count(driver)
-        };
-        // This process was started, not forked.
-        assert_eq!(fails(), Err(Error::Init { code: CODE, library: None }));
-        // Other code of the program initialises the driver, which this crate does not see, and
-        // forks. SAFETY: there are no other flags than 0.
-        assert_eq!(unsafe { (real.symbols().cuInit)(0) }, CUresult::CUDA_SUCCESS);
-        let said = common::fork::in_child(|| {
-            Device::count(real).expect_err("CUDA does not survive").to_string()
-        });
-        assert_eq!(said, (Error::ForkedChild { function: Function::cuInit }.to_string(), 0));
-        return say("done");
-    }
-    in_child(TEST, |_| {});
-}
-
-/// A little of everything.
-pub fn use_device(driver: Driver) -> Result<(), Error> {
-    let context = Context::primary(Device::new(driver, 0)?)?;
-    let stream = Stream::new(&context, StreamOptions::new())?;
-    let event = stream.record_event(EventFlags::TIMING)?;
-    event.synchronize()?;
-    assert!(event.query()?.is_done());
-    event.close()?;
-    stream.close()
 }

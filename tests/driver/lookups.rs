@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
-use common::{Door, Gpu, load};
+use common::{Door, load};
 use cuda_events::loader::LoadFailure;
 use cuda_events::sys::*;
 use cuda_events::{Driver, Error, LoadOptions};
@@ -38,12 +38,6 @@ struct Asked {
     base: String,
     version: c_int,
     flags: u64,
-}
-
-extern "C" fn version_12_0(version: *mut c_int) -> CUresult {
-    // SAFETY: the loader passes a place for the one integer.
-    unsafe { version.write(12_000) };
-    CUresult::CUDA_SUCCESS
 }
 
 thread_local! {
@@ -228,32 +222,6 @@ fn each_entry_point_came_with_its_version() {
 }
 
 #[test]
-fn nothing_newer_than_the_driver_is_asked_for() {
-    let (real, soft) = load(&LoadOptions::new());
-    if !common::needs(real, Function::cuGetProcAddress_v2) {
-        return;
-    }
-    REAL.set(Some(real));
-    ASKED.take();
-    let mut resolve = |name: &CStr| match name.to_bytes() {
-        b"cuDriverGetVersion" => version_12_0 as *mut c_void,
-        b"cuGetProcAddress_v2" => lookup_with_status as *mut c_void,
-        other => panic!("{} is asked for by its exported name", String::from_utf8_lossy(other)),
-    };
-    // SAFETY: functions of this test with the types of those names.
-    let driver = unsafe { Driver::from_resolver(&mut resolve, &LoadOptions::new()) }
-        .expect("a driver of 12.0");
-    let asked = ASKED.take();
-    assert!(asked.iter().all(|asked| asked.version <= 12000), "{asked:?}");
-    assert!(asked.iter().any(|asked| asked.version == 12000), "{asked:?}");
-    assert!(
-        driver.symbols().cuStreamGetId.is_some()
-            && driver.symbols().cuEventElapsedTime_v2.is_none()
-    );
-    drop(soft);
-}
-
-#[test]
 fn all_ways_of_lookup_give_the_same_table() {
     let (real, soft) = load(&LoadOptions::new());
     if !common::needs(real, Function::cuGetProcAddress_v2) {
@@ -293,27 +261,6 @@ fn all_ways_of_lookup_give_the_same_table() {
 }
 
 #[test]
-fn the_per_thread_option_selects_the_twins() {
-    let (real, soft) = load(&LoadOptions::new());
-    if !common::needs(real, Function::cuGetProcAddress_v2) {
-        return;
-    }
-    for way in [Way::WithStatus, Way::WithoutStatus, Way::Exports] {
-        let table = |per_thread| {
-            let options = LoadOptions::new().per_thread_default_stream(per_thread);
-            load_by(way, real, soft.as_ref(), &options).0.expect("the same driver")
-        };
-        let (legacy, per_thread) = (table(false), table(true));
-        for entry in ENTRY_POINTS {
-            let addresses =
-                [legacy, per_thread].map(|driver| driver.symbols().address(entry.function));
-            let same = entry.per_thread_version.is_none() || addresses[0].is_null();
-            assert_eq!(addresses[0] == addresses[1], same, "{way:?}: {entry:?}");
-        }
-    }
-}
-
-#[test]
 fn a_lookup_in_vain_is_a_missing_entry_point() {
     let (real, soft) = load(&LoadOptions::new());
     if !common::needs(real, Function::cuGetProcAddress_v2) {
@@ -348,12 +295,4 @@ fn a_lookup_in_vain_is_a_missing_entry_point() {
         assert!(driver.symbols().cuStreamGetId.is_none(), "{way:?}, {spoiled:?}");
         SPOILED.set(None);
     }
-}
-
-#[test]
-fn a_driver_prints_its_version_and_its_library() {
-    let driver = Gpu::new().driver;
-    let expected =
-        format!("Driver {{ version: {:?}, library: {:?}, ", driver.version(), driver.library());
-    assert!(format!("{driver:?}").starts_with(&expected), "{driver:?}");
 }

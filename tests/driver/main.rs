@@ -4,8 +4,6 @@
 use cuda_events_test_support as common;
 
 mod fork;
-mod fork_calls;
-mod fork_graphs;
 mod loading;
 mod lookups;
 mod observer;
@@ -17,6 +15,5 @@ mod search;
 mod shutdown;
 mod static_program;
 mod thirty_two_bits;
-mod tour;
 mod two_drivers;
 mod windows;

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -348,53 +348,6 @@ fn an_observer_is_dropped_with_nothing_locked() {
     };
     assert!(removing.join().expect("no panic"), "it was removed");
     assert!(next.stop_observing());
-}
-
-/// Threads that call, while observers that panic, also when they are dropped, come and go.
-#[test]
-fn observers_that_panic_come_and_go_beside_calls() {
-    const ROUNDS: usize = 300;
-    struct Dropped(Arc<AtomicUsize>);
-    impl Drop for Dropped {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-    let _alone = alone();
-    let gpu = Gpu::new();
-    let dropped = Arc::new(AtomicUsize::new(0));
-    let observed = gpu.driver.observe(|_| {}).expect("a place is free");
-    assert!(observed.stop_observing());
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    assert!(Device::count(observed).expect("the call goes on") > 0);
-                }
-            });
-        }
-        // Whatever fails here must let the threads end.
-        let rounds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for _ in 0..ROUNDS {
-                let (sender, told) = channel();
-                let (sender, held) = (Mutex::new(sender), Dropped(Arc::clone(&dropped)));
-                let now = gpu.driver.observe(move |_| {
-                    let _ = &held;
-                    let _ = sender.lock().unwrap_or_else(PoisonError::into_inner).send(());
-                    std::panic::resume_unwind(Box::new(()));
-                });
-                assert_eq!(now, Ok(observed));
-                // At least one call is told to each.
-                told.recv_timeout(LONG).expect("the threads call");
-                assert!(observed.stop_observing());
-            }
-        }));
-        stop.store(true, Ordering::Relaxed);
-        rounds.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    });
-    // Each once, by whoever had the last share.
-    assert_eq!(dropped.load(Ordering::Relaxed), ROUNDS);
 }
 
 /// A place keeps what it was built of. Another driver that gets it is called all the same.

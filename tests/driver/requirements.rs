@@ -10,13 +10,10 @@ use std::ptr::null_mut;
 
 use common::child::{role, say};
 use common::counting::{counting, fail_next};
-use common::{Gpu, load, shared_library};
+use common::{load, shared_library};
 use cuda_events::loader::LoadFailure;
 use cuda_events::sys::*;
-use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Stream, StreamOptions, Version,
-};
-use cuda_soft_driver::SoftDriver;
+use cuda_events::{Device, Driver, Error, LoadOptions, Version};
 
 use crate::loading::*;
 
@@ -69,30 +66,6 @@ fn version(get_version: GetVersion) -> impl Fn(&CStr) -> Option<*mut c_void> {
 }
 
 #[test]
-fn all_missing_required_entry_points_are_named() {
-    let (real, _soft) = load(&LoadOptions::new());
-    let hidden = [c"cuEventQuery", c"cuStreamWaitEvent"];
-    let failure =
-        resolver_failure(in_front_of(real, |name| hidden.contains(&name).then_some(null_mut())));
-    assert_eq!(
-        failure,
-        LoadFailure::MissingSymbols {
-            driver: real.version(),
-            functions: vec![Function::cuEventQuery, Function::cuStreamWaitEvent],
-        }
-    );
-    let text = failure.to_string();
-    assert_eq!(
-        text,
-        format!(
-            "the driver reports CUDA {}, but is not complete (it lacks cuEventQuery, \
-             cuStreamWaitEvent)",
-            real.version()
-        )
-    );
-}
-
-#[test]
 fn a_bare_driver_lacks_all_that_is_required() {
     let (real, _soft) = load(&LoadOptions::new());
     let failure = resolver_failure(in_front_of(real, |name| {
@@ -108,16 +81,6 @@ fn a_bare_driver_lacks_all_that_is_required() {
     );
     assert!(failure.to_string().ends_with(&more), "{failure}");
     assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions });
-}
-
-#[test]
-fn a_missing_optional_entry_point_is_no_obstacle() {
-    let (real, _soft) = load(&LoadOptions::new());
-    for entry in ENTRY_POINTS.iter().filter(|entry| !entry.required) {
-        let driver = in_front_of(real, |name| (name == entry.name).then_some(null_mut()));
-        let driver = driver.unwrap_or_else(|error| panic!("without {}: {error}", entry.function));
-        assert!(driver.symbols().address(entry.function).is_null(), "{entry:?}");
-    }
 }
 
 #[test]
@@ -141,93 +104,7 @@ fn the_toolkits_stub_is_recognised() {
     }
 }
 
-#[test]
-fn a_driver_that_does_not_tell_its_version() {
-    let (real, _soft) = load(&LoadOptions::new());
-    for (get_version, code, name) in [
-        (get_version::<0, 999> as GetVersion, 999, "CUDA_ERROR_UNKNOWN"),
-        (get_version::<0, 4242>, 4242, "4242"),
-    ] {
-        let failure = resolver_failure(in_front_of(real, version(get_version)));
-        assert_eq!(failure, LoadFailure::Version(CUresult(code)));
-        assert!(
-            failure.to_string().contains("cuDriverGetVersion")
-                && failure.to_string().contains(name),
-            "{failure}"
-        );
-    }
-}
-
 // What a driver is too old for.
-
-/// A driver of 11.8 in front of the one under test, with a context.
-fn old_driver(gpu: &Gpu) -> (Driver, Context) {
-    let driver = in_front_of(gpu.driver, version(get_version::<11080, 0>))
-        .expect("a driver of 11.8 is enough");
-    let context =
-        Context::primary(Device::new(driver, 0).expect("device 0")).expect("the primary context");
-    (driver, context)
-}
-
-#[test]
-fn what_a_driver_is_too_old_for_is_told() {
-    let gpu = Gpu::new();
-    let (driver, context) = old_driver(&gpu);
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let error = stream.id().expect_err("ids came with 12.0");
-    assert_eq!(
-        error,
-        Error::Unsupported {
-            function: Function::cuStreamGetId,
-            since: Version::new(12, 0),
-            driver: Version::new(11, 8)
-        }
-    );
-    assert_eq!(driver.version(), Version::new(11, 8));
-    let text = error.to_string();
-    for part in ["cuStreamGetId", "12.0", "11.8", "update the driver"] {
-        assert!(text.contains(part), "{text}");
-    }
-}
-
-#[test]
-fn nothing_newer_than_the_driver_is_in_its_table() {
-    let (real, _soft) = load(&LoadOptions::new());
-    if !common::needs_version(real, Version::new(11, 8), "the entry points") {
-        return;
-    }
-    let driver =
-        in_front_of(real, version(get_version::<11080, 0>)).expect("a driver of 11.8 is enough");
-    for entry in ENTRY_POINTS {
-        let there = !driver.symbols().address(entry.function).is_null();
-        let expected = entry.version <= Version::new(11, 8) && entry.base != "cuGetProcAddress";
-        assert_eq!(there, expected, "{entry:?}");
-    }
-}
-
-#[test]
-fn an_older_entry_point_stands_in_for_a_newer_one() {
-    let gpu = Gpu::new();
-    let (_, context) = old_driver(&gpu);
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let start = Event::new(&context, EventFlags::TIMING).expect("an event");
-    let end = Event::new(&context, EventFlags::TIMING).expect("an event");
-    // Since 12.8 there is cuEventElapsedTime_v2.
-    let error = start.elapsed_ms(&end).expect_err("neither is recorded");
-    assert_eq!(error.function(), Some(Function::cuEventElapsedTime));
-    start
-        .record(&stream)
-        .and_then(|()| end.record(&stream))
-        .and_then(|()| end.synchronize())
-        .expect("idle work");
-    assert!(start.elapsed_ms(&end).expect("both are done") >= 0.0);
-    // Since 11.4 there is cuDeviceGetUuid_v2, and a driver of 11.0 has cuDeviceGetUuid.
-    let oldest = in_front_of(gpu.driver, version(get_version::<11000, 0>))
-        .expect("a driver of 11.0 is enough");
-    assert!(oldest.symbols().cuDeviceGetUuid_v2.is_none());
-    let device = Device::new(oldest, 0).expect("device 0");
-    assert_eq!(device.uuid().expect("a UUID").as_bytes().len(), 16);
-}
 
 #[test]
 fn before_cuda_11_is_refused_with_its_version() {
@@ -289,27 +166,4 @@ fn without_a_device_it_loads_and_says_so() {
     in_child("without_a_device_it_loads_and_says_so", |command| {
         command.env("CUDA_SOFT_DRIVER", "devices=0");
     });
-}
-
-#[test]
-fn drivers_of_every_version_load() {
-    for (major, minor) in
-        [(11, 0), (11, 2), (11, 3), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 5)]
-    {
-        let version = Version::new(major, minor);
-        let soft = SoftDriver::builder().version(major, minor).build();
-        for per_thread in [false, true] {
-            let options = LoadOptions::new().per_thread_default_stream(per_thread);
-            // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-            // program.
-            let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
-            let driver = driver.unwrap_or_else(|error| panic!("{version}: {error}"));
-            assert_eq!(driver.version(), version);
-            for entry in ENTRY_POINTS {
-                let there = !driver.symbols().address(entry.function).is_null();
-                assert_eq!(there, entry.version <= version, "{version}, {per_thread}: {entry:?}");
-            }
-            use_device(driver).unwrap_or_else(|error| panic!("{version}: {error}"));
-        }
-    }
 }

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::child::{self, full_name, role, say};
-use common::{Door, say_not_run, shared_library};
+use common::{say_not_run, shared_library};
+use cuda_events::Driver;
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
-use cuda_events::{Driver, Version};
 
 use crate::loading::*;
 
@@ -81,43 +81,6 @@ fn every_candidate_is_named_with_its_own_reason() {
     in_child("every_candidate_is_named_with_its_own_reason", |command| {
         command.env(SEARCH_VARIABLE, &folder.0);
     });
-}
-
-#[test]
-fn the_default_search_finds_it_or_says_why_not() {
-    if role().is_some() {
-        match Driver::load() {
-            Ok(driver) => {
-                let library = driver.library().expect("it came from a library");
-                let name =
-                    library.file_name().and_then(|name| name.to_str()).expect("an ASCII name");
-                assert!(name.starts_with("libcuda.so."), "{}", library.display());
-                assert!(
-                    library.is_absolute() && driver.version() >= Version::new(11, 0),
-                    "{driver:?}"
-                );
-            }
-            Err(error) => {
-                assert_ne!(Door::chosen(), Door::Native, "{error}");
-                let error = refused(Err(error));
-                let candidates: Vec<_> =
-                    error.attempts().iter().filter_map(|attempt| attempt.candidate()).collect();
-                assert_eq!(candidates, [Path::new(USUAL), Path::new(WSL)]);
-                for attempt in error.attempts() {
-                    assert!(
-                        open_text(attempt.failure()).contains("No such file or directory"),
-                        "{error}"
-                    );
-                }
-                assert!(
-                    error.to_string().contains(USUAL) && error.to_string().contains(WSL),
-                    "{error}"
-                );
-            }
-        }
-        return say("done");
-    }
-    in_child("the_default_search_finds_it_or_says_why_not", |_| {});
 }
 
 #[test]

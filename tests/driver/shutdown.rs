@@ -4,9 +4,7 @@ use crate::common;
 
 use common::Gpu;
 use common::child::{self, Child};
-use common::counting::{counting, fail_next};
-use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Event, EventFlags, Stream};
 
 /// An event, its stream and their context, dropped where the destructor runs.
 #[cfg(unix)]
@@ -104,58 +102,4 @@ fn threads_at_work_at_exit_see_an_error() {
     for _ in 0..5 {
         Child::start(NAME, "exits").finish();
     }
-}
-
-#[test]
-fn drop_ignores_errors_and_close_reports_them() {
-    let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
-    let codes = [
-        CUresult::CUDA_ERROR_DEINITIALIZED,
-        CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
-        CUresult::CUDA_ERROR_LAUNCH_FAILED,
-        CUresult(4242),
-    ];
-    for code in codes {
-        let (mut event, mut stream);
-        let make = || {
-            let event = Event::new(&context, EventFlags::empty()).expect("an event");
-            (event, Stream::new(&context, StreamOptions::new()).expect("a stream"))
-        };
-        (event, stream) = make();
-        let leaked = (event.as_raw(), stream.as_raw());
-        fail_next(Function::cuEventDestroy_v2, code);
-        drop(event);
-        fail_next(Function::cuStreamDestroy_v2, code);
-        drop(stream);
-        // SAFETY: the destructions above were not made, so that the objects are alive and nobody's.
-        drop(unsafe {
-            (
-                Event::from_raw(&context, leaked.0, EventFlags::empty()),
-                Stream::from_raw(&context, leaked.1),
-            )
-        });
-
-        (event, stream) = make();
-        let leaked = (event.as_raw(), stream.as_raw());
-        fail_next(Function::cuEventDestroy_v2, code);
-        assert_eq!(event.close().err().and_then(|error| error.code()), Some(code));
-        fail_next(Function::cuStreamDestroy_v2, code);
-        assert_eq!(stream.close().err().and_then(|error| error.code()), Some(code));
-        // SAFETY: as above.
-        drop(unsafe {
-            (
-                Event::from_raw(&context, leaked.0, EventFlags::empty()),
-                Stream::from_raw(&context, leaked.1),
-            )
-        });
-    }
-    fail_next(Function::cuDevicePrimaryCtxRelease_v2, CUresult::CUDA_ERROR_DEINITIALIZED);
-    drop(context);
-    // The release that was not made.
-    // SAFETY: one retain is still held by the dropped context.
-    let code = unsafe { (gpu.driver.symbols().cuDevicePrimaryCtxRelease_v2)(gpu.device.as_raw()) };
-    common::check(Function::cuDevicePrimaryCtxRelease_v2, code);
 }

@@ -31,8 +31,3 @@ fn there_is_no_driver() {
     let error = refused(unsafe { Driver::from_resolver(asked, &LoadOptions::new()) });
     assert_eq!(error.attempts()[0].failure(), &LoadFailure::Platform);
 }
-
-#[test]
-fn the_size_of_an_error_is_the_same() {
-    assert_eq!(size_of::<Error>(), 16);
-}

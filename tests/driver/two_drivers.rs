@@ -303,34 +303,6 @@ fn equal_handles_of_two_libraries_are_not_equal() {
     assert_ne!(StreamRef::legacy_default(&theirs), StreamRef::legacy_default(&gpu.context));
 }
 
-/// Each library numbers its captures itself. What a node of one refers to is no matter of the
-/// other's capture.
-#[test]
-fn equal_captures_keep_their_own_events() {
-    // Both are asked for the first of their captures.
-    let libraries = [(); 2].map(|()| SoftDriver::new());
-    let contexts = libraries
-        .each_ref()
-        .map(|soft| Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context"));
-    let streams = contexts
-        .each_ref()
-        .map(|context| Stream::new(context, StreamOptions::new()).expect("a stream"));
-    let [first, second] = streams
-        .each_ref()
-        .map(|stream| common::begin_capture(stream, CaptureMode::Relaxed).expect("a capture"));
-    let [one, other] = streams.each_ref().map(|stream| stream.capture_info().expect("it tells").id);
-    assert!(
-        one.is_some() && one == other,
-        "this test needs captures of one number: {one:?}, {other:?}"
-    );
-    let event = Arc::new(Event::new(&contexts[1], EventFlags::empty()).expect("an event"));
-    streams[1].record_external(&event).expect("a record");
-    drop(first);
-    assert_eq!(Arc::strong_count(&event), 2, "the capture of another library has kept it");
-    drop(second);
-    assert_eq!(Arc::strong_count(&event), 1);
-}
-
 /// Another table of the same library: with the per-thread default stream.
 fn per_thread(gpu: &Gpu) -> Context {
     let driver = match gpu.soft() {
@@ -485,28 +457,4 @@ fn null_is_the_stream_of_its_own_table() {
     let capture = common::begin_capture(&own_null, CaptureMode::Relaxed).expect("a capture");
     own_null.record_external(&of_legacy).expect("a node");
     drop(capture.end().expect("a graph"));
-}
-
-#[test]
-fn tables_of_one_library_go_together() {
-    let gpu = Gpu::new();
-    let context = per_thread(&gpu);
-    let event = Event::new(&context, EventFlags::empty()).expect("an event");
-    let stream = gpu.stream();
-    event.record(&stream).expect("they are of one library");
-    stream.wait_event(&event).expect("they are of one library");
-    event.synchronize().expect("no work");
-
-    if !common::needs(gpu.driver, Function::cuEventRecordWithFlags) {
-        return;
-    }
-    let event = Arc::new(event);
-    let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    other.wait_stream(&stream).expect("it joins the capture");
-    other.record_external(&event).expect("a node");
-    assert_eq!(Arc::strong_count(&event), 2, "the capture keeps it");
-    stream.wait_stream(&other).expect("it is joined");
-    drop(capture.end().expect("a graph"));
-    assert_eq!(Arc::strong_count(&event), 1, "the graph was the one that kept it");
 }

@@ -10,16 +10,8 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
 use common::Gpu;
-use cuda_events::capture::{RecordFlags, WaitFlags};
 use cuda_events::ext::{StreamScope, current_stream};
-use cuda_events::ipc::ExporterProcess;
-use cuda_events::mem_ops::{WaitValueFlags, WriteValueFlags};
-use cuda_events::sys::{
-    CUdevice_attribute, CUstreamCaptureMode, CUstreamCaptureStatus, CUsynchronizationPolicy,
-};
-use cuda_events::{
-    Event, EventFlags, EventRef, ForeignStream, IpcEventDescriptor, Stream, StreamRef,
-};
+use cuda_events::{Event, EventFlags, EventRef, ForeignStream, Stream, StreamRef};
 
 /// Two forms of one handle, and a form of another handle.
 fn are_forms<H, F>(handle: &H, form: F, other: F)
@@ -80,54 +72,4 @@ fn a_streams_forms_are_keys_for_one_another() {
     };
     are_forms(&named, current(&one), current(&other));
     are_forms(&named, one, other);
-}
-
-/// What has a name is printed with it, and no bytes one by one.
-#[test]
-fn debug_texts_have_names() {
-    let texts: &[(&dyn Debug, &str)] = &[
-        (&EventFlags::empty(), "EventFlags(empty)"),
-        (&EventFlags::TIMING, "EventFlags(TIMING)"),
-        (&EventFlags::all(), "EventFlags(BLOCKING_SYNC | TIMING | INTERPROCESS)"),
-        (&EventFlags::from_bits_retain(0x42), "EventFlags(TIMING | 0x40)"),
-        (&RecordFlags::empty(), "RecordFlags(empty)"),
-        (&WaitFlags::EXTERNAL, "WaitFlags(EXTERNAL)"),
-        (&WaitValueFlags::FLUSH, "WaitValueFlags(FLUSH)"),
-        (&WriteValueFlags::empty(), "WriteValueFlags(empty)"),
-        (&CUstreamCaptureMode(0), "CU_STREAM_CAPTURE_MODE_GLOBAL (0)"),
-        (&CUstreamCaptureMode(77), "CUstreamCaptureMode (77)"),
-        (&CUstreamCaptureStatus(1), "CU_STREAM_CAPTURE_STATUS_ACTIVE (1)"),
-        (&CUdevice_attribute(16), "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT (16)"),
-        (&CUsynchronizationPolicy(2), "CU_SYNC_POLICY_SPIN (2)"),
-    ];
-    for (value, text) in texts {
-        assert_eq!(format!("{value:?}"), *text);
-    }
-    let raw = IpcEventDescriptor::from_raw([0x7a; 64], true);
-    assert_eq!(
-        format!("{raw:?}"),
-        format!(
-            "IpcEventDescriptor {{ exporter_pid: None, device_uuid: None, blocking_sync: true, \
-                raw: {}, .. }}",
-            "7a".repeat(64)
-        )
-    );
-    assert_eq!(
-        format!("{:?}", ExporterProcess::of(&raw)),
-        "ExporterProcess { pid: None, state: Unknown, .. }"
-    );
-    let gpu = Gpu::new();
-    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
-    let (descriptor, pid) = (event.ipc_descriptor().expect("a descriptor"), std::process::id());
-    let uuid = gpu.context.device().uuid().expect("a UUID");
-    let text = format!("{descriptor:?}");
-    let begin = format!(
-        "IpcEventDescriptor {{ exporter_pid: Some({pid}), device_uuid: Some({uuid}), \
-            blocking_sync: false, raw: "
-    );
-    assert!(text.starts_with(&begin), "{text}");
-    if cfg!(target_os = "linux") {
-        let text = format!("{:?}", ExporterProcess::of(&descriptor));
-        assert_eq!(text, format!("ExporterProcess {{ pid: Some({pid}), state: Running, .. }}"));
-    }
 }

@@ -3,7 +3,6 @@
 
 use crate::common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use common::allocations::{Counted, bytes};
@@ -12,8 +11,7 @@ use common::{Gpu, Other, current};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::sys::Function;
 use cuda_events::{
-    Context, Device, EventFlags, ForeignStream, LoadOptions, Progress, Stream, StreamOptions,
-    StreamRef,
+    Context, Device, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
 };
 
 fn shared(gpu: &Gpu) -> Arc<Stream> {
@@ -28,36 +26,6 @@ fn is_default(context: &Context) {
 #[track_caller]
 fn is(stream: &StreamRef) {
     assert_eq!(*current_stream(stream.context()), *stream);
-}
-
-#[test]
-fn a_scope_makes_current_and_restores() {
-    let gpu = Gpu::new();
-    is_default(&gpu.context);
-    let stream = shared(&gpu);
-    let scope = StreamScope::enter(stream.clone());
-    assert_eq!(format!("{scope:?}"), "StreamScope { .. }");
-    is(&stream);
-    drop(scope);
-    is_default(&gpu.context);
-}
-
-#[test]
-fn the_default_is_as_the_driver_was_loaded() {
-    for per_thread in [false, true] {
-        let gpu = Gpu::with_options(&LoadOptions::new().per_thread_default_stream(per_thread));
-        let stream = current_stream(&gpu.context);
-        // Those libraries take 0 for the legacy default stream.
-        assert_eq!(stream.cuda_stream(), (0, if per_thread { 2 } else { 0 }));
-        let same = if per_thread {
-            StreamRef::per_thread_default(&gpu.context)
-        } else {
-            StreamRef::legacy_default(&gpu.context)
-        };
-        if common::needs(gpu.driver, Function::cuStreamGetId) {
-            assert_eq!(stream.id().expect("an id"), same.id().expect("an id"));
-        }
-    }
 }
 
 #[test]
@@ -95,21 +63,6 @@ fn scopes_end_in_any_order() {
     drop(inner);
     is_default(&gpu.context);
     assert_eq!([first, second, third].map(|stream| Arc::strong_count(&stream)), [1; 3]);
-}
-
-#[test]
-fn a_panic_restores_what_was_before() {
-    let gpu = Gpu::new();
-    let (outer, inner) = (shared(&gpu), shared(&gpu));
-    let _scope = StreamScope::enter(outer.clone());
-    let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _scope = StreamScope::enter(inner.clone());
-        is(&inner);
-        panic!("in the scope");
-    }));
-    assert!(panicked.is_err());
-    is(&outer);
-    assert_eq!(Arc::strong_count(&inner), 1);
 }
 
 #[test]
@@ -161,23 +114,6 @@ fn each_context_and_so_each_device_has_its_own() {
 }
 
 #[test]
-fn every_kind_of_stream_can_be_current() {
-    let gpu = Gpu::new();
-    let owner = gpu.stream();
-    let raw = owner.as_raw();
-    // SAFETY: the owner is the stream itself.
-    let foreign =
-        Arc::new(unsafe { ForeignStream::new(&gpu.context, raw, owner) }.expect("a stream"));
-    let default = Arc::new(StreamRef::per_thread_default(&gpu.context));
-    let _foreign = StreamScope::enter(foreign.clone());
-    is(&foreign);
-    let _default = StreamScope::enter(default.clone());
-    is(&default);
-    let _current = StreamScope::enter(Arc::new(current_stream(&gpu.context)));
-    is(&default);
-}
-
-#[test]
 fn a_scope_keeps_its_stream() {
     let gpu = Gpu::new();
     let context =
@@ -213,23 +149,6 @@ fn it_makes_no_call_and_no_context_current() {
     assert_eq!(made, []);
     let _scope = StreamScope::enter(stream);
     assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn a_forgotten_scope_is_left_alone() {
-    let gpu = Gpu::new();
-    let stream = shared(&gpu);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::mem::forget(StreamScope::enter(stream.clone()));
-            is(&stream);
-        });
-    });
-    assert_eq!(Arc::strong_count(&stream), 2, "no destructor of the thread's has touched it");
-    assert_eq!(stream.query(), Ok(Progress::Done));
-    is_default(&gpu.context);
-    // SAFETY: this is the reference of the forgotten scope.
-    unsafe { Arc::decrement_strong_count(Arc::as_ptr(&stream)) };
 }
 
 #[global_allocator]

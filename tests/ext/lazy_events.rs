@@ -5,15 +5,13 @@ use crate::common;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use common::{Door, Gpu, Latch, Other, not_run};
+use common::{Gpu, Latch, Other};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::{LazyEvent, LazyState};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Stream, StreamOptions,
 };
-use cuda_soft_driver::SoftDriver;
-use cuda_timelines::Completion;
 
 fn lazy(flags: EventFlags) -> LazyEvent {
     LazyEvent::new(flags).expect("an event to be")
@@ -290,52 +288,4 @@ fn first_records_of_many_threads_create_one_event() {
         assert_eq!(event.state(), LazyState::Recorded);
         event.synchronize().expect("no work");
     }
-}
-
-#[test]
-fn the_device_is_that_of_the_first_stream() {
-    let gpu = Gpu::new();
-    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
-    let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
-    let Ok(second) = Device::new(driver, 1) else {
-        return not_run("this machine has one device");
-    };
-    let contexts = [Device::new(driver, 0).expect("device 0"), second]
-        .map(|device| Context::primary(device).expect("it"));
-    let [first, second] = contexts
-        .each_ref()
-        .map(|context| Stream::new(context, StreamOptions::new()).expect("a stream"));
-    let event = lazy(EventFlags::empty());
-    event.record(&second).expect("a record");
-    assert_eq!(event.device(), Some(contexts[1].device()));
-    event.wait(&first).expect("a wait may cross devices");
-    let error = event.record(&first).expect_err("it is on the other device");
-    assert!(matches!(error, Error::ContextMismatch { device: 1, other_device: 0, .. }), "{error}");
-}
-
-/// What takes an event takes what `create` and `event` give, in whatever form it wants it.
-#[test]
-fn what_it_creates_goes_where_an_event_is_expected() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let event = lazy(EventFlags::TIMING);
-    let created = event.create(stream.context()).expect("an event");
-    assert_eq!(stream.wait_event(created), Ok(()), "nothing was recorded");
-    assert_eq!(event.state(), LazyState::Created, "a wait is no record");
-
-    let latch = Latch::hold(&stream);
-    event.record(&stream).expect("a record");
-    let waiting = gpu.stream();
-    let there = event.event().expect("it was created");
-    waiting.wait_event(there).expect("a wait");
-    assert_eq!(waiting.query(), Ok(Progress::Pending));
-    let mut completion = std::pin::pin!(Completion::new(there.clone()));
-    let mut task = std::task::Context::from_waker(std::task::Waker::noop());
-    assert!(completion.as_mut().poll(&mut task).is_pending());
-    latch.release();
-    waiting.synchronize().expect("the work ends");
-    assert_eq!(there.synchronize(), Ok(()));
-    let end = waiting.record_event(EventFlags::TIMING).expect("an event");
-    end.synchronize().expect("no work");
-    assert!(there.elapsed_ms(&end).expect("a time") >= 0.0);
 }

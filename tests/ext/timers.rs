@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use common::{Gpu, Latch};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::Timer;
-use cuda_events::{Error, Event, EventFlags, Progress};
+use cuda_events::{Error, Progress};
 
 #[test]
 fn a_timer_has_the_time_once_the_work_is_done() {
@@ -44,38 +44,6 @@ fn a_timer_has_the_time_once_the_work_is_done() {
 }
 
 #[test]
-fn timers_can_be_nested_and_overlap() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let outer = Timer::start(&stream).expect("a timer");
-    let inner = Timer::start(&stream).expect("a timer");
-    let other = gpu.stream();
-    let elsewhere = Timer::start(&other).expect("a timer");
-    let outer = outer.stop().expect("a timing");
-    let inner = inner.stop().expect("a timing");
-    let elsewhere = elsewhere.stop().expect("a timing");
-    for timing in [&outer, &inner, &elsewhere] {
-        timing.synchronize().expect("a time");
-    }
-    // The outer one began first and ended first.
-    assert!(outer.start().elapsed_ms(inner.start()).expect("a time") >= 0.0);
-    assert!(outer.end().elapsed_ms(inner.end()).expect("a time") >= 0.0);
-}
-
-#[test]
-fn a_timer_that_is_not_stopped_does_no_harm() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let latch = Latch::hold(&stream);
-    let timer = Timer::start(&stream).expect("a timer");
-    assert!(format!("{timer:?}").contains(&format!("{:?}", stream.as_raw())), "{timer:?}");
-    drop(timer);
-    drop(Timer::start(&stream).and_then(Timer::stop).expect("a timing"));
-    latch.release();
-    assert_eq!(stream.synchronize(), Ok(()));
-}
-
-#[test]
 fn a_timer_in_a_capture_has_the_time_of_each_launch() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
@@ -94,33 +62,4 @@ fn a_timer_in_a_capture_has_the_time_of_each_launch() {
         latch.release();
         timing.synchronize().expect("a time");
     }
-}
-
-#[test]
-fn a_duration_has_no_sign() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let timed = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
-    let (start, end) = (timed(), timed());
-    assert!(matches!(start.elapsed(&end), Err(Error::NotRecorded { .. })));
-    start.record(&stream).expect("a record");
-    stream.synchronize().expect("the work ends");
-    // Until the clock of the device has gone on.
-    while {
-        end.record(&stream).expect("a record");
-        stream.synchronize().expect("the work ends");
-        start.elapsed_ms(&end).expect("a time") <= 0.0
-    } {}
-    let elapsed = start.elapsed(&end).expect("a time");
-    assert!(elapsed > Duration::ZERO);
-    let milliseconds = start.elapsed_ms(&end).expect("a time");
-    assert!(
-        (f64::from(milliseconds) - elapsed.as_secs_f64() * 1000.0).abs() < 1e-3,
-        "{milliseconds} ms, {elapsed:?}"
-    );
-    assert_eq!(end.elapsed(&start), Err(Error::EndBeforeStart));
-    assert!(Error::EndBeforeStart.to_string().contains("elapsed_ms"));
-    assert_eq!(start.elapsed(&start), Ok(Duration::ZERO));
-    let untimed = stream.record_event(EventFlags::empty()).expect("an event");
-    assert!(matches!(start.elapsed(&untimed), Err(Error::TimingDisabled { .. })));
 }

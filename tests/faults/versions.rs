@@ -6,20 +6,11 @@
 //! of several versions.
 
 use std::collections::BTreeSet;
-use std::ptr::null_mut;
-use std::sync::Arc;
 
 use crate::harness::attempt;
 use crate::scenarios::SCENARIOS;
-use cuda_events::capture::{
-    Capture, CaptureDependency, CaptureMode, DependencyUpdate, RecordFlags,
-};
-use cuda_events::graph::{Graph, GraphNode};
-use cuda_events::sys::{CUgraphEdgeData, CUresult, ENTRY_POINTS, Function};
-use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, LoadOptions, Result, Stream, StreamOptions,
-    Version,
-};
+use cuda_events::sys::{ENTRY_POINTS, Function};
+use cuda_events::{Driver, Error, LoadOptions, Version};
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 
 const VERSIONS: &[(u32, u32)] =
@@ -164,105 +155,4 @@ fn unsupported(error: Error, (major, minor): (u32, u32)) -> Function {
     }
     assert_eq!(error.code(), None, "the driver was not asked");
     function
-}
-
-/// Every method that no older driver has another way for.
-#[test]
-fn what_a_version_lacks_is_unsupported() {
-    for &version in VERSIONS {
-        let soft = soft_driver(version);
-        let driver = load(&soft, false);
-        let raw_version = Version::new(version.0, version.1);
-        let check = |function: Function, result: Result<()>| match result {
-            Err(error @ Error::Unsupported { .. }) => {
-                assert_eq!(unsupported(error, version), function)
-            }
-            Err(error) if function.entry_point().version <= raw_version => {
-                // `EXTERNAL` is refused outside of a capture.
-                assert_eq!(
-                    error.code(),
-                    Some(CUresult::CUDA_ERROR_ILLEGAL_STATE),
-                    "{function}: {error}"
-                );
-            }
-            result => assert!(
-                result.is_ok() && function.entry_point().version <= raw_version,
-                "{function} on {raw_version}: {result:?}"
-            ),
-        };
-        {
-            let context =
-                Context::primary(Device::new(driver, 0).expect("device 0")).expect("a context");
-            let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-            let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
-            check(Function::cuStreamGetId, stream.id().map(drop));
-            check(Function::cuCtxRecordEvent, event.record_context(&context));
-            check(Function::cuCtxWaitEvent, context.wait_event(&event));
-            // SAFETY: outside of a capture this is an error.
-            let external = unsafe { event.record_with(&stream, RecordFlags::EXTERNAL) };
-            check(Function::cuEventRecordWithFlags, external);
-            check(Function::cuStreamGetAttribute, stream.synchronization_policy().map(drop));
-
-            let mut graph = Graph::new(&context).expect("a graph");
-            // SAFETY: never given to the driver: it is used where the driver lacks all that takes
-            // it.
-            let none = unsafe { GraphNode::from_raw(&graph, null_mut()) };
-            let record = graph.add_event_record_node(&[], &event);
-            let wait = graph.add_event_wait_node(&[], &event);
-            let (at, behind) = (record.clone().unwrap_or(none), wait.clone().unwrap_or(none));
-            check(Function::cuGraphAddEventRecordNode, record.map(drop));
-            check(Function::cuGraphAddEventWaitNode, wait.map(drop));
-            check(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(at).map(drop));
-            check(Function::cuGraphEventWaitNodeGetEvent, graph.wait_node_event(behind).map(drop));
-            check(
-                Function::cuGraphEventRecordNodeSetEvent,
-                graph.set_record_node_event(at, &event),
-            );
-            check(
-                Function::cuGraphEventWaitNodeSetEvent,
-                graph.set_wait_node_event(behind, &event),
-            );
-            let mut exec = graph.instantiate().expect("every version can instantiate");
-            check(
-                Function::cuGraphExecEventRecordNodeSetEvent,
-                exec.set_record_node_event(&graph, at, &event),
-            );
-            check(
-                Function::cuGraphExecEventWaitNodeSetEvent,
-                exec.set_wait_node_event(&graph, behind, &event),
-            );
-
-            // SAFETY: no other thread knows what is captured, here and below.
-            let capture =
-                unsafe { Capture::begin_to_graph(&stream, graph, &[], CaptureMode::Relaxed) };
-            check(Function::cuStreamBeginCaptureToGraph, capture.and_then(Capture::end).map(drop));
-            // SAFETY: as above.
-            let capture =
-                unsafe { Capture::begin(&stream, CaptureMode::Relaxed) }.expect("a capture");
-            // SAFETY: as above.
-            check(
-                Function::cuStreamGetCaptureInfo_v2,
-                unsafe { capture.dependencies(&stream) }.map(drop),
-            );
-            let plain = capture.update_dependencies(&stream, &[], DependencyUpdate::Set);
-            check(Function::cuStreamUpdateCaptureDependencies, plain);
-            if (Version::new(11, 3)..Version::new(12, 3)).contains(&raw_version) {
-                stream.record_external(&event).expect("a node");
-                // SAFETY: as above.
-                let dependencies = unsafe { capture.dependencies(&stream) }.expect("the node");
-                let [CaptureDependency { node, .. }] = dependencies[..] else {
-                    panic!("{dependencies:?}")
-                };
-                let port = CaptureDependency {
-                    node,
-                    edge: CUgraphEdgeData { from_port: 1, ..Default::default() },
-                };
-                let ported = capture.update_dependencies(&stream, &[port], DependencyUpdate::Set);
-                check(Function::cuStreamUpdateCaptureDependencies_v2, ported);
-            }
-            capture.end().expect("the refusals do no harm to it");
-        }
-        soft.assert_no_leaks();
-        assert!(soft.misuses().is_empty(), "{:?}", soft.misuses());
-    }
 }

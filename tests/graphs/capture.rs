@@ -2,22 +2,19 @@
 
 use crate::common::{self};
 
-use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use common::Gpu;
 use common::counting::Watched;
-use common::{Gpu, current};
 use cuda_events::capture::{
     Capture, CaptureDependency, CaptureMode, CaptureStatus, ThreadCaptureMode,
 };
 use cuda_events::graph::Graph;
-use cuda_events::sys::{CUgraphEdgeData, CUresult, Function};
-use cuda_events::{
-    Context, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
-};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef};
 
 pub const MODES: [CaptureMode; 3] =
     [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
@@ -74,103 +71,6 @@ fn captured_work_is_done_at_each_launch() {
             exec.launch(&stream).expect("a launch");
             stream.synchronize().expect("the work ends");
             assert_eq!(CALLED.load(Ordering::Relaxed), launches, "{mode:?}");
-        }
-    }
-}
-
-#[test]
-fn a_capture_spreads_to_the_streams_that_wait_for_it() {
-    static CALLED: AtomicU32 = AtomicU32::new(0);
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
-        return;
-    }
-    let (first, second) = (gpu.stream(), gpu.stream());
-    let capture = common::begin_capture(&first, CaptureMode::ThreadLocal).expect("a capture");
-    assert_eq!(second.capture_status(), Ok(CaptureStatus::None));
-    second.wait_stream(&first).expect("the fork");
-    assert_eq!(second.capture_status(), Ok(CaptureStatus::Active));
-    let (here, there) =
-        (first.capture_info().expect("an answer"), second.capture_info().expect("an answer"));
-    assert_eq!(here, there);
-    count(&second, &CALLED);
-    first.wait_stream(&second).expect("the join");
-    let graph = capture.end().expect("a graph");
-    assert_eq!(graph.as_raw(), here.graph);
-    for stream in [&first, &second] {
-        assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
-        assert_eq!(stream.query(), Ok(Progress::Done));
-    }
-    graph.instantiate().and_then(|exec| exec.launch(&first)).expect("a launch");
-    first.synchronize().expect("the work ends");
-    assert_eq!(CALLED.load(Ordering::Relaxed), 1);
-}
-
-#[test]
-fn unjoined_work_ends_it_with_an_error() {
-    static CALLED: AtomicU32 = AtomicU32::new(0);
-    let gpu = Gpu::new();
-    let (first, second) = (gpu.stream(), gpu.stream());
-    let capture = common::begin_capture(&first, CaptureMode::ThreadLocal).expect("a capture");
-    second.wait_stream(&first).expect("the fork");
-    count(&second, &CALLED);
-    let error = capture.end().expect_err("work that nobody waits for");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED));
-    assert!(error.to_string().contains("does not wait for all work"), "{error}");
-    for stream in [&first, &second] {
-        assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
-        assert_eq!(stream.synchronize(), Ok(()));
-    }
-    assert_eq!(CALLED.load(Ordering::Relaxed), 0);
-}
-
-#[test]
-fn the_mode_says_which_queries_invalidate_a_capture() {
-    let gpu = Gpu::new();
-    let event = event(&gpu);
-    let elsewhere = |work: &(dyn Fn() -> Result<Progress, Error> + Sync)| {
-        std::thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
-    };
-    for mode in MODES {
-        let stream = gpu.stream();
-        let other = gpu.stream();
-        let works = |capture: Capture<'_>, result: Result<Progress, Error>, allowed: bool| {
-            if allowed {
-                assert_eq!(result, Ok(Progress::Done), "{mode:?}");
-                assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "{mode:?}");
-                capture.end().expect("a graph");
-            } else {
-                let error = result.expect_err("not in this mode");
-                assert_eq!(error.code(), Some(UNSUPPORTED), "{mode:?}");
-                assert!(error.to_string().contains("CaptureMode"), "{error}");
-                assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated), "{mode:?}");
-                assert_eq!(code(capture.end()), INVALIDATED, "{mode:?}");
-            }
-            assert_eq!(stream.query(), Ok(Progress::Done), "{mode:?}");
-        };
-        let begin = || common::begin_capture(&stream, mode).expect("a capture");
-        let capture = begin();
-        works(capture, event.query(), mode == CaptureMode::Relaxed);
-        let capture = begin();
-        works(capture, other.query(), mode == CaptureMode::Relaxed);
-        let capture = begin();
-        works(capture, elsewhere(&|| event.query()), mode != CaptureMode::Global);
-        let capture = begin();
-        works(capture, stream.query(), false);
-        // Whoever has exempted his thread breaks nothing.
-        for exempt in [CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
-            let exempted = || {
-                let _exempt = ThreadCaptureMode::exchange(gpu.driver, exempt)?;
-                event.query()
-            };
-            let capture = begin();
-            works(capture, elsewhere(&exempted), true);
-            let capture = begin();
-            works(
-                capture,
-                exempted(),
-                exempt == CaptureMode::Relaxed || mode == CaptureMode::Relaxed,
-            );
         }
     }
 }
@@ -268,111 +168,6 @@ fn a_dropped_capture_is_ended() {
 }
 
 #[test]
-fn what_cannot_be_captured_is_said() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
-    let legacy = StreamRef::legacy_default(&gpu.context);
-    let error =
-        common::begin_capture(&legacy, CaptureMode::Relaxed).expect_err("it cannot be captured");
-    assert_eq!(error.code(), Some(UNSUPPORTED));
-    assert!(error.to_string().contains("legacy default stream"), "{error}");
-
-    let stream = gpu.stream();
-    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
-    let error =
-        common::begin_capture(&stream, CaptureMode::Relaxed).expect_err("it captures already");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
-    assert!(error.to_string().contains("already capturing"), "{error}");
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "the first goes on");
-    capture.end().expect("a graph");
-
-    let mut graph = Graph::new(&gpu.context).expect("a graph");
-    graph.add_event_record_node(&[], &shared(&gpu)).expect("a node");
-    let exec = graph.instantiate().expect("an executable graph");
-    let capture = common::begin_capture(&stream, CaptureMode::Global).expect("a capture");
-    let error = exec.launch(&stream).expect_err("graphs do not nest so");
-    assert_eq!(error.code(), Some(UNSUPPORTED));
-    assert!(error.to_string().contains("cannot be launched in a capturing stream"), "{error}");
-    assert_eq!(code(capture.end()), INVALIDATED);
-}
-
-#[test]
-fn a_per_thread_default_stream_can_be_captured() {
-    let gpu = Gpu::new();
-    let stream = StreamRef::per_thread_default(&gpu.context);
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active));
-    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
-    exec.launch(&stream).expect("a launch");
-    exec.launch(&StreamRef::legacy_default(&gpu.context)).expect("a launch");
-    stream.synchronize().expect("the work ends");
-    drop(common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture"));
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn a_blocking_capture_shuts_the_legacy_stream() {
-    let gpu = Gpu::new();
-    let legacy = StreamRef::legacy_default(&gpu.context);
-    let stream = Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
-    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
-    let error = legacy.capture_status().expect_err("it would be captured implicitly");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT));
-    assert!(error.to_string().contains("legacy default stream"), "{error}");
-    drop(capture);
-    assert_eq!(legacy.capture_status(), Ok(CaptureStatus::None));
-}
-
-#[test]
-fn waits_do_not_cross_the_bounds_of_a_capture() {
-    let gpu = Gpu::new();
-    let (first, second) = (gpu.stream(), gpu.stream());
-    let outside = first.record_event(EventFlags::empty()).expect("an event");
-    let capture = common::begin_capture(&first, CaptureMode::Relaxed).expect("a capture");
-    first.wait_event(&event(&gpu)).expect("nothing is waited for");
-    assert_eq!(first.capture_status(), Ok(CaptureStatus::Active));
-    let error = first.wait_event(&outside).expect_err("it was recorded outside");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION));
-    assert!(error.to_string().contains("unless the wait is external"), "{error}");
-    assert_eq!(code(capture.end()), INVALIDATED);
-
-    let one = common::begin_capture(&first, CaptureMode::Relaxed).expect("a capture");
-    let two = common::begin_capture(&second, CaptureMode::Relaxed).expect("a capture");
-    let inside = first.record_event(EventFlags::empty()).expect("an event");
-    let error = second.wait_event(&inside).expect_err("it was recorded in another capture");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE));
-    assert!(error.to_string().contains("another capture"), "{error}");
-    assert_eq!(code(one.end()), INVALIDATED);
-    assert_eq!(code(two.end()), INVALIDATED);
-}
-
-#[test]
-fn an_event_of_a_capture_is_for_that_capture() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let event = Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
-    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
-    event.record(&stream).expect("a record");
-    assert_eq!(code(event.elapsed_ms(&event)), CUresult::CUDA_ERROR_CAPTURED_EVENT);
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "which harms nothing");
-    let error = event.query().expect_err("it stands for no work");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT));
-    assert!(error.to_string().contains("until it is recorded again outside"), "{error}");
-    assert_eq!(code(capture.end()), INVALIDATED);
-    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
-    event.record(&stream).expect("a record");
-    capture.end().expect("a graph");
-    assert_eq!(code(event.query()), CUresult::CUDA_ERROR_INVALID_VALUE);
-    assert_eq!(code(stream.wait_event(&event)), CUresult::CUDA_ERROR_INVALID_VALUE);
-    event.record(&stream).expect("a record");
-    assert_eq!(event.synchronize(), Ok(()));
-    assert_eq!(event.query(), Ok(Progress::Done));
-}
-
-#[test]
 fn a_capture_can_add_to_a_graph() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamBeginCaptureToGraph) {
@@ -415,23 +210,4 @@ fn a_capture_can_add_to_a_graph() {
     stream.query().expect_err("a query of the stream itself");
     assert_eq!(code(capture.end()), INVALIDATED);
     assert_eq!(stream.query(), Ok(Progress::Done));
-}
-
-#[test]
-fn every_code_of_captures_comes_with_advice() {
-    for code in 900..=908 {
-        let error = Error::Driver { function: Function::cuEventSynchronize, code: CUresult(code) };
-        let text = error.to_string();
-        assert!(
-            text.contains("CAPTURE")
-                && text.split_once(": ").is_some_and(|(_, advice)| !advice.is_empty()),
-            "{text}"
-        );
-    }
-}
-
-thread_local! {
-    static REAL: Cell<Option<Driver>> = const { Cell::new(None) };
-    /// The edges that the driver was given last.
-    static GIVEN: RefCell<Vec<CUgraphEdgeData>> = const { RefCell::new(Vec::new()) };
 }

@@ -13,8 +13,7 @@ use cuda_events::sys::{
     CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus, Function,
 };
 use cuda_events::{
-    Context, Device, Driver, Error, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
-    Version,
+    Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions, StreamRef, Version,
 };
 use cuda_soft_driver::SoftDriver;
 
@@ -123,17 +122,6 @@ fn dependencies_are_told_and_can_be_changed() {
 }
 
 #[test]
-fn an_invalidated_capture_has_none() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    stream.query().expect_err("a query of the stream itself");
-    // SAFETY: this thread is the only one that uses the stream.
-    assert_eq!(code(unsafe { capture.dependencies(&stream) }), INVALIDATED);
-    assert_eq!(code(capture.update_dependencies(&stream, &[], DependencyUpdate::Set)), INVALIDATED);
-}
-
-#[test]
 fn older_drivers_say_what_they_can() {
     for (major, minor) in [(11, 0), (11, 3), (12, 2), (12, 3)] {
         let soft = SoftDriver::builder().version(major, minor).build();
@@ -176,74 +164,6 @@ fn older_drivers_say_what_they_can() {
         let into = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal);
         assert_eq!(into.is_ok(), version >= Version::new(12, 3), "{into:?}");
     }
-}
-
-#[test]
-fn untold_dependencies_are_an_error() {
-    unsafe extern "C" fn lossy(
-        stream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        id: *mut u64,
-        graph: *mut CUgraph,
-        dependencies: *mut *const CUgraphNode,
-        count: *mut usize,
-    ) -> CUresult {
-        if !dependencies.is_null() {
-            return CUresult::CUDA_ERROR_LOSSY_QUERY;
-        }
-        let real = REAL
-            .get()
-            .and_then(|driver| driver.symbols().cuStreamGetCaptureInfo_v2)
-            .expect("CUDA 11.3");
-        // SAFETY: the caller's arguments, passed on.
-        unsafe { real(stream, status, id, graph, dependencies, count) }
-    }
-    static REAL: std::sync::OnceLock<cuda_events::Driver> = std::sync::OnceLock::new();
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
-        return;
-    }
-    REAL.get_or_init(|| gpu.driver);
-    let older = table::replaced(gpu.driver, |function| match function {
-        Function::cuStreamGetCaptureInfo_v3 => Some(std::ptr::null_mut()),
-        Function::cuStreamGetCaptureInfo_v2 => Some(lossy as *mut c_void),
-        _ => None,
-    });
-    let context = Device::new(older, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
-    // SAFETY: this thread is the only one that uses the stream.
-    let error = unsafe { capture.dependencies(&stream) }.expect_err("it cannot be told");
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LOSSY_QUERY));
-    assert!(error.to_string().contains("edge data"), "{error}");
-    capture.end().expect("which harms nothing");
-}
-
-#[test]
-fn a_capture_whose_info_fails_is_ended() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
-        return;
-    }
-    unsafe extern "C" fn fail(
-        _: CUstream,
-        _: *mut CUstreamCaptureStatus,
-        _: *mut u64,
-        _: *mut CUgraph,
-        _: *mut *const CUgraphNode,
-        _: *mut *const CUgraphEdgeData,
-        _: *mut usize,
-    ) -> CUresult {
-        CUresult(4242)
-    }
-    let failing = table::replaced(gpu.driver, |function| {
-        (function == Function::cuStreamGetCaptureInfo_v3).then_some(fail as *mut c_void)
-    });
-    let context = Device::new(failing, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    assert_eq!(code(common::begin_capture(&stream, CaptureMode::Global)), CUresult(4242));
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::None));
-    assert_eq!(stream.query(), Ok(Progress::Done));
 }
 
 thread_local! {
@@ -327,65 +247,4 @@ fn dependencies_have_their_edge_data() {
         GIVEN.with_borrow(Vec::clone)
     );
     assert_eq!(known.len(), 3);
-    drop(capture);
-
-    // A driver without edge data is not given any, and is not asked to leave it out.
-    let older = table::hiding(gpu.driver, &[Function::cuStreamUpdateCaptureDependencies_v2]);
-    let context = Device::new(older, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let mut graph = Graph::new(&context).expect("a graph");
-    let node = graph.add_event_record_node(&[], &shared(&gpu)).expect("a node");
-    let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal)
-        .expect("a capture");
-    let dependency = CaptureDependency { node, edge: edge(1) };
-    let refused = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
-    assert!(matches!(
-        refused,
-        Err(Error::Unsupported { function: Function::cuStreamUpdateCaptureDependencies_v2, .. })
-    ));
-    capture
-        .update_dependencies(&stream, &[node.into()], DependencyUpdate::Set)
-        .expect("a plain edge");
-}
-
-#[test]
-fn an_unknown_status_is_an_error() {
-    extern "C" fn is_capturing(_: CUstream, status: *mut CUstreamCaptureStatus) -> CUresult {
-        // SAFETY: the caller's place for the status.
-        unsafe { *status = CUstreamCaptureStatus(77) };
-        CUresult::CUDA_SUCCESS
-    }
-    extern "C" fn info(
-        _: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        id: *mut u64,
-        graph: *mut CUgraph,
-        _: *mut *const CUgraphNode,
-        _: *mut *const CUgraphEdgeData,
-        _: *mut usize,
-    ) -> CUresult {
-        // SAFETY: the caller's places.
-        unsafe {
-            (*status, *id, *graph) =
-                (CUstreamCaptureStatus(77), 5, std::ptr::without_provenance_mut(64))
-        };
-        CUresult::CUDA_SUCCESS
-    }
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, Function::cuStreamGetCaptureInfo_v3) {
-        return;
-    }
-    let newer = table::replaced(gpu.driver, |function| match function {
-        Function::cuStreamIsCapturing => Some(is_capturing as *mut c_void),
-        Function::cuStreamGetCaptureInfo_v3 => Some(info as *mut c_void),
-        _ => None,
-    });
-    let context = Device::new(newer, 0).and_then(Context::primary).expect("the context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    assert_eq!(stream.capture_status(), Ok(CaptureStatus::Invalidated));
-    let info = stream.capture_info().expect("an answer");
-    assert_eq!(
-        (info.status, info.id, info.graph.is_null()),
-        (CaptureStatus::Invalidated, None, true)
-    );
 }

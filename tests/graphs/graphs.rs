@@ -7,20 +7,14 @@ use std::sync::{Arc, Mutex, Weak};
 
 use common::counting::Watched;
 use common::{Gpu, Latch, Other, check, current};
-use cuda_events::capture::{Capture, CaptureMode, CaptureStatus, RecordFlags, WaitFlags};
+use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
-use cuda_events::{
-    Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions, Version,
-};
-use cuda_soft_driver::{Fault, SoftDriver};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions};
+use cuda_soft_driver::SoftDriver;
 
 pub fn event(gpu: &Gpu) -> Arc<Event> {
     Arc::new(Event::new(&gpu.context, EventFlags::empty()).expect("an event"))
-}
-
-pub fn timed(gpu: &Gpu) -> Arc<Event> {
-    Arc::new(Event::new(&gpu.context, EventFlags::TIMING).expect("an event"))
 }
 
 pub fn alive(event: &Weak<Event>) -> bool {
@@ -35,36 +29,6 @@ pub fn begin(stream: &Stream) -> Capture<'_> {
 pub fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
     let watched = Watched::new(gpu.driver);
     (watched.context(), move || watched.made())
-}
-
-#[test]
-fn timed_events_have_a_time_after_each_launch() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
-    let stream = gpu.stream();
-    let (start, end) = (timed(&gpu), timed(&gpu));
-    let capture = begin(&stream);
-    stream.record_external(&start).expect("a record");
-    stream.record_external(&end).expect("a record");
-    let graph = capture.end().expect("a graph");
-    for event in [&start, &end] {
-        assert_eq!(event.query(), Ok(Progress::Done), "it stands for nothing yet");
-    }
-    assert!(matches!(start.elapsed_ms(&end), Err(Error::NotRecorded { .. })));
-    let exec = graph.instantiate().expect("an executable graph");
-    for _ in 0..3 {
-        let latch = Latch::hold(&stream);
-        exec.launch(&stream).expect("a launch");
-        assert_eq!(start.query(), Ok(Progress::Pending), "the launch stands behind the latch");
-        assert!(matches!(start.elapsed_ms(&end), Err(Error::NotReady { .. })));
-        latch.release();
-        end.synchronize().expect("the work ends");
-        let elapsed = start.elapsed_ms(&end).expect("a time");
-        assert!(elapsed >= 0.0, "{elapsed} ms");
-        assert_eq!(end.elapsed_ms(&start), Ok(-elapsed));
-    }
 }
 
 #[test]
@@ -162,30 +126,6 @@ fn the_stream_decides_between_node_and_record() {
 }
 
 #[test]
-fn flags_are_for_those_who_know_the_stream() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
-    let stream = gpu.stream();
-    let event = event(&gpu);
-    // SAFETY: the event outlives everything here.
-    let (record, wait) = unsafe {
-        (
-            event.record_with(&stream, RecordFlags::EXTERNAL),
-            stream.wait_event_with(&event, WaitFlags::EXTERNAL),
-        )
-    };
-    for error in [record.expect_err("not in a capture"), wait.expect_err("not in a capture")] {
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
-        assert!(error.to_string().contains("is not capturing"), "{error}");
-    }
-    stream.record_external(&event).expect("a plain record");
-    stream.wait_external(&event).expect("a plain wait");
-    assert_eq!(event.synchronize(), Ok(()));
-}
-
-#[test]
 fn nodes_give_and_take_events() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
@@ -237,85 +177,6 @@ fn nodes_give_and_take_events() {
     assert!(is(graph.record_node_event(record), &first));
     let wrong = exec.set_wait_node_event(&graph, record, &first).err();
     assert_eq!(wrong.and_then(|error| error.code()), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-}
-
-/// The processor's time that this thread has had.
-#[cfg(unix)]
-fn worked() -> std::time::Duration {
-    use std::ffi::{c_int, c_long};
-
-    #[repr(C)]
-    struct Time {
-        seconds: c_long,
-        nanoseconds: c_long,
-    }
-    unsafe extern "C" {
-        fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
-    }
-    const OF_THIS_THREAD: c_int = if cfg!(target_os = "macos") { 16 } else { 3 };
-    let mut time = Time { seconds: 0, nanoseconds: 0 };
-    // SAFETY: a place for the time.
-    assert_eq!(unsafe { clock_gettime(OF_THIS_THREAD, &mut time) }, 0);
-    std::time::Duration::new(time.seconds as u64, time.nanoseconds as u32)
-}
-
-/// All the work that a node is for this crate, whatever it is: in the processor's time, of a driver
-/// whose calls take none. Work for each of the nodes that are there already would make the last
-/// ones a hundred times as long.
-#[cfg(unix)]
-#[test]
-fn a_node_of_a_long_graph_takes_as_long() {
-    use std::ffi::c_void;
-    use std::ptr::without_provenance_mut;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use common::table::replaced;
-    use cuda_events::sys::{CUevent, CUgraph, CUgraphNode};
-
-    /// Gives nodes at addresses in no order, as those of a driver are.
-    unsafe extern "C" fn add(
-        node: *mut CUgraphNode,
-        _graph: CUgraph,
-        _after: *const CUgraphNode,
-        _count: usize,
-        _event: CUevent,
-    ) -> CUresult {
-        static NODES: AtomicUsize = AtomicUsize::new(1);
-        let number = NODES.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: a place for the handle, which nothing follows.
-        unsafe { *node = without_provenance_mut(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) & !15) };
-        CUresult::CUDA_SUCCESS
-    }
-    const NODES: usize = 50;
-    const BLOCKS: usize = 640;
-    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
-    let driver = replaced(gpu.driver, |function| {
-        (function == Function::cuGraphAddEventRecordNode).then_some(add as *mut c_void)
-    });
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
-    let mut graph = Graph::new(&context).expect("a graph");
-    let mut last = None;
-    let mut block = || {
-        let new = || Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
-        let events: Vec<_> = (0..NODES).map(|_| new()).collect();
-        let before = worked();
-        for event in &events {
-            last = Some(graph.add_event_record_node(last.as_slice(), event).expect("a node"));
-        }
-        worked() - before
-    };
-    // The least of some blocks: the others had to share a cache with who knows whom.
-    let mut some_blocks = || (0..8).map(|_| block()).min().expect("there are some");
-    some_blocks();
-    let first = some_blocks();
-    for at in 2..BLOCKS / 8 {
-        let later = some_blocks();
-        assert!(
-            later < first * 6,
-            "{NODES} nodes after {}: {later:?}, and of a short graph {first:?}",
-            8 * at * NODES
-        );
-    }
 }
 
 #[test]
@@ -377,33 +238,6 @@ fn events_that_the_graph_was_not_given_have_no_name() {
     assert!(graph.record_node_event(node).expect("an answer").is_none());
     graph.set_record_node_event(node, &event).expect("an event");
     assert!(graph.record_node_event(node).expect("an answer").is_some());
-}
-
-#[test]
-fn launches_follow_each_other_and_outlive_it() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
-    let (first, second) = (gpu.stream(), gpu.stream());
-    let event = event(&gpu);
-    let mut graph = Graph::new(&gpu.context).expect("a graph");
-    graph.add_event_record_node(&[], &event).expect("a node");
-    let exec = graph.instantiate().expect("an executable graph");
-    assert_eq!((exec.context(), exec.as_raw().is_null()), (&gpu.context, false));
-    let latch = Latch::hold(&first);
-    exec.launch(&first).expect("a launch");
-    exec.launch(&second).expect("a launch");
-    assert_eq!(
-        second.query(),
-        Ok(Progress::Pending),
-        "it waits for the launch in the other stream"
-    );
-    drop((exec, graph));
-    assert_eq!(event.query(), Ok(Progress::Pending));
-    latch.release();
-    assert_eq!(second.synchronize(), Ok(()));
-    assert_eq!(event.query(), Ok(Progress::Done));
 }
 
 #[test]
@@ -479,77 +313,6 @@ fn the_dependencies_of_a_node_reach_the_driver() {
 }
 
 #[test]
-fn a_graph_is_printed_with_its_handle() {
-    let gpu = Gpu::new();
-    let graph = Graph::new(&gpu.context).expect("a graph");
-    let text = format!("{graph:?}");
-    assert!(text.starts_with("Graph { raw: 0x") && text.contains("context: Context"), "{text}");
-}
-
-#[test]
-fn a_graph_can_be_sent_to_another_thread() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let graph = Graph::new(&gpu.context).expect("a graph");
-    let exec = graph.instantiate().expect("an executable graph");
-    std::thread::scope(|scope| {
-        let stream = &stream;
-        let launched = scope.spawn(move || {
-            let exec =
-                graph.instantiate().and_then(|second| second.launch(stream)).map(|()| exec)?;
-            exec.launch(stream)
-        });
-        assert_eq!(launched.join().expect("no panic"), Ok(()));
-    });
-    stream.synchronize().expect("the work ends");
-}
-
-#[test]
-fn older_drivers_make_graphs_too() {
-    for (minor, function) in
-        [(3, Function::cuGraphInstantiate_v2), (4, Function::cuGraphInstantiateWithFlags)]
-    {
-        let soft = SoftDriver::builder().version(11, minor).build();
-        let driver = soft.driver();
-        assert!(!driver.symbols().address(function).is_null());
-        let newer = driver.symbols().cuGraphInstantiateWithFlags.is_some();
-        assert_eq!(newer, function == Function::cuGraphInstantiateWithFlags);
-        let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
-        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-        let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
-        let mut graph = Graph::new(&context).expect("a graph");
-        graph.add_event_record_node(&[], &event).expect("a node");
-        let exec = graph.instantiate().expect("an executable graph");
-        exec.launch(&stream).expect("a launch");
-        event.synchronize().expect("the work ends");
-    }
-    let soft = SoftDriver::builder().version(11, 0).build();
-    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
-    let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
-    let mut graph = Graph::new(&context).expect("a graph");
-    let function = Function::cuGraphAddEventRecordNode;
-    let (since, driver) = (Version::new(11, 1), Version::new(11, 0));
-    let error = graph.add_event_record_node(&[], &event);
-    assert_eq!(error, Err(Error::Unsupported { function, since, driver }));
-}
-
-#[test]
-fn an_interprocess_event_can_be_in_a_graph() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
-    let stream = gpu.stream();
-    let event = Arc::new(Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event"));
-    let capture = begin(&stream);
-    stream.record_external(&event).expect("a record");
-    stream.wait_external(&event).expect("a wait");
-    let exec = capture.end().and_then(|graph| graph.instantiate()).expect("an executable graph");
-    exec.launch(&stream).expect("a launch");
-    event.synchronize().expect("the work ends");
-}
-
-#[test]
 fn an_interprocess_event_stays_in_its_context() {
     // A wait for one of another context is a crash in the real driver.
     let gpu = Gpu::new();
@@ -585,69 +348,6 @@ fn an_interprocess_event_stays_in_its_context() {
     exec.set_wait_node_event(&graph, node, &own).expect("a new event");
     refused(exec.launch(&elsewhere), Function::cuGraphLaunch);
     other.synchronize().expect("the work ends");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_forked_child_can_drop_all_that_there_is() {
-    // A fork of a process with other running tests takes their locks along.
-    common::own_process!();
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
-        return;
-    }
-    let (stream, capturing) = (gpu.stream(), gpu.stream());
-    let event = event(&gpu);
-    let mut graph = Graph::new(&gpu.context).expect("a graph");
-    let node = graph.add_event_record_node(&[], &event).expect("a node");
-    let exec = graph.instantiate().expect("an executable graph");
-    let capture = begin(&capturing);
-    let relaxed =
-        cuda_events::capture::ThreadCaptureMode::exchange(gpu.driver, CaptureMode::Relaxed)
-            .expect("the mode changes");
-    let mut objects = Some((graph, exec, capture, relaxed, event));
-    let (_, status) = common::fork::in_child(|| {
-        let (graph, exec, capture, relaxed, event) =
-            objects.take().expect("the child has its copies");
-        let refused = |function, result: Result<(), Error>| {
-            assert_eq!(result, Err(Error::ForkedChild { function }))
-        };
-        refused(Function::cuGraphLaunch, exec.launch(&stream));
-        refused(Function::cuGraphEventRecordNodeGetEvent, graph.record_node_event(node).map(drop));
-        refused(Function::cuStreamIsCapturing, stream.capture_status().map(drop));
-        refused(Function::cuStreamGetCaptureInfo_v3, stream.record_external(&event));
-        refused(
-            Function::cuStreamBeginCapture_v2,
-            common::begin_capture(&stream, CaptureMode::Global).map(drop),
-        );
-        refused(Function::cuGraphCreate, Graph::new(&gpu.context).map(drop));
-        refused(Function::cuGraphInstantiateWithFlags, graph.instantiate().map(drop));
-        refused(Function::cuCtxRecordEvent, event.record_context(&gpu.context));
-        refused(Function::cuCtxWaitEvent, gpu.context.wait_event(&event));
-        drop((relaxed, exec, graph, event));
-        refused(Function::cuStreamEndCapture, capture.end().map(drop));
-        String::new()
-    });
-    assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
-    let (_graph, exec, capture, relaxed, _event) = objects.take().expect("the parent has its own");
-    drop(relaxed);
-    capture.end().expect("nothing happened to the parent's capture");
-    exec.launch(&stream).expect("nor to its graph");
-    stream.synchronize().expect("the work ends");
-}
-
-/// `close` says what the driver answered, which a drop cannot.
-#[test]
-fn closing_tells_what_the_driver_answered() {
-    let soft = SoftDriver::new();
-    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
-    let graph = Graph::new(&context).expect("a graph");
-    let exec = graph.instantiate().expect("an executable graph");
-    assert!(format!("{exec:?}").starts_with("GraphExec { raw: "), "{exec:?}");
-    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
-    soft.inject(Fault::on("cuGraph*Destroy").answer(code));
-    assert_eq!(exec.close(), Err(Error::Driver { function: Function::cuGraphExecDestroy, code }));
-    assert_eq!(graph.close(), Err(Error::Driver { function: Function::cuGraphDestroy, code }));
 }
 
 /// Two libraries number their captures alike: a graph keeps its own events, and not the other's.

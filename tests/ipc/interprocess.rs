@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use common::child::{Child, from_hex, hear, role, say, to_hex};
 use common::counting::{calls, counting, fail_next};
-use common::{Door, Gpu, Latch, Other, check, current};
+use common::{Door, Gpu, Latch, Other, current};
 use cuda_events::ipc::DescriptorError;
-use cuda_events::sys::{CUipcEventHandle, CUresult, Function};
+use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress, Result, Stream,
     StreamOptions, StreamRef, Uuid,
@@ -182,46 +182,6 @@ fn an_importers_stream_waits() {
 }
 
 #[test]
-fn an_importer_sees_later_records() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let event = interprocess(&gpu);
-    let mut peer = Peer::start();
-    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
-    // Never recorded: there is nothing to wait for.
-    assert_eq!(peer.step("query"), DONE);
-    for _ in 0..3 {
-        let latch = Latch::hold(&stream);
-        event.record(&stream).expect("a record");
-        assert_eq!(peer.step("query"), PENDING);
-        peer.begin("synchronize");
-        latch.release();
-        assert_eq!(peer.0.receive(), FINE);
-        assert_eq!(peer.step("query"), DONE);
-    }
-    peer.end();
-}
-
-#[test]
-fn the_exporter_waits_for_the_importer() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let event = interprocess(&gpu);
-    let mut peer = Peer::start();
-    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
-    assert_eq!(peer.step("hold"), "held");
-    assert_eq!(peer.step("record"), FINE);
-    assert_eq!(event.query(), Ok(Progress::Pending));
-    assert_eq!(event.synchronize_timeout(Duration::from_millis(20)), Ok(Progress::Pending));
-    assert_eq!(stream.wait_event(&event), Ok(()));
-    assert_eq!(stream.query(), Ok(Progress::Pending));
-    assert_eq!(peer.step("release"), "released");
-    assert_eq!(stream.synchronize(), Ok(()));
-    assert_eq!(event.query(), Ok(Progress::Done));
-    peer.end();
-}
-
-#[test]
 fn the_test_imports_what_its_child_exports() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
@@ -251,27 +211,6 @@ fn the_test_imports_what_its_child_exports() {
     assert_eq!(peer.step("stream-synchronize"), FINE);
     drop(event);
     peer.end();
-}
-
-#[test]
-fn several_importers_wait_for_one_event() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let event = interprocess(&gpu);
-    let latch = Latch::hold(&stream);
-    event.record(&stream).expect("a record");
-    let descriptor = descriptor(&event);
-    let mut peers = [Peer::start(), Peer::start()];
-    for peer in &mut peers {
-        peer.import(&descriptor, EventFlags::INTERPROCESS);
-        assert_eq!(peer.step("wait"), FINE);
-        assert_eq!(peer.step("stream-query"), PENDING);
-    }
-    latch.release();
-    for mut peer in peers {
-        assert_eq!(peer.step("stream-synchronize"), FINE);
-        peer.end();
-    }
 }
 
 // What a descriptor carries.
@@ -310,55 +249,6 @@ fn a_descriptor_names_its_exporter() {
     assert_eq!(descriptor.device_uuid(), gpu.device.uuid().ok());
     assert_eq!(event.ipc_descriptor(), Ok(descriptor));
     assert_ne!(interprocess(&gpu).ipc_descriptor(), Ok(descriptor));
-}
-
-#[test]
-fn two_imports_of_one_descriptor_are_two_events() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let event = interprocess(&gpu);
-    let descriptor = descriptor(&event);
-    let mut peer = Peer::start();
-    peer.import(&descriptor, EventFlags::INTERPROCESS);
-    peer.import(&descriptor, EventFlags::INTERPROCESS);
-    assert_eq!(peer.step("same 1"), "false");
-    let latch = Latch::hold(&stream);
-    event.record(&stream).expect("a record");
-    assert_eq!(peer.step("query 0"), PENDING);
-    assert_eq!(peer.step("query 1"), PENDING);
-    // Each is destroyed on its own.
-    assert_eq!(peer.step("close 0"), FINE);
-    assert_eq!(peer.step("query 1"), PENDING);
-    latch.release();
-    assert_eq!(peer.step("synchronize 1"), FINE);
-    peer.end();
-}
-
-#[test]
-fn dropping_an_import_leaves_the_exporters_event() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let event = interprocess(&gpu);
-    let descriptor = descriptor(&event);
-    let mut peer = Peer::start();
-    peer.import(&descriptor, EventFlags::INTERPROCESS);
-    assert_eq!(peer.step("drop"), "dropped");
-    let latch = Latch::hold(&stream);
-    event.record(&stream).expect("a record");
-    assert_eq!(event.query(), Ok(Progress::Pending));
-    // What is dropped while it is pending stays pending for the others.
-    peer.import(&descriptor, EventFlags::INTERPROCESS);
-    assert_eq!(peer.step("query"), PENDING);
-    assert_eq!(peer.step("drop"), "dropped");
-    assert_eq!(event.query(), Ok(Progress::Pending));
-    latch.release();
-    assert_eq!(event.synchronize(), Ok(()));
-    peer.import(&descriptor, EventFlags::INTERPROCESS);
-    assert_eq!(peer.step("query"), DONE);
-    peer.end();
-    assert_eq!(event.record(&stream), Ok(()));
-    assert_eq!(event.synchronize(), Ok(()));
-    assert_eq!(event.close(), Ok(()));
 }
 
 // What is refused.
@@ -512,85 +402,9 @@ fn another_visible_device_is_told() {
     }
 }
 
-#[test]
-fn a_handle_that_names_nothing_cannot_be_mapped() {
-    let gpu = Gpu::new();
-    let code = CUresult::CUDA_ERROR_MAP_FAILED;
-    let refused = import(&gpu.context, &IpcEventDescriptor::from_raw([0; 64], false))
-        .expect_err("it names no event");
-    assert_eq!(refused, Error::Driver { function: Function::cuIpcOpenEventHandle, code });
-    let text = refused.to_string();
-    assert!(
-        text.contains("CUDA_ERROR_MAP_FAILED (205)")
-            && text.contains("the exporting process has ended"),
-        "{text}"
-    );
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn unknown_handles_do_no_harm() {
-    let gpu = Gpu::new();
-    let event = interprocess(&gpu);
-    let mut peer = Peer::start();
-    let nothing = IpcEventDescriptor::from_raw([0; 64], false);
-    let answer = peer.step(&format!("import {}", to_hex(&nothing.to_bytes())));
-    assert!(answer.starts_with("Err(") && answer.contains("cuIpcOpenEventHandle"), "{answer}");
-    peer.import(&descriptor(&event), EventFlags::INTERPROCESS);
-    assert_eq!(peer.step("query"), DONE);
-    peer.end();
-}
-
 // An exporter that is killed.
 
-#[test]
-fn what_a_killed_exporter_recorded_stays_pending() {
-    let mut exporter = Peer::start();
-    let descriptor = exporter.export(EventFlags::INTERPROCESS);
-    assert_eq!(exporter.step("hold"), "held");
-    assert_eq!(exporter.step("record"), FINE);
-    // One importer only looks, one has its stream wait.
-    let mut looking = Peer::start();
-    looking.import(&descriptor, EventFlags::INTERPROCESS);
-    let mut waiting = Peer::start();
-    waiting.import(&descriptor, EventFlags::INTERPROCESS);
-    assert_eq!(waiting.step("wait"), FINE);
-    exporter.0.kill();
-    for importer in [&mut looking, &mut waiting] {
-        assert_eq!(importer.step("query"), PENDING);
-        assert_eq!(importer.step("timeout"), PENDING);
-    }
-    assert_eq!(waiting.step("stream-query"), PENDING);
-    // The driver can be left, with everything dropped before or nothing.
-    looking.end();
-    waiting.begin("exit");
-    waiting.0.finish();
-}
-
 // Threads and contexts.
-
-#[test]
-fn export_changes_no_current_context() {
-    let gpu = Gpu::new();
-    let event = interprocess(&gpu);
-    let descriptor = event.ipc_descriptor();
-    let elsewhere = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            assert!(current(gpu.driver).is_null());
-            let descriptor = event.ipc_descriptor();
-            assert!(current(gpu.driver).is_null());
-            descriptor
-        });
-        thread.join().expect("no panic")
-    });
-    assert_eq!(elsewhere, descriptor);
-
-    // Another context of the device is current.
-    let other = Other::new(&gpu);
-    let _current = other.make_current().expect("the other context");
-    assert_eq!(event.ipc_descriptor(), descriptor);
-    assert_eq!(current(gpu.driver), other.as_raw());
-}
 
 #[test]
 fn an_import_belongs_to_the_named_context() {
@@ -631,17 +445,4 @@ fn an_import_belongs_to_the_named_context() {
     }
     drop(other);
     peer.end();
-}
-
-#[test]
-fn the_raw_calls_agree_with_the_safe_ones() {
-    let gpu = Gpu::new();
-    let event = interprocess(&gpu);
-    let descriptor = descriptor(&event);
-    let _current = gpu.context.make_current().expect("the context can be made current");
-    let mut handle = CUipcEventHandle { reserved: [0; 64] };
-    // SAFETY: a place for the 64 bytes, and a live event.
-    let code = unsafe { (gpu.driver.symbols().cuIpcGetEventHandle)(&mut handle, event.as_raw()) };
-    check(Function::cuIpcGetEventHandle, code);
-    assert_eq!(handle.reserved, descriptor.to_raw());
 }

@@ -424,47 +424,6 @@ fn end_the_first_thread() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn a_look_at_the_exporter_opens_no_file() {
-    const NAME: &str = "a_look_at_the_exporter_opens_no_file";
-    #[repr(C)]
-    struct Limit {
-        now: u64,
-        most: u64,
-    }
-    unsafe extern "C" {
-        fn setrlimit(resource: i32, limit: *const Limit) -> i32;
-    }
-    const OPEN_FILES: i32 = 7;
-    if child::role().as_deref() == Some("exporter") {
-        // Any process will do for one.
-        child::hear();
-        unreachable!("the parent kills this process");
-    }
-    if child::role().is_some() {
-        let descriptor = of_process(child::hear().parse().expect("a number"));
-        let exporter = ExporterProcess::of(&descriptor);
-        // SAFETY: the limit is a value.
-        assert_eq!(unsafe { setrlimit(OPEN_FILES, &Limit { now: 0, most: 0 }) }, 0);
-        assert!(std::fs::File::open("/proc/self/stat").is_err(), "the limit holds");
-        assert_eq!(exporter.state(), ExporterState::Running);
-        // Whoever can open nothing knows nothing.
-        assert_eq!(ExporterProcess::of(&descriptor).state(), ExporterState::Unknown);
-        child::say("it is running");
-        wait_for_end(&exporter);
-        child::say("it has ended");
-        return;
-    }
-    let mut exporter = Child::start(NAME, "exporter");
-    let mut importer = Child::start(NAME, "importer");
-    importer.send(&exporter.id().to_string());
-    assert_eq!(importer.receive(), "it is running");
-    exporter.kill();
-    assert_eq!(importer.receive(), "it has ended");
-    importer.finish();
-}
-
-#[test]
 fn a_raw_handle_says_nothing_of_its_exporter() {
     let exporter = ExporterProcess::of(&IpcEventDescriptor::from_raw([0; 64], false));
     assert_eq!((exporter.pid(), exporter.state()), (None, ExporterState::Unknown));

@@ -6,5 +6,3 @@ mod descriptor;
 mod descriptor_text;
 mod interprocess;
 mod lease;
-#[cfg(target_os = "linux")]
-mod loss;

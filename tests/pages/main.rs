@@ -1,4 +1,3 @@
 //! Pages that must say what the code says.
 
 mod coverage;
-mod guides;

@@ -1,11 +1,11 @@
 //! What a stream is created with and what it keeps beside its work: priority, synchronization
 //! policy, memory domains.
 
-use crate::common::{self, table};
+use crate::common::{self};
 
 use std::sync::{Arc, Mutex};
 
-use common::{Gpu, Other, current, not_run};
+use common::{Gpu, Other, not_run};
 use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy};
 use cuda_events::sys::{CU_STREAM_LEGACY, CUdevice_attribute, CUresult, CUstreamAttrID, Function};
 use cuda_events::{Context, Device, Error, Stream, StreamOptions, StreamRef, Version};
@@ -73,19 +73,6 @@ fn each_synchronization_policy_is_read_back() {
 }
 
 #[test]
-fn policies_and_domains_print_as_their_names() {
-    use cuda_events::sys::{CUlaunchMemSyncDomain, CUsynchronizationPolicy};
-    assert_eq!(format!("{:?}", SynchronizationPolicy::BLOCKING_SYNC), "BLOCKING_SYNC");
-    let unknown = SynchronizationPolicy::from_raw(CUsynchronizationPolicy(77));
-    assert_eq!(format!("{unknown:?}"), "SynchronizationPolicy(77)");
-    assert_eq!(unknown.as_raw().0, 77);
-    assert_eq!(format!("{:?}", MemorySyncDomain::REMOTE), "REMOTE");
-    let unknown = MemorySyncDomain::from_raw(CUlaunchMemSyncDomain(5));
-    assert_eq!(format!("{unknown:?}"), "MemorySyncDomain(5)");
-    assert_eq!(unknown.as_raw().0, 5);
-}
-
-#[test]
 fn a_stream_can_be_given_another_priority() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
@@ -134,17 +121,6 @@ fn a_stream_can_be_moved_to_another_memory_domain() {
         Ok(MemorySyncDomain::REMOTE),
         "the map is an attribute of its own"
     );
-}
-
-#[test]
-fn attributes_are_copied_within_a_context() {
-    let gpu = Gpu::new();
-    let (source, destination) = (gpu.stream(), gpu.stream());
-    source.set_synchronization_policy(SynchronizationPolicy::YIELD).expect("a policy");
-    assert_ne!(destination.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
-    assert_eq!(destination.copy_attributes_from(&source), Ok(()));
-    assert_eq!(destination.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
-    assert_eq!(source.synchronization_policy(), Ok(SynchronizationPolicy::YIELD));
 }
 
 /// Each table of a library has its own meaning of NULL: a stream is named by what it means in the
@@ -210,70 +186,5 @@ fn attributes_are_not_copied_between_contexts() {
                 }
             }
         }
-    }
-}
-
-#[test]
-fn default_streams_have_attributes() {
-    let gpu = Gpu::new();
-    assert!(current(gpu.driver).is_null());
-    let stream = gpu.stream();
-    for default in [
-        StreamRef::legacy_default(&gpu.context),
-        StreamRef::per_thread_default(&gpu.context),
-        StreamRef::default_stream(&gpu.context),
-    ] {
-        default.synchronization_policy().expect("a policy");
-        // A driver may refuse a default stream here, but not for want of a context.
-        for copied in [stream.copy_attributes_from(&default), default.copy_attributes_from(&stream)]
-        {
-            let code = copied.err().and_then(|error| error.code());
-            assert_ne!(code, Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
-        }
-    }
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn an_attribute_that_no_stream_has_is_an_error() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let unknown = CUstreamAttrID(4242);
-    let error = stream.attribute(unknown).err().expect("an error");
-    assert_eq!(error.function(), Some(Function::cuStreamGetAttribute));
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-    let value = stream
-        .attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
-        .expect("an attribute");
-    // SAFETY: a driver that does not know the attribute does not read the value.
-    let error = unsafe { stream.set_attribute(unknown, &value) }.expect_err("an error");
-    assert_eq!(error.function(), Some(Function::cuStreamSetAttribute));
-    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-}
-
-#[test]
-fn a_driver_without_attributes_says_so() {
-    let gpu = Gpu::new();
-    let hidden = [
-        Function::cuStreamGetAttribute,
-        Function::cuStreamSetAttribute,
-        Function::cuStreamCopyAttributes,
-    ];
-    let context = Device::new(table::hiding(gpu.driver, &hidden), 0)
-        .and_then(Context::primary)
-        .expect("a context");
-    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
-    let errors = [
-        stream.synchronization_policy().err(),
-        stream.set_synchronization_policy(SynchronizationPolicy::AUTO).err(),
-        stream.copy_attributes_from(&stream).err(),
-    ];
-    for (error, function) in errors.into_iter().zip(hidden) {
-        let expected = Error::Unsupported {
-            function,
-            since: Version::new(11, 0),
-            driver: gpu.driver.version(),
-        };
-        assert_eq!(error, Some(expected));
     }
 }

@@ -90,18 +90,6 @@ fn it_does_so_on_older_drivers() {
 }
 
 #[test]
-fn it_does_so_on_a_driver_of_cuda_11() {
-    if Door::chosen() != Door::Soft {
-        return;
-    }
-    let soft = SoftDriver::builder().version(11, 0).build();
-    let device = Device::new(soft.driver(), 0).expect("device 0");
-    assert!(DIRECT.iter().all(|function| soft.driver().symbols().address(*function).is_null()));
-    let library = Library::new(device);
-    is_of_its_context(soft.driver(), &library, device);
-}
-
-#[test]
 fn another_devices_handle_is_of_that_device() {
     let gpu = Gpu::new();
     let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
@@ -148,18 +136,6 @@ fn a_default_handle_means_the_current_context() {
             stream.record_event(EventFlags::empty()).and_then(|event| event.synchronize()).is_ok()
         );
     }
-}
-
-#[test]
-fn what_is_borrowed_is_not_destroyed() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    // SAFETY: `stream` outlives them.
-    unsafe {
-        drop(StreamRef::from_foreign(gpu.driver, stream.as_raw()).expect("a stream"));
-        drop(ForeignStream::new(&gpu.context, stream.as_raw(), ()).expect("a stream"));
-    }
-    assert_eq!(stream.synchronize(), Ok(()));
 }
 
 #[test]
@@ -236,44 +212,6 @@ fn a_stream_goes_to_python_as_two_numbers() {
     assert_eq!(StreamRef::default_stream(&gpu.context).cuda_stream(), (0, 0));
     assert_eq!(StreamRef::legacy_default(&gpu.context).cuda_stream(), (0, 1));
     assert_eq!(StreamRef::per_thread_default(&gpu.context).cuda_stream(), (0, 2));
-}
-
-#[test]
-fn the_default_is_as_the_driver_was_loaded() {
-    for per_thread in [false, true] {
-        let gpu = Gpu::with_options(
-            &cuda_events::LoadOptions::new().per_thread_default_stream(per_thread),
-        );
-        let stream = StreamRef::default_stream(&gpu.context);
-        let same = if per_thread {
-            StreamRef::per_thread_default(&gpu.context)
-        } else {
-            StreamRef::legacy_default(&gpu.context)
-        };
-        match (stream.id(), same.id()) {
-            (Ok(id), expected) => assert_eq!(Ok(id), expected),
-            // Drivers before 12.0 give streams no ids.
-            (Err(error), _) => assert!(matches!(error, Error::Unsupported { .. })),
-        }
-        assert_eq!(stream.device().ordinal(), 0);
-    }
-}
-
-/// The page shows cudarc's part of the foreign programs, which is compiled and run; it must be the
-/// same text.
-#[test]
-fn the_page_shows_the_program_that_is_run() {
-    let page = include_str!("../../src/stream/foreign.rs");
-    let program = include_str!("../foreign/cudarc/src/adopt.rs");
-    let shown = page.split_once("/// ```text\n").and_then(|(_, rest)| rest.split_once("/// ```\n"));
-    let shown: Vec<_> =
-        shown.expect("the page has one").0.lines().map(|line| line[3..].trim()).collect();
-    let run = program
-        .split_once("Result<(), Box<dyn Error>> {\n")
-        .and_then(|(_, rest)| rest.split_once("    Ok(())\n"));
-    let run: Vec<_> = run.expect("the program has it").0.lines().map(str::trim).collect();
-    assert!(shown.len() > 10);
-    assert_eq!(shown, run);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use common::own_process;
-use common::{Gpu, Latch, check, current, not_run};
+use common::{Gpu, Latch, check};
 use cuda_events::host_functions::pending_host_functions;
 use cuda_events::sys::{
     CUgraph, CUgraphExec, CUhostFn, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode,
@@ -66,46 +66,6 @@ fn they_run_in_the_order_of_the_stream() {
 }
 
 #[test]
-fn work_behind_a_function_waits_for_it() {
-    own_process!();
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let (release, released) = channel::<()>();
-    stream
-        .launch_host_function(move || released.recv().expect("the test sends"))
-        .expect("a host function");
-    let event = stream.record_event(EventFlags::empty()).expect("an event");
-    assert_eq!(event.query(), Ok(Progress::Pending));
-    release.send(()).expect("the function listens");
-    assert_eq!(event.synchronize(), Ok(()));
-}
-
-#[test]
-fn a_closure_is_dropped_when_it_has_run() {
-    own_process!();
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let (held, is_there) = token();
-    let ran = Arc::new(AtomicUsize::new(0));
-    let latch = Latch::hold(&stream);
-    for _ in 0..3 {
-        let (held, ran) = (held.clone(), ran.clone());
-        stream
-            .launch_host_function(move || {
-                let _held = held;
-                ran.fetch_add(1, Ordering::Relaxed);
-            })
-            .expect("ok");
-    }
-    drop(held);
-    assert!(is_there());
-    latch.release();
-    stream.synchronize().expect("the work ends");
-    assert!(!is_there());
-    assert_eq!(ran.load(Ordering::Relaxed), 3);
-}
-
-#[test]
 fn a_panic_ends_in_the_function() {
     struct Worse;
     impl Drop for Worse {
@@ -141,38 +101,6 @@ fn a_panic_ends_in_the_function() {
     assert_eq!(receiver.recv(), Ok(()), "the stream goes on");
     assert!(!is_there(), "what a panicking closure held is dropped");
     assert_eq!(pending_host_functions(), 0);
-}
-
-#[test]
-fn a_closure_that_cannot_be_launched_is_dropped() {
-    extern "C" fn launch(_: CUstream, _: CUhostFn, _: *mut c_void) -> CUresult {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY
-    }
-    extern "C" fn add(_: CUstream, _: CUstreamCallback, _: *mut c_void, _: u32) -> CUresult {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY
-    }
-    own_process!();
-    let gpu = Gpu::new();
-    let failing = table::replaced(gpu.driver, |function| match function {
-        Function::cuLaunchHostFunc => Some(launch as *mut c_void),
-        Function::cuStreamAddCallback => Some(add as *mut c_void),
-        _ => None,
-    });
-    let context = context(failing);
-    for stream in [&*stream(&context), &StreamRef::legacy_default(&context)] {
-        let (held, is_there) = token();
-        let other = held.clone();
-        let refused = [
-            (Function::cuLaunchHostFunc, stream.launch_host_function(move || drop(held))),
-            (Function::cuStreamAddCallback, stream.add_callback(move |_| drop(other))),
-        ];
-        for (function, result) in refused {
-            let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-            assert_eq!(result, Err(Error::Driver { function, code }));
-        }
-        assert!(!is_there());
-        assert_eq!(pending_host_functions(), 0);
-    }
 }
 
 #[test]
@@ -244,39 +172,6 @@ fn a_callback_is_told_of_an_error() {
     assert_eq!(status.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
     assert_eq!(status.function(), Some(Function::cuStreamAddCallback));
     assert_eq!(pending_host_functions(), 0);
-}
-
-#[test]
-fn a_failed_context_tells_callbacks_only() {
-    own_process!();
-    let gpu = Gpu::new();
-    let Some(soft) = gpu.soft() else {
-        return not_run(
-            "only a software driver in the process has contexts that fail when they are told to",
-        );
-    };
-    let stream = gpu.stream();
-    let (held, is_there) = token();
-    let (sender, receiver) = channel();
-    let latch = Latch::hold(&stream);
-    stream.launch_host_function(move || drop(held)).expect("a host function");
-    stream
-        .add_callback(move |status| sender.send(status).expect("the test listens"))
-        .expect("a callback");
-    soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED);
-    latch.release();
-    let status = receiver.recv().expect("the callback is called").expect_err("an error");
-    assert_eq!(status.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
-    assert_eq!(stream.synchronize().err().and_then(|error| error.code()), status.code());
-    assert!(is_there(), "nothing tells that the driver will not call the function yet");
-    assert_eq!(pending_host_functions(), 1);
-
-    let (held, is_there) = token();
-    let refused =
-        stream.launch_host_function(move || drop(held)).expect_err("the context has failed");
-    assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
-    assert!(!is_there());
-    assert_eq!(pending_host_functions(), 1);
 }
 
 fn begin_capture(stream: &StreamRef) {
@@ -358,27 +253,6 @@ fn a_capturing_stream_is_refused() {
 }
 
 #[test]
-fn an_invalidated_capture_is_told() {
-    own_process!();
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    begin_capture(&stream);
-    let refused =
-        stream.query().expect_err("a query of a capturing stream invalidates its capture");
-    assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
-    assert_eq!(
-        capture_status(&stream),
-        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
-    );
-    let code = stream.launch_host_function(|| ()).err().and_then(|error| error.code());
-    assert_eq!(code, Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
-    let mut graph = null_mut();
-    // SAFETY: the stream is alive; a place for the handle.
-    let ended = unsafe { (gpu.driver.symbols().cuStreamEndCapture)(stream.as_raw(), &mut graph) };
-    assert_eq!(ended, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-}
-
-#[test]
 fn a_closure_that_slips_into_a_graph_runs_once() {
     // Another thread may begin the capture between the question and the launch.
     extern "C" fn none(_: CUstream, status: *mut CUstreamCaptureStatus) -> CUresult {
@@ -433,53 +307,4 @@ fn a_raw_function_runs_at_every_launch() {
     assert_eq!(counter.load(Ordering::Relaxed), 1, "captured, not run");
     launch(graph, &stream, 3);
     assert_eq!(counter.load(Ordering::Relaxed), 4);
-}
-
-#[test]
-fn default_streams_take_functions() {
-    own_process!();
-    let gpu = Gpu::new();
-    for stream in
-        [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)]
-    {
-        let (sender, receiver) = channel();
-        let other = sender.clone();
-        stream
-            .launch_host_function(move || sender.send(Ok(())).expect("the test listens"))
-            .expect("a host function");
-        stream
-            .add_callback(move |status| other.send(status).expect("the test listens"))
-            .expect("a callback");
-        assert_eq!(receiver.iter().collect::<Vec<_>>(), [Ok(()), Ok(())]);
-    }
-    assert!(current(gpu.driver).is_null());
-}
-
-#[test]
-fn many_threads_launch_at_once() {
-    own_process!();
-    let gpu = Gpu::new();
-    let shared = gpu.stream();
-    let ran = Arc::new(AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let own = gpu.stream();
-                for _ in 0..50 {
-                    for stream in [&*own, &*shared] {
-                        let ran = ran.clone();
-                        stream
-                            .launch_host_function(move || {
-                                ran.fetch_add(1, Ordering::Relaxed);
-                            })
-                            .expect("ok");
-                    }
-                }
-                own.synchronize().expect("the work ends");
-            });
-        }
-    });
-    shared.synchronize().expect("the work ends");
-    assert_eq!(ran.load(Ordering::Relaxed), 400);
-    assert_eq!(pending_host_functions(), 0);
 }

@@ -6,19 +6,6 @@ use common::{Gpu, Latch};
 use cuda_events::{Error, EventFlags, LoadOptions, Progress, Stream, StreamOptions, StreamRef};
 
 #[test]
-fn a_wait_orders_two_streams() {
-    let gpu = Gpu::new();
-    let (first, second) = (gpu.stream(), gpu.stream());
-    let latch = Latch::hold(&first);
-    let event = first.record_event(EventFlags::empty()).expect("an event");
-    second.wait_event(&event).expect("a wait");
-    assert_eq!(second.query(), Ok(Progress::Pending));
-    latch.release();
-    assert_eq!(second.synchronize(), Ok(()));
-    assert_eq!(first.query(), Ok(Progress::Done), "what the second waited for is done");
-}
-
-#[test]
 fn wait_stream_waits_for_the_work_that_is_there() {
     let gpu = Gpu::new();
     let (first, second) = (gpu.stream(), gpu.stream());
@@ -35,23 +22,6 @@ fn wait_stream_waits_for_the_work_that_is_there() {
     }
     first.wait_stream(&first).expect("a stream may wait for itself");
     assert_eq!(first.synchronize(), Ok(()));
-}
-
-#[test]
-fn wait_stream_crosses_to_default_streams() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    for default in
-        [StreamRef::legacy_default(&gpu.context), StreamRef::per_thread_default(&gpu.context)]
-    {
-        let latch = Latch::hold(&stream);
-        default.wait_stream(&stream).expect("a join");
-        assert_eq!(default.query(), Ok(Progress::Pending));
-        latch.release();
-        default.synchronize().expect("the work ends");
-        stream.wait_stream(&default).expect("a join");
-        stream.synchronize().expect("the work ends");
-    }
 }
 
 #[test]
@@ -94,27 +64,6 @@ fn a_priority_out_of_range_is_refused_with_the_range() {
 }
 
 #[test]
-fn the_legacy_stream_waits_for_blocking_ones() {
-    let gpu = Gpu::new();
-    let legacy = StreamRef::legacy_default(&gpu.context);
-    let blocking =
-        Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream");
-    let non_blocking = gpu.stream();
-
-    let latch = Latch::hold(&non_blocking);
-    assert_eq!(legacy.query(), Ok(Progress::Done));
-    assert_eq!(legacy.synchronize(), Ok(()));
-    latch.release();
-
-    let latch = Latch::hold(&blocking);
-    assert_eq!(legacy.query(), Ok(Progress::Pending));
-    let event = legacy.record_event(EventFlags::empty()).expect("an event");
-    assert_eq!(event.query(), Ok(Progress::Pending));
-    latch.release();
-    event.synchronize().expect("the work ends");
-}
-
-#[test]
 fn null_means_what_the_driver_was_loaded_for() {
     for per_thread in [false, true] {
         let gpu = Gpu::with_options(&LoadOptions::new().per_thread_default_stream(per_thread));
@@ -138,20 +87,6 @@ fn null_means_what_the_driver_was_loaded_for() {
 }
 
 #[test]
-fn each_thread_has_its_own_per_thread_default_stream() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetId) {
-        return;
-    }
-    let stream = StreamRef::per_thread_default(&gpu.context);
-    let here = stream.id().expect("ids are there since CUDA 12.0");
-    let there = std::thread::scope(|scope| scope.spawn(|| stream.id()).join().expect("no panic"))
-        .expect("an id");
-    assert_ne!(here, there);
-    assert_eq!(stream.id(), Ok(here));
-}
-
-#[test]
 fn joins_of_two_threads_do_not_mix() {
     // One object, and in each thread another stream: what one thread joins must not become what the
     // other waits for.
@@ -171,54 +106,6 @@ fn joins_of_two_threads_do_not_mix() {
     assert_eq!(mine.query(), Ok(Progress::Pending), "this thread's stream is held");
     latch.release();
     assert_eq!(mine.synchronize(), Ok(()));
-}
-
-#[test]
-fn ids_are_never_used_again() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetId) {
-        return;
-    }
-    let ids: std::collections::HashSet<u64> =
-        (0..50).map(|_| gpu.stream().id().expect("an id")).collect();
-    assert_eq!(ids.len(), 50);
-}
-
-#[test]
-fn a_stream_can_be_dropped_with_work_in_it() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let latch = Latch::hold(&stream);
-    let event = stream.record_event(EventFlags::empty()).expect("an event");
-    drop(stream);
-    assert_eq!(event.query(), Ok(Progress::Pending));
-    latch.release();
-    assert_eq!(event.synchronize(), Ok(()));
-}
-
-#[test]
-fn handles_go_out_and_come_back() {
-    let gpu = Gpu::new();
-    let stream = gpu.stream();
-    let raw = stream.as_raw();
-    // SAFETY: `stream` outlives it.
-    let borrowed = unsafe { StreamRef::from_raw(&gpu.context, raw) };
-    assert_eq!(borrowed, *stream);
-    drop(borrowed);
-    assert_eq!(stream.query(), Ok(Progress::Done), "dropping what was borrowed destroys nothing");
-    assert_eq!(stream.into_raw(), raw);
-    // SAFETY: the stream was given up a line above.
-    let stream = unsafe { Stream::from_raw(&gpu.context, raw) };
-    assert_eq!(stream.close(), Ok(()));
-}
-
-#[test]
-fn default_streams_of_one_context_are_equal() {
-    let gpu = Gpu::new();
-    let legacy = || StreamRef::legacy_default(&gpu.context);
-    assert_eq!(legacy(), legacy());
-    assert_ne!(legacy(), StreamRef::per_thread_default(&gpu.context));
-    assert_ne!(legacy(), *gpu.stream());
 }
 
 #[test]

@@ -268,7 +268,7 @@ fn a_failed_context_resolves_with_its_error() {
     let Some(soft) = gpu.soft() else {
         // Only the software driver fails on command; a real one would take all tests of this
         // process with it. What the poller does with an error is seen on any driver by
-        // `poller.rs`.
+        // `poller_errors.rs`.
         return common::not_run("this driver's contexts do not fail");
     };
     let stream = gpu.stream();
@@ -360,7 +360,7 @@ fn a_waker_that_panics_does_not_stop_the_others() {
     assert_eq!(block_on(bad), Ok(()));
 }
 
-/// Without anything that would make it likely: `poller.rs` does. Of an older poller, which
+/// Without anything that would make it likely: `poller_errors.rs` does. Of an older poller, which
 /// could ask once more after the drop, one capture in some thousands was spoiled.
 #[test]
 fn captures_beside_dropped_futures_are_not_spoiled() {

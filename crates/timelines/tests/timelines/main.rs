@@ -7,6 +7,7 @@ mod errors;
 mod host_order;
 mod observed;
 mod poller;
+mod poller_errors;
 mod timeline_captures;
 mod timeline_failures;
 mod timeline_futures;

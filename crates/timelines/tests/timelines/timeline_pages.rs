@@ -3,19 +3,19 @@
 use crate::common;
 
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
-use common::counting::{calls, counting};
+use common::counting::{Watched, calls, counting};
 use common::futures::{PATIENCE, wait_until};
 use common::hooked::{Hooked, hook_in};
 use common::timelines::{WAIT, WRITE, gpu, idle, poll, reached, timeline};
-use common::{Door, Latch, Other};
+use common::{Door, Gpu, Latch, Other};
 use cuda_events::capture::CaptureMode;
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Driver, Progress, Stream, StreamOptions};
+use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
 
@@ -370,11 +370,11 @@ fn streams_of_another_context_wait_too() {
 fn a_wait_between_contexts_holds_the_timelines() {
     let Some(gpu) = gpu() else { return };
     let other = Other::new(&gpu);
-    let watched = common_watched(gpu.driver);
+    let watched = Watched::new(gpu.driver);
     let released = |made: &[Function]| made.contains(&Function::cuDevicePrimaryCtxRelease_v2);
-    let context = Device::new(watched.0, 0).and_then(Context::primary).expect("a context");
+    let context = Device::new(watched.driver, 0).and_then(Context::primary).expect("a context");
     // SAFETY: it is the other's, which lives until the end of the test.
-    let there = unsafe { Context::from_raw(watched.0, other.as_raw()) }.expect("a context");
+    let there = unsafe { Context::from_raw(watched.driver, other.as_raw()) }.expect("a context");
     let there = Stream::new(&there, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let timeline = timeline.expect("a timeline");
@@ -435,21 +435,6 @@ fn the_end_of_another_context_blocks_nobody() {
     }
 }
 
-struct Watched(Driver, Arc<Mutex<Vec<Function>>>);
-
-impl Watched {
-    fn made(&self) -> Vec<Function> {
-        std::mem::take(&mut *self.1.lock().expect("no panic"))
-    }
-}
-
-fn common_watched(real: Driver) -> Watched {
-    let made: Arc<Mutex<Vec<Function>>> = Arc::default();
-    let note = made.clone();
-    let driver = real.observe(move |call| note.lock().expect("no panic").push(call.function));
-    Watched(driver.expect("there is room"), made)
-}
-
 /// Nobody holds the context any more, so that nobody can ask the driver: that is told, and
 /// `is_done` goes on telling the rest.
 #[test]
@@ -473,4 +458,26 @@ fn a_point_without_a_context_is_not_waited_for() {
     latch.release();
     wait_until("the signal comes", || point.is_done());
     assert_eq!((point.query(), point.wait()), (Ok(Progress::Done), Ok(())));
+}
+
+/// A page of timelines that a green context registered is the primary context's, and serves the
+/// next green context. None is left behind.
+#[test]
+fn timelines_of_green_contexts_share_pages() {
+    let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
+    let watched = Watched::new(gpu.driver);
+    let device = watched.context().device();
+    let split = device.sm_resource().and_then(|all| all.split_by_count(1, 16)).expect("a part");
+    let mut registered = Vec::new();
+    for _ in 0..12 {
+        // SAFETY: the context is used from this thread alone.
+        let context = unsafe { Context::green(device, &[&split.groups[0]]) }.expect("a context");
+        watched.made();
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let timeline = Timeline::new(stream).expect("a timeline");
+        registered.push(registers(&watched.made()));
+        timeline.signal().and_then(|point| point.wait()).expect("it comes");
+    }
+    // A later context finds that the page is registered already, and is not refused another one.
+    assert!(registered.iter().skip(1).all(|count| *count <= 1), "{registered:?}");
 }

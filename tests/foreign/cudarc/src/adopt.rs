@@ -8,7 +8,7 @@ use cuda_events::{
 };
 use cudarc::driver::{CudaContext, sys};
 
-/// What the page of `ForeignStream` shows; a test compares the two.
+/// What the page of `ForeignStream` shows.
 pub fn adopt() -> Result<(), Box<dyn Error>> {
     // cudarc's own.
     let theirs = CudaContext::new(0)?;
