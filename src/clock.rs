@@ -121,14 +121,6 @@ impl Driver {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     pub fn with_clock(self, clock: &'static dyn HostClock) -> Self {
-        self.attach(clock)
-    }
-
-    /// Returns the clock of waits on the host, or `None` if it is the machine's, as for every real
-    /// driver.
-    ///
-    /// No driver call. [`with_clock`](Self::with_clock) has an example.
-    pub fn clock(self) -> Option<&'static dyn HostClock> {
-        self.attached()
+        self.with(Some(clock), self.host_reads())
     }
 }

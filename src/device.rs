@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::fmt;
 
 use crate::driver::Driver;
-use crate::driver::call::{ask, call, entry};
+use crate::driver::call::{ask, call};
 use crate::error::{Error, Result};
 use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
@@ -158,9 +158,11 @@ impl Device {
     #[doc(alias = "cuDeviceGetUuid")]
     pub fn uuid(self) -> Result<Uuid> {
         let mut uuid = CUuuid::default();
-        let get = entry!(self.driver, cuDeviceGetUuid_v2 or cuDeviceGetUuid);
         // SAFETY: a place for the 16 bytes; both versions take the same arguments.
-        get.ask(self.driver, |get| unsafe { get(&mut uuid, self.raw) })?.check()?;
+        unsafe {
+            call!(self.driver,
+                cuDeviceGetUuid_v2(&mut uuid, self.raw) or cuDeviceGetUuid(&mut uuid, self.raw))
+        }?;
         Ok(Uuid(uuid.bytes))
     }
 

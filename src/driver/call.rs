@@ -232,15 +232,6 @@ macro_rules! entry {
             None => Err(driver.unsupported(driver, $crate::sys::Function::$function)),
         }
     }};
-    ($target:expr, $function:ident or $otherwise:ident) => {{
-        let driver = $crate::driver::call::Target::driver($target);
-        match driver.symbols().$function {
-            Some(pointer) => {
-                $crate::driver::call::Entry { function: $crate::sys::Function::$function, pointer }
-            }
-            None => $crate::driver::call::entry!(driver, $otherwise),
-        }
-    }};
 }
 
 pub(crate) use {ask, call, entry, made};

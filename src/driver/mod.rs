@@ -230,10 +230,13 @@ impl Driver {
         Self::leak(Instance { clock, host_reads, ..Instance::new(loaded) })
     }
 
-    pub(crate) fn attach(self, clock: &'static dyn HostClock) -> Self {
-        let host_reads = self.0.host_reads;
-        let instance = Instance::new(self.0.loaded.clone());
-        Self::leak(Instance { clock: Some(clock), host_reads, ..instance })
+    /// The same table with another clock and another function for the host's reads.
+    pub(crate) fn with(
+        self,
+        clock: Option<&'static dyn HostClock>,
+        host_reads: Option<&'static HostReads>,
+    ) -> Self {
+        Self::leak(Instance { clock, host_reads, ..Instance::new(self.0.loaded.clone()) })
     }
 
     /// Returns the same driver with a function that is called with each value that the host has
@@ -245,9 +248,7 @@ impl Driver {
     ///
     /// No driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
-        let clock = self.0.clock;
-        let instance = Instance::new(self.0.loaded.clone());
-        Self::leak(Instance { clock, host_reads: Some(saw), ..instance })
+        self.with(self.0.clock, Some(saw))
     }
 
     /// Returns the function to call on the thread that has read a value where a stream writes, with
@@ -277,7 +278,11 @@ impl Driver {
         self.0.host_reads
     }
 
-    pub(crate) fn attached(self) -> Option<&'static dyn HostClock> {
+    /// Returns the clock of waits on the host, or `None` if it is the machine's, as for every real
+    /// driver.
+    ///
+    /// No driver call. [`with_clock`](Self::with_clock) has an example.
+    pub fn clock(self) -> Option<&'static dyn HostClock> {
         self.0.clock
     }
 

@@ -362,7 +362,7 @@ impl EventRef {
     pub fn query(&self) -> Result<Progress> {
         // SAFETY: the event is alive as long as `self` is.
         let answer = unsafe { ask!(self.driver, cuEventQuery(self.raw)) };
-        self.watched(answer.and_then(Answer::progress))
+        answer.and_then(Answer::progress).inspect_err(|_| self.mark_failed())
     }
 
     /// Blocks the calling thread until all work before the last record is done. The thread spins
@@ -477,12 +477,6 @@ impl EventRef {
     #[inline(always)]
     pub(crate) fn driver(&self) -> Driver {
         self.driver
-    }
-
-    /// Notes whether a query, a wait or a record failed.
-    #[inline(always)]
-    fn watched<T>(&self, result: Result<T>) -> Result<T> {
-        result.inspect_err(|_| self.mark_failed())
     }
 
     /// Out of line, so a success needs no space for an error.
