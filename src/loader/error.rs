@@ -115,9 +115,6 @@ pub enum LoadFailure {
     RelativePath,
     /// The file is a library, but does not export [`cuDriverGetVersion`].
     NotADriver,
-    /// The library exports data under this name of a driver function. This is detected only on
-    /// Linux.
-    NotAFunction(String),
     /// The library is the CUDA toolkit's stub, which is for linking only: every call returns
     /// `CUDA_ERROR_STUB_LIBRARY` (34).
     Stub,
@@ -146,11 +143,6 @@ impl fmt::Display for LoadFailure {
             Self::Open(text) => f.write_str(text),
             Self::RelativePath => f.write_str("the path is relative; use an absolute path"),
             Self::NotADriver => f.write_str("not a CUDA driver: it exports no cuDriverGetVersion"),
-            Self::NotAFunction(name) => write!(
-                f,
-                "not a CUDA driver: its {name} is data and not a \
-                function"
-            ),
             Self::Stub => f.write_str(
                 "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for \
                  linking only; take its folder out of the library search path and install the \

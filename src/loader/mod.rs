@@ -190,24 +190,11 @@ fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
     // SAFETY: the library has the name of the NVIDIA driver, or the program or the user named it as
     // the driver. Its initialisation code runs, as in any program that is linked with it.
     let library = unsafe { platform::open(candidate) }.map_err(LoadFailure::Open)?;
-    let mut data = None;
-    let mut export = |name: &CStr| {
-        let address = library.symbol(name);
-        if platform::is_code(address) {
-            return address;
-        }
-        data.get_or_insert_with(|| name.to_string_lossy().into_owned());
-        core::ptr::null_mut()
-    };
-    // SAFETY: these are addresses of code under the names that the driver exports, from a library
-    // that is never unloaded once it proved to be a driver. A library that exports functions of
-    // those names with other types is not a CUDA driver, and cannot be recognised
-    // (vendor-docs/loading.md has the argument).
-    let resolved = unsafe { resolve::resolve(&mut export, per_thread) };
-    if let Some(name) = data {
-        return Err(LoadFailure::NotAFunction(name));
-    }
-    let (symbols, version) = resolved?;
+    let mut export = |name: &CStr| library.symbol(name);
+    // SAFETY: these are what the library exports under the driver's names, and it is never unloaded
+    // once it proved to be a driver. A library that exports something else under those names is not
+    // a CUDA driver, and cannot be recognised (vendor-docs/loading.md has the argument).
+    let (symbols, version) = unsafe { resolve::resolve(&mut export, per_thread) }?;
     library.leak();
     Ok(Loaded::new(symbols, version, per_thread, Some(candidate.to_owned())))
 }

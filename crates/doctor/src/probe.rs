@@ -397,7 +397,7 @@ fn kind(failure: &LoadFailure) -> &'static str {
     match failure {
         LoadFailure::Open(_) => "open",
         LoadFailure::RelativePath => "relative",
-        LoadFailure::NotADriver | LoadFailure::NotAFunction(_) => "no-driver",
+        LoadFailure::NotADriver => "no-driver",
         LoadFailure::Stub => "stub",
         LoadFailure::MissingSymbols { .. } => "incomplete",
         LoadFailure::Platform => "platform",

@@ -1,24 +1,9 @@
-//! A library that looks like a CUDA driver and is none: what it exports under the name of a driver
-//! function is data, and its initialisation code calls back into the program that opens it.
+//! A library that is no CUDA driver: it exports nothing, and its initialisation code calls back into
+//! the program that opens it.
 
 #![cfg(target_os = "linux")]
-#![allow(non_upper_case_globals)]
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::AtomicI32;
-
-/// Data that can be written, so that no linker puts it beside code.
-// SAFETY: nothing else of this library or of the program has the name; that it is no function is
-// what it is for.
-#[unsafe(no_mangle)]
-pub static cuDriverGetVersion: AtomicI32 = AtomicI32::new(12080);
-
-/// A constant that the linker puts beside code, as some do with all constants.
-// SAFETY: nothing else has the name; a linker joins all sections of such a name to the code, which
-// nothing runs into.
-#[unsafe(no_mangle)]
-#[unsafe(link_section = ".text.constant")]
-pub static fake_constant_beside_code: c_int = 12080;
 
 #[used]
 // SAFETY: the system calls each address in this section when it opens the library, with arguments

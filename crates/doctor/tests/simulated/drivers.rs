@@ -182,7 +182,7 @@ fn a_library_that_is_no_driver() {
     Machine::whole("fake")
         .without("/usr/lib")
         .load(Driver::load_from(&fake))
-        .finds(Check::Library, Wrong, "its cuDriverGetVersion is data")
+        .finds(Check::Library, Wrong, "it exports no cuDriverGetVersion")
         .next(&format!(
             "Remove {}: it has the name of the driver library, but is not a driver.",
             fake.display()
