@@ -18,12 +18,14 @@ pub struct Export {
 }
 
 impl Export {
-    /// `listed` is the version that the line of `name` has, or nothing.
+    /// `listed` is the version that the line of `name` has, or nothing. A line may keep its version
+    /// after `cuda-events` has bound the name.
     pub(crate) const fn new(name: &'static str, listed: &[i32], per_thread: bool) -> Self {
         let version = match (bound_version(name), listed) {
             (Some(version), []) => version.as_raw() as i32,
             (None, [version]) => *version,
-            (Some(_), _) => panic!("the list of cuda-events has its version: leave it out here"),
+            (Some(version), [listed]) if version.as_raw() as i32 == *listed => *listed,
+            (Some(_), _) => panic!("src/sys/symbols.rs has another version of it: correct one"),
             (None, _) => panic!("cuda-events does not bind it: give it a version"),
         };
         Self { name, version, per_thread, supported: true }
