@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::capture::Mark;
+use crate::engine::clock;
+use crate::engine::point::Point;
+use crate::engine::work::Task;
 use crate::ipc;
 use crate::ipc::event::{free_event, new_event};
 use crate::model::call_frame::CallFrame;
-use crate::model::clock;
 use crate::model::handles::Kind;
 use crate::model::machine::{Locked, Machine, State};
-use crate::model::point::Point;
-use crate::model::work::Task;
 
 /// What the latest record left.
 #[derive(Clone, Debug)]

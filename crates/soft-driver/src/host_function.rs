@@ -4,8 +4,8 @@ use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
+use crate::engine::work::Task;
 use crate::model::call_frame::CallFrame;
-use crate::model::work::Task;
 
 /// The program's function behind a pointer argument that is only handed back.
 #[derive(Clone, Copy, Debug)]

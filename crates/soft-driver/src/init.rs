@@ -6,9 +6,9 @@ use crate::abi::*;
 use crate::arg::Ptr;
 use crate::device::Device;
 use crate::device::visible;
+use crate::engine::channel;
 use crate::errors;
 use crate::model::call_frame::CallFrame;
-use crate::model::channel;
 
 pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     let mut state = call.lock()?;

@@ -135,6 +135,7 @@ mod capture;
 mod context;
 mod courtesy;
 mod device;
+mod engine;
 mod errors;
 mod event;
 mod external;

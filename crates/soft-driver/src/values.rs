@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
+use crate::engine::work::{Origin, Queued, Task};
 use crate::graph::NodeKind;
 use crate::memory::Place;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, Machine, State};
-use crate::model::work::{Origin, Queued, Task};
 
 /// The address of a word, and whether it has 64 bits.
 pub(crate) type WordKey = (usize, bool);

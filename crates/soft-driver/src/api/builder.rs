@@ -7,10 +7,10 @@ use cuda_order_check::{HostOrder, Warnings};
 
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
+use crate::engine::channel::MOST_CHANNELS;
 use crate::errors;
 use crate::front::exports::EXPORTS;
 use crate::front::faults::Fault;
-use crate::model::channel::MOST_CHANNELS;
 use crate::model::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
 use crate::model::findings::Suppression;
 

@@ -8,7 +8,7 @@ use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::arg::Arg;
-use crate::calls::busy::busy;
+use crate::engine::busy::busy;
 use crate::model::call_frame::{CallFrame, EntryPoint, Id};
 use crate::model::machine::Machine;
 

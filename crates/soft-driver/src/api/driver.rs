@@ -10,6 +10,7 @@ use cuda_order_check::{HostOrder, Report as OrderReport, Warning as OrderWarning
 use crate::abi::*;
 use crate::api::order;
 use crate::api::report::{self, Live};
+use crate::engine::waits::VirtualClock;
 use crate::front::faults::{Fault, can_fail_contexts};
 use crate::front::fork;
 use crate::front::functions;
@@ -20,7 +21,6 @@ use crate::model::config::{Config, OrderCheck, Scheduler, Time};
 use crate::model::machine::{Locked, MACHINES, Machine};
 use crate::model::order::new_feed;
 use crate::model::places::{self, PLACES};
-use crate::model::waits::VirtualClock;
 use crate::sync::lock;
 
 /// A software driver in this process, independent of all others.

@@ -1,4 +1,3 @@
 //! What is still to be read by subject.
 
-pub(crate) mod busy;
 pub(crate) mod order;

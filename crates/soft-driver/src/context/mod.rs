@@ -8,15 +8,15 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
 use crate::device;
+use crate::engine::point::Point;
+use crate::engine::work::Task;
 use crate::event::Event;
 use crate::ipc;
 use crate::memory::Kind;
 use crate::model::call_frame::CallFrame;
 use crate::model::handles;
 use crate::model::machine::{Locked, Machine, State};
-use crate::model::point::Point;
 use crate::model::thread;
-use crate::model::work::Task;
 
 pub(crate) mod primary;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::device;
+use crate::engine::work::Task;
 use crate::ipc::AVAILABLE;
 use crate::ipc::shared_memory::{Arena, Named, PoolFile};
 use crate::memory::pool::Pool;
@@ -15,7 +16,6 @@ use crate::memory::{Allocation, Kind, Region};
 use crate::model::call_frame::CallFrame;
 use crate::model::handles;
 use crate::model::machine::{Locked, State};
-use crate::model::work::Task;
 
 /// Where memory can be that a pool is of: on a device.
 const ON_DEVICE: u32 = 1;

@@ -10,11 +10,11 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
+use crate::engine::work::{Origin, Task};
 use crate::graph::NodeKind;
 use crate::model::call_frame::CallFrame;
 use crate::model::handles::Kind;
 use crate::model::machine::{Machine, State};
-use crate::model::work::{Origin, Task};
 
 pub(crate) use self::platform::Descriptor;
 pub use self::semaphore::SemaphoreKind;

@@ -3,9 +3,9 @@
 
 use crate::abi::*;
 use crate::context::primary::released;
+use crate::engine::pump::strict;
 use crate::front::exports::Id;
 use crate::model::call_frame::{CallFrame, Words};
-use crate::model::engine::strict;
 use crate::model::switches::{FORKED, PRETEND_FORKED, SHUT_DOWN};
 
 /// What is answered in special times, whatever the call is for.

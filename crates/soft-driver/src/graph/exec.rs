@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
+use crate::engine::point::Point;
+use crate::engine::work::Task;
 use crate::graph::{Exec, ExecNode, NodeKind};
 use crate::memory::Place;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
-use crate::model::point::Point;
-use crate::model::work::Task;
 
 impl State {
     /// Refuses a launch over what is gone: an event that was set in the executable graph, an

@@ -9,13 +9,13 @@ use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::Ptr;
+use crate::engine::point::Point;
 use crate::external::Semaphores;
 use crate::graph::user_object::References;
 use crate::host_function::HostCall;
 use crate::memory::work::MemoryWork;
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::State;
-use crate::model::point::Point;
 use crate::values::Batch;
 
 pub(crate) mod flatten;

@@ -1,8 +1,8 @@
 //! User objects: something of the program's that graphs keep.
 
+use crate::engine::work::{Job, Work};
 use crate::host_function::Destroy;
 use crate::model::machine::{MACHINES, Machine, State};
-use crate::model::work::{Job, Work};
 
 /// A user object.
 pub(crate) struct UserObject {

@@ -2,10 +2,10 @@
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
+use crate::engine::pump::strict;
 use crate::event::{Event, EventState};
 use crate::ipc::{AVAILABLE, Exporter, SharedEvent};
 use crate::model::call_frame::CallFrame;
-use crate::model::engine::strict;
 use crate::model::machine::State;
 
 /// Gives a new event its slot.

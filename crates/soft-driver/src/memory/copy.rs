@@ -6,11 +6,11 @@ use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::{Memory, StreamArg};
+use crate::engine::work::Task;
 use crate::memory::work::MemoryWork;
 use crate::memory::{Kind, Place};
 use crate::model::call_frame::CallFrame;
 use crate::model::machine::{Locked, State};
-use crate::model::work::Task;
 use crate::stream::wait_idle;
 
 impl State {

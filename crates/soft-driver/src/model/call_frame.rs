@@ -1,8 +1,8 @@
 //! A call of an entry point on its way: the frame that its body, the log and the faults are given.
 
 use crate::abi::*;
+use crate::engine::work::Origin;
 use crate::model::machine::{Locked, Machine};
-use crate::model::work::Origin;
 
 /// An exported function: its place in the list of exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

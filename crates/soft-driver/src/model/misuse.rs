@@ -1,12 +1,12 @@
 //! Misuse: the report of what is undefined on a real driver, and the fate of a handle.
 
 use crate::abi::*;
+use crate::engine::work::Origin;
 use crate::model::call_frame::CallFrame;
 use crate::model::config::OnMisuse;
 use crate::model::handles::{Bad, Kind};
 use crate::model::machine::{State, Tombstone};
 use crate::model::thread;
-use crate::model::work::Origin;
 use crate::sync::lock;
 
 /// How many destroyed handles are remembered.

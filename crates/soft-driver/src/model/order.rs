@@ -15,6 +15,7 @@ use cuda_order_check::{
 
 use crate::abi::*;
 use crate::context::Context;
+use crate::engine::work::Task;
 use crate::event::Event;
 use crate::graph::{Exec, NodeKind};
 use crate::memory::blocks::{Block, Extent};
@@ -26,7 +27,6 @@ use crate::model::handles::Table;
 use crate::model::machine::State;
 use crate::model::thread;
 use crate::model::trace::Trace;
-use crate::model::work::Task;
 use crate::stream::Stream;
 use crate::values::{ValueOperation, ValueWait, Word};
 

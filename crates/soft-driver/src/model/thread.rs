@@ -4,8 +4,8 @@ use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
+use crate::engine::quiet;
 use crate::model::places::SLOTS;
-use crate::model::quiet;
 use crate::sync::lock;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);

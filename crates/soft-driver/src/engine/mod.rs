@@ -4,23 +4,44 @@
 //! or with its first task on a thread. No stream has a thread of its own, and nothing spins.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::time::Duration;
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::engine::channel::ChannelKey;
+use crate::engine::point::Point;
+use crate::engine::work::{Engine, Job, Queued, Task, Work};
 use crate::host_function::HostCall;
 use crate::ipc;
 use crate::memory::Region;
-use crate::model::call_frame::CallFrame;
-use crate::model::channel::ChannelKey;
-use crate::model::config::{Rules, Scheduler};
-use crate::model::machine::{Locked, Machine, State};
+use crate::model::config::Scheduler;
+use crate::model::machine::{Machine, State};
 use crate::model::order::cell;
-use crate::model::patience::{LOOK, Patience, this_thread};
-use crate::model::point::Point;
-use crate::model::work::{Engine, Job, Queued, Task, Work};
 use crate::stream::Stream;
-use crate::sync::wait_timeout;
+
+pub(crate) mod work;
+
+pub(crate) mod workers;
+
+pub(crate) mod channel;
+
+pub(crate) mod deadlock;
+
+pub(crate) mod waits;
+
+pub(crate) mod time;
+
+pub(crate) mod clock;
+
+pub(crate) mod quiet;
+
+pub(crate) mod patience;
+
+pub(crate) mod ends;
+
+pub(crate) mod point;
+
+pub(crate) mod busy;
+pub(crate) mod pump;
 
 impl State {
     pub(crate) fn new_point(&mut self, timing: bool, shared: Option<ipc::Record>) -> Arc<Point> {
@@ -552,115 +573,4 @@ impl Engine {
         self.ready.extend(held);
         self.values.passed(at);
     }
-}
-
-/// How much time a seeded step gives the function or copy that it began, so that what comes next
-/// does not depend on the machine's speed or load: it is the time of the threads that do it. One
-/// that waits for the program itself takes longer, and is left behind.
-pub(crate) const STEP_PATIENCE: Duration = Duration::from_millis(20);
-
-impl Machine {
-    /// Does one step of a seeded scheduler, and waits for what it began.
-    pub(crate) fn pump(&'static self, mut state: Locked) -> Locked {
-        let free = !state.at_work();
-        state.step_at_random(self);
-        if !free || self.in_host_function(state.epoch) {
-            return state;
-        }
-        let epoch = state.epoch;
-        let mut patience = None;
-        state.engine.stepping = true;
-        while state.at_work() && state.epoch == epoch && !state.stopping {
-            state.waiters += 1;
-            let over;
-            (state, over) = wait_timeout(&self.done, state, LOOK);
-            if state.epoch != epoch {
-                break;
-            }
-            state.waiters -= 1;
-            let begun = state.engine.workers.len();
-            if !over || begun < state.engine.host_threads + state.engine.pool_threads {
-                continue;
-            }
-            let workers = &state.engine.workers;
-            let patience = patience.get_or_insert_with(|| Patience::with(workers));
-            if patience.look(workers) >= STEP_PATIENCE {
-                break;
-            }
-        }
-        state.engine.stepping = false;
-        state
-    }
-
-    /// After a call under a seeded scheduler: a few steps, as many as the seed says.
-    pub(crate) fn pump_some(&'static self, call: &CallFrame) {
-        let mut state = self.lock();
-        let served = state.engine.waits.is_servant();
-        if served
-            || state.epoch != call.epoch
-            || !state.initialised
-            || self.in_host_function(state.epoch)
-        {
-            return;
-        }
-        state.engine.caller = this_thread();
-        for _ in 0..state.engine.draw(4) {
-            if state.engine.ready.is_empty() {
-                return;
-            }
-            state = self.pump(state);
-        }
-    }
-
-    /// Keeps host functions back, or lets them run.
-    pub(crate) fn hold_host_functions(&'static self, hold: bool) {
-        self.lock().engine.hold_host_functions = hold;
-        self.host.notify_all();
-    }
-
-    /// Sleeps until `done` holds, doing what a seeded scheduler has left to do.
-    pub(crate) fn wait_until(
-        &'static self,
-        mut state: Locked,
-        done: impl FnMut(&mut State) -> bool,
-    ) -> Result<Locked, CUresult> {
-        // Other calls are made meanwhile.
-        let Some(caller) = state.feed(|feed, _| feed.caller()) else {
-            return self.sleep_until(state, done);
-        };
-        state = self.sleep_until(state, done)?;
-        state.feed(|feed, _| feed.resume(caller));
-        Ok(state)
-    }
-
-    fn sleep_until(
-        &'static self,
-        mut state: Locked,
-        mut done: impl FnMut(&mut State) -> bool,
-    ) -> Result<Locked, CUresult> {
-        let epoch = state.epoch;
-        if state.virtual_time() {
-            return self.wait_virtually(state, epoch, done);
-        }
-        loop {
-            // A step waits too, and the machine may have gone meanwhile.
-            if state.epoch != epoch {
-                return Err(DEINITIALIZED);
-            }
-            if done(&mut state) {
-                return Ok(state);
-            }
-            if !state.prompt() && !state.engine.ready.is_empty() {
-                state.engine.caller = this_thread();
-                state = self.pump(state);
-                continue;
-            }
-            state = self.wait_done(state, epoch)?;
-        }
-    }
-}
-
-/// Whether the calls that a host function makes are all refused.
-pub(crate) fn strict(state: &State) -> bool {
-    state.config.rules == Rules::Strict
 }

@@ -17,10 +17,10 @@ use std::time::Instant;
 use cuda_events::HostClock;
 
 use crate::abi::*;
-use crate::model::busy::Passing;
+use crate::engine::busy::Passing;
+use crate::engine::patience::{LOOK, this_thread};
+use crate::engine::quiet::{Question, Quiet};
 use crate::model::machine::{Locked, Machine, State};
-use crate::model::patience::{LOOK, this_thread};
-use crate::model::quiet::{Question, Quiet};
 use crate::sync::{wait, wait_timeout};
 
 /// How long a thread sleeps at first before it looks again whether others run.
@@ -246,7 +246,7 @@ impl Machine {
         if !state.engine.waits.attended && can_pass(&state) && state.all_know() {
             state.engine.waits.attended = true;
             if !seeded(&state) && state.passing() == Passing::Soon {
-                state = self.sleep(state, epoch, super::engine::STEP_PATIENCE)?;
+                state = self.sleep(state, epoch, super::pump::STEP_PATIENCE)?;
             }
             let waits = &mut state.engine.waits;
             let left = waits.left;

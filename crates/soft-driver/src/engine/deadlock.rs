@@ -13,10 +13,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
-use crate::model::channel::ChannelKey;
+use crate::engine::channel::ChannelKey;
+use crate::engine::work::{Origin, Queued, Task};
 use crate::model::config::{OnDeadlock, OnMisuse};
 use crate::model::machine::{Machine, State};
-use crate::model::work::{Origin, Queued, Task};
 use crate::sync::lock;
 use crate::values::{ValueWait, WordKey};
 

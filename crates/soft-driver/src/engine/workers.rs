@@ -4,14 +4,14 @@
 use core::time::Duration;
 
 use crate::abi::*;
+use crate::engine::patience::{LOOK, Patience, this_thread};
+use crate::engine::quiet;
+use crate::engine::time::timer_thread;
+use crate::engine::waits::tasks_thread;
+use crate::engine::work::{Job, Work};
 use crate::host_function::{Destroy, HostCall};
 use crate::model::machine::{Machine, State};
-use crate::model::patience::{LOOK, Patience, this_thread};
-use crate::model::quiet;
 use crate::model::thread;
-use crate::model::time::timer_thread;
-use crate::model::waits::tasks_thread;
-use crate::model::work::{Job, Work};
 use crate::sync::wait;
 
 /// How many threads at most set and copy memory.

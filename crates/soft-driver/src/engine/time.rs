@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use crate::model::busy::Passing;
+use crate::engine::busy::Passing;
 use crate::model::config::Time;
 use crate::model::machine::{Machine, State};
 use crate::sync::{wait, wait_timeout};

@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::engine::busy::Busy;
+use crate::engine::channel::Channels;
+use crate::engine::point::Point;
+use crate::engine::waits::Waits;
 use crate::external::SemaphorePoint;
 use crate::graph::user_object::References;
 use crate::host_function::{Destroy, HostCall};
 use crate::ipc;
 use crate::memory::Region;
 use crate::memory::work::MemoryWork;
-use crate::model::busy::Busy;
-use crate::model::channel::Channels;
-use crate::model::point::Point;
-use crate::model::waits::Waits;
 use crate::random;
 use crate::values::Values;
 use crate::values::{ValueWait, ValueWrite};
