@@ -11,9 +11,9 @@ use crate::engine::point::Point;
 use crate::engine::work::Task;
 use crate::ipc;
 use crate::ipc::event::{free_event, new_event};
-use crate::model::call_frame::CallFrame;
-use crate::model::handles::Kind;
-use crate::model::machine::{Locked, Machine, State};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::Kind;
+use crate::machine::{Locked, Machine, State};
 
 /// What the latest record left.
 #[derive(Clone, Debug)]

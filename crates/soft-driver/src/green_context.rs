@@ -10,9 +10,9 @@ use crate::arg::{ContextArg, EventArg, Ptr};
 use crate::context::primary::reset_primary;
 use crate::context::whole::{ctx_wait_event, record_all};
 use crate::device;
-use crate::model::call_frame::CallFrame;
-use crate::model::handles::{Kind, Table};
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::{Kind, Table};
 use crate::stream::stream_create_in;
 
 /// As an H200 has them.

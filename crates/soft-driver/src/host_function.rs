@@ -5,7 +5,7 @@ use core::ffi::{c_uint, c_void};
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::engine::work::Task;
-use crate::model::call_frame::CallFrame;
+use crate::machine::call_frame::CallFrame;
 
 /// The program's function behind a pointer argument that is only handed back.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::device::visible;
 use crate::engine::channel;
 use crate::errors;
-use crate::model::call_frame::CallFrame;
+use crate::machine::call_frame::CallFrame;
 
 pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     let mut state = call.lock()?;

@@ -123,14 +123,14 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-// Four floors, each of which imports only from those below it:
-// `model` is what a driver is, `calls` what its entry points do, `front` how a call comes in, and
-// `api` what a program sees. The other modules are what all of them use.
+// A module is a subject: the struct, its rules and the bodies of its entry points. `machine` has the
+// state, `engine` moves the work in streams on, and `order` gives the order checker what happens.
+// `courtesy` has the entry points of other people's programs: no subject imports it. `front` is how
+// a call comes in, and `api` what a program sees: only they import it, and each other.
 #[doc(hidden)]
 pub mod abi;
 mod api;
 mod arg;
-mod calls;
 mod capture;
 mod context;
 mod courtesy;
@@ -145,8 +145,9 @@ mod green_context;
 mod host_function;
 mod init;
 mod ipc;
+mod machine;
 mod memory;
-mod model;
+mod order;
 mod pattern;
 mod random;
 mod stream;
@@ -205,7 +206,7 @@ pub use external::SemaphoreKind;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
-pub use model::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
-pub use model::places::SLOTS;
+pub use machine::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
+pub use machine::places::SLOTS;
 #[doc(hidden)]
-pub use model::places::waits_for_places;
+pub use machine::places::waits_for_places;

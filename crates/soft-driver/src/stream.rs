@@ -13,10 +13,10 @@ use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::engine::point::Point;
 use crate::engine::work::Queued;
 use crate::event::EventState;
-use crate::model::call_frame::CallFrame;
-use crate::model::handles::{Bad, Kind};
-use crate::model::machine::{Locked, State};
-use crate::model::thread;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::{Bad, Kind};
+use crate::machine::thread;
+use crate::machine::{Locked, State};
 
 /// A stream: a queue of work that is done in order.
 pub(crate) struct Stream {

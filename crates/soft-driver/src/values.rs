@@ -9,9 +9,9 @@ use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::engine::work::{Origin, Queued, Task};
 use crate::graph::NodeKind;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::{Locked, Machine, State};
 use crate::memory::Place;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Locked, Machine, State};
 
 /// The address of a word, and whether it has 64 bits.
 pub(crate) type WordKey = (usize, bool);

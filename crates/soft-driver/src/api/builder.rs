@@ -11,8 +11,8 @@ use crate::engine::channel::MOST_CHANNELS;
 use crate::errors;
 use crate::front::exports::EXPORTS;
 use crate::front::faults::Fault;
-use crate::model::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
-use crate::model::findings::Suppression;
+use crate::machine::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
+use crate::order::findings::Suppression;
 
 /// The settings of a [`SoftDriver`].
 ///

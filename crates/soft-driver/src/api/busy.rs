@@ -9,8 +9,8 @@ use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::arg::Arg;
 use crate::engine::busy::busy;
-use crate::model::call_frame::{CallFrame, EntryPoint, Id};
-use crate::model::machine::Machine;
+use crate::machine::Machine;
+use crate::machine::call_frame::{CallFrame, EntryPoint, Id};
 
 /// As reports name it. It is no export.
 static BUSY: EntryPoint = EntryPoint { id: Id(u16::MAX), name: "busy", per_thread: false };

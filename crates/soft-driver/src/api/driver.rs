@@ -17,10 +17,10 @@ use crate::front::functions;
 use crate::front::hooks::{self, Hooks};
 use crate::front::log::CallRecord;
 use crate::ipc;
-use crate::model::config::{Config, OrderCheck, Scheduler, Time};
-use crate::model::machine::{Locked, MACHINES, Machine};
-use crate::model::order::new_feed;
-use crate::model::places::{self, PLACES};
+use crate::machine::config::{Config, OrderCheck, Scheduler, Time};
+use crate::machine::places::{self, PLACES};
+use crate::machine::{Locked, MACHINES, Machine};
+use crate::order::new_feed;
 use crate::sync::lock;
 
 /// A software driver in this process, independent of all others.
@@ -516,7 +516,7 @@ mod tests {
     use core::ptr::null_mut;
 
     use super::*;
-    use crate::model::config::OnMisuse;
+    use crate::machine::config::OnMisuse;
 
     /// Measured: the driver keeps what is destroyed in a failed context, and its release frees it.
     /// The leak report counts the objects that the program destroyed neither before nor after the

@@ -10,10 +10,10 @@ use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::arg::{Arg, StreamArg};
-use crate::calls::order;
-use crate::model::call_frame::{CallFrame, EntryPoint, Id};
-use crate::model::machine::Machine;
-use crate::model::order::Feed;
+use crate::machine::Machine;
+use crate::machine::call_frame::{CallFrame, EntryPoint, Id};
+use crate::order::Feed;
+use crate::order::reports;
 
 macro_rules! reports {
     ($($name:ident = $text:literal;)*) => {$(
@@ -54,7 +54,7 @@ fn access(
     let access = if write { Access::write } else { Access::read }(address, bytes as u64);
     // SAFETY: a handle value, which is never dereferenced.
     let stream: Option<StreamArg> = stream.map(|stream| unsafe { Arg::take(stream) });
-    order::access(&call(of, machine), location, stream, access)
+    reports::access(&call(of, machine), location, stream, access)
 }
 
 /// A report about the host alone.
@@ -64,7 +64,7 @@ fn host(
     location: Option<&'static Location<'static>>,
     give: impl FnOnce(&mut Feed),
 ) -> Answer {
-    order::report(&call(of, machine), location, |state| {
+    reports::report(&call(of, machine), location, |state| {
         state.feed(|feed, _| give(feed));
         Ok(())
     })
@@ -109,7 +109,7 @@ fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answe
     // SAFETY: a handle value, which is never dereferenced.
     let stream: StreamArg = unsafe { Arg::take(stream) };
     let call = call(&NAME_STREAM, machine);
-    order::report(&call, None, |state| {
+    reports::report(&call, None, |state| {
         let stream = state.stream(&call, stream)?;
         state.feed(|feed, of| feed.stream_name(of.stream(stream), name));
         Ok(())

@@ -3,8 +3,8 @@
 use core::fmt;
 
 use crate::front::hooks;
-use crate::model::handles::Table;
-use crate::model::machine::Machine;
+use crate::machine::Machine;
+use crate::machine::handles::Table;
 
 /// The counts of objects that a program must release or destroy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -7,7 +7,7 @@ use crate::api::driver::SoftDriver;
 use crate::front::exports::EXPORTS;
 use crate::front::functions::exported_as;
 use crate::ipc;
-use crate::model::findings::exit;
+use crate::order::findings::exit;
 
 /// The one machine of a shared library, set up by the environment when it is first called.
 static SHARED: OnceLock<SoftDriver> = OnceLock::new();

@@ -10,9 +10,9 @@ use crate::capture::{
     Capture, CaptureKey, GLOBAL, INVALIDATED, RELAXED, UNJOINED, UNMATCHED, UNSUPPORTED,
     WRONG_THREAD,
 };
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
-use crate::model::thread;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::thread;
 
 impl State {
     fn begin_capture(

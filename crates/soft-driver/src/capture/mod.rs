@@ -11,10 +11,10 @@ use crate::abi::*;
 use crate::event::EventState;
 use crate::graph::NodeKind;
 use crate::host_function::HostCall;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::thread;
 use crate::memory::work::MemoryWork;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
-use crate::model::thread;
 
 /// The id of a capture, which nothing else of the machine has.
 pub(crate) type CaptureKey = u64;

@@ -12,11 +12,11 @@ use crate::engine::point::Point;
 use crate::engine::work::Task;
 use crate::event::Event;
 use crate::ipc;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::handles;
+use crate::machine::thread;
+use crate::machine::{Locked, Machine, State};
 use crate::memory::Kind;
-use crate::model::call_frame::CallFrame;
-use crate::model::handles;
-use crate::model::machine::{Locked, Machine, State};
-use crate::model::thread;
 
 pub(crate) mod primary;
 

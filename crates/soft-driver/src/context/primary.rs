@@ -5,9 +5,9 @@ use core::ffi::{c_int, c_uint};
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::device;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Locked, State};
-use crate::model::places::PLACES;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::places::PLACES;
+use crate::machine::{Locked, State};
 
 pub(crate) fn device_primary_ctx_retain(
     call: &CallFrame,

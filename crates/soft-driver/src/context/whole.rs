@@ -5,8 +5,8 @@ use crate::arg::{ContextArg, EventArg};
 use crate::context::Gate;
 use crate::engine::work::Task;
 use crate::event::EventState;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Locked, State};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::{Locked, State};
 
 impl State {
     fn add_gates(&mut self, context: u32, gates: impl Iterator<Item = Gate>) {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 use crate::memory::alloc::{after_the_uses, allocate, mem_host_alloc};
 use crate::memory::{Allocation, Kind};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
 
 /// What the device can use well: each row begins where a texture could.
 const PITCH: usize = 512;

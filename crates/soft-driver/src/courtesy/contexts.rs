@@ -10,7 +10,7 @@ use crate::arg::{ContextArg, Ptr};
 use crate::context::primary::{released, reset_primary};
 use crate::context::{LIMITS, check_flags, ctx_create, ctx_destroy};
 use crate::device;
-use crate::model::call_frame::CallFrame;
+use crate::machine::call_frame::CallFrame;
 
 /// Limits that the driver knows, but this one does not.
 const KNOWN_LIMITS: u32 = 10;

@@ -7,8 +7,8 @@ use core::ffi::{c_int, c_uchar, c_uint};
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::device::check;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 pub(crate) fn device_compute_capability(
     call: &CallFrame,

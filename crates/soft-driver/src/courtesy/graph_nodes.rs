@@ -13,8 +13,8 @@ use crate::graph::exec::{
 };
 use crate::graph::{NodeKind, add_node_with};
 use crate::host_function::{HostCall, UserData};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 /// Hands out handles as the driver does: with no array the count alone, else as many as there is
 /// room for, the rest of the room filled with NULL.

@@ -7,8 +7,8 @@ use core::ffi::{c_int, c_uint};
 use crate::abi::*;
 use crate::arg::StreamArg;
 use crate::device;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 /// The host, where a device is wanted (`CU_DEVICE_CPU`).
 const HOST: c_int = -1;

@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_uchar, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
-use crate::model::call_frame::CallFrame;
+use crate::machine::call_frame::CallFrame;
 
 const EAGER_LOADING: c_int = 1;
 const LAZY_LOADING: c_int = 2;

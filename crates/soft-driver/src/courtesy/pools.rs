@@ -11,11 +11,11 @@ use crate::device;
 use crate::engine::work::Task;
 use crate::ipc::AVAILABLE;
 use crate::ipc::shared_memory::{Arena, Named, PoolFile};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::handles;
+use crate::machine::{Locked, State};
 use crate::memory::pool::Pool;
 use crate::memory::{Allocation, Kind, Region};
-use crate::model::call_frame::CallFrame;
-use crate::model::handles;
-use crate::model::machine::{Locked, State};
 
 /// Where memory can be that a pool is of: on a device.
 const ON_DEVICE: u32 = 1;

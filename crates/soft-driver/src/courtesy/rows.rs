@@ -9,13 +9,13 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::courtesy::copies::synchronous;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 use crate::memory::Place;
 use crate::memory::blocks::{Block, Extent};
 use crate::memory::copy::{HostAfter, submit};
 use crate::memory::work::{CopyRows, MemoryWork, SetRows};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
-use crate::model::order;
+use crate::order;
 use crate::stream::wait_idle;
 
 impl From<Side2D> for Side3D {

@@ -9,8 +9,8 @@ use crate::abi::*;
 use crate::arg::{Memory, Ptr};
 use crate::graph::user_object::UserObject;
 use crate::host_function::{Destroy, UserData};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 /// The only flag there is, and a duty: destroying is not waited for.
 const NO_DESTRUCTOR_SYNC: u32 = 1;

@@ -7,8 +7,8 @@ use core::ffi::c_uint;
 use crate::abi::*;
 use crate::arg::{Arg, Ptr};
 use crate::graph::{NodeKind, add_node_with};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 use crate::values::{Batch, TOO_MANY};
 
 impl State {

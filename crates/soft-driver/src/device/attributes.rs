@@ -1,7 +1,7 @@
 //! Device attributes, as a card answers them.
 //!
 //! The values are in one list of what was measured (`h200-attributes.txt`); what a device of this
-//! driver answers differently is said in `calls/device.rs`.
+//! driver answers differently is said in `device/mod.rs`.
 
 /// How many attributes the list has: those of CUDA 13.0.
 pub const COUNT: usize = 147;

@@ -6,8 +6,8 @@ use crate::abi::*;
 use crate::arg::Ptr;
 use crate::green_context::MULTIPROCESSORS;
 use crate::ipc;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 pub(crate) mod attributes;
 

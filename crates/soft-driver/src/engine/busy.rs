@@ -8,8 +8,8 @@ use crate::abi::*;
 use crate::arg::StreamArg;
 use crate::engine::work::Task;
 use crate::graph::NodeKind;
-use crate::model::call_frame::CallFrame;
-use crate::model::config::Time;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::config::Time;
 
 /// The streams that are busy, by the time at which each is done and by the order of their begin.
 pub(crate) struct Busy {

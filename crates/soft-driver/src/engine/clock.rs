@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::model::config::Time;
+use crate::machine::config::Time;
 
 /// Measured on real hardware: differences of stamps lie on a grid of 32 ns.
 pub(crate) const TICK_NS: u64 = 32;

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::abi::*;
 use crate::engine::channel::ChannelKey;
 use crate::engine::work::{Origin, Queued, Task};
-use crate::model::config::{OnDeadlock, OnMisuse};
-use crate::model::machine::{Machine, State};
+use crate::machine::config::{OnDeadlock, OnMisuse};
+use crate::machine::{Machine, State};
 use crate::sync::lock;
 use crate::values::{ValueWait, WordKey};
 

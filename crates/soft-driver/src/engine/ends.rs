@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::machine::State;
 use crate::memory::{Kind, Region};
-use crate::model::machine::State;
 
 impl State {
     /// Takes an address away, and counts what is left.

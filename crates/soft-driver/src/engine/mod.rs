@@ -12,10 +12,10 @@ use crate::engine::point::Point;
 use crate::engine::work::{Engine, Job, Queued, Task, Work};
 use crate::host_function::HostCall;
 use crate::ipc;
+use crate::machine::config::Scheduler;
+use crate::machine::{Machine, State};
 use crate::memory::Region;
-use crate::model::config::Scheduler;
-use crate::model::machine::{Machine, State};
-use crate::model::order::cell;
+use crate::order::cell;
 use crate::stream::Stream;
 
 pub(crate) mod work;

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use crate::abi::*;
 use crate::engine::patience::{LOOK, Patience, this_thread};
-use crate::model::call_frame::CallFrame;
-use crate::model::config::Rules;
-use crate::model::machine::{Locked, Machine, State};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::config::Rules;
+use crate::machine::{Locked, Machine, State};
 use crate::sync::wait_timeout;
 
 /// How much time a seeded step gives the function or copy that it began, so that what comes next

@@ -4,8 +4,8 @@
 use core::time::Duration;
 
 use crate::engine::busy::Passing;
-use crate::model::config::Time;
-use crate::model::machine::{Machine, State};
+use crate::machine::config::Time;
+use crate::machine::{Machine, State};
 use crate::sync::{wait, wait_timeout};
 
 impl State {

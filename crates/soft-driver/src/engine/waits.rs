@@ -20,7 +20,7 @@ use crate::abi::*;
 use crate::engine::busy::Passing;
 use crate::engine::patience::{LOOK, this_thread};
 use crate::engine::quiet::{Question, Quiet};
-use crate::model::machine::{Locked, Machine, State};
+use crate::machine::{Locked, Machine, State};
 use crate::sync::{wait, wait_timeout};
 
 /// How long a thread sleeps at first before it looks again whether others run.

@@ -10,8 +10,8 @@ use crate::engine::time::timer_thread;
 use crate::engine::waits::tasks_thread;
 use crate::engine::work::{Job, Work};
 use crate::host_function::{Destroy, HostCall};
-use crate::model::machine::{Machine, State};
-use crate::model::thread;
+use crate::machine::thread;
+use crate::machine::{Machine, State};
 use crate::sync::wait;
 
 /// How many threads at most set and copy memory.

@@ -12,9 +12,9 @@ use crate::abi::*;
 use crate::arg::{Ptr, StreamArg};
 use crate::engine::work::{Origin, Task};
 use crate::graph::NodeKind;
-use crate::model::call_frame::CallFrame;
-use crate::model::handles::Kind;
-use crate::model::machine::{Machine, State};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::Kind;
+use crate::machine::{Machine, State};
 
 pub(crate) use self::platform::Descriptor;
 pub use self::semaphore::SemaphoreKind;

@@ -5,8 +5,8 @@ use crate::abi::*;
 use crate::context::primary::released;
 use crate::engine::pump::strict;
 use crate::front::exports::Id;
-use crate::model::call_frame::{CallFrame, Words};
-use crate::model::switches::{FORKED, PRETEND_FORKED, SHUT_DOWN};
+use crate::machine::call_frame::{CallFrame, Words};
+use crate::machine::switches::{FORKED, PRETEND_FORKED, SHUT_DOWN};
 
 /// What is answered in special times, whatever the call is for.
 pub(crate) fn special(call: &CallFrame, words: &Words) -> Option<CUresult> {

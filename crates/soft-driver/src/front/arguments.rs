@@ -1,7 +1,7 @@
 //! The arguments of one call, whatever function it is of.
 
 use crate::abi::*;
-use crate::model::call_frame::{CallFrame, Words};
+use crate::machine::call_frame::{CallFrame, Words};
 
 /// The arguments of one call, and the body that takes them. A value is made in one place only, the
 /// shim around each entry point, from what a C call gave.

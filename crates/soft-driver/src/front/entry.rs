@@ -4,8 +4,8 @@ use crate::abi::*;
 use crate::front::arguments::Arguments;
 use crate::front::exports::Id;
 use crate::front::hooks::hooked;
-use crate::model::call_frame::{CallFrame, EntryPoint};
-use crate::model::machine::Machine;
+use crate::machine::Machine;
+use crate::machine::call_frame::{CallFrame, EntryPoint};
 
 const fn is_lookup(id: Id) -> bool {
     let lookups = [Id::cuGetProcAddress, Id::cuGetProcAddress_v2, Id::cuGetProcAddress_v2_ptsz];

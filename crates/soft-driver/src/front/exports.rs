@@ -10,7 +10,7 @@
 
 use crate::front::export::{Export, is_same};
 use crate::front::foreign::FOREIGN;
-pub use crate::model::call_frame::Id;
+pub use crate::machine::call_frame::Id;
 
 /// Calls `$callback!` with the whole list.
 #[macro_export]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::abi::{CUresult, NOT_READY, SUCCESS};
 use crate::errors;
 use crate::front::exports::EXPORTS;
-use crate::model::call_frame::CallFrame;
-use crate::model::thread;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::thread;
 use crate::pattern::matches;
 use crate::random;
 

@@ -10,9 +10,9 @@ mod unix {
     use std::sync::{MutexGuard, Once};
 
     use crate::front::hooks::{self, Control};
-    use crate::model::findings;
-    use crate::model::machine::{Locked, MACHINES};
-    use crate::model::switches::FORKED;
+    use crate::machine::switches::FORKED;
+    use crate::machine::{Locked, MACHINES};
+    use crate::order::findings;
 
     thread_local! {
         static HELD: RefCell<Vec<(MutexGuard<'static, Control>, Locked)>> =

@@ -10,9 +10,9 @@ use crate::front::entry::enter;
 use crate::front::exports::{COUNT, Id, OWN_COUNT};
 use crate::front::foreign::{FOREIGN, for_each_foreign};
 use crate::front::lookup;
-use crate::model::call_frame::{CallFrame, EntryPoint, Words, words};
-use crate::model::machine::{MACHINES, Machine};
-use crate::model::places::SLOTS;
+use crate::machine::call_frame::{CallFrame, EntryPoint, Words, words};
+use crate::machine::places::SLOTS;
+use crate::machine::{MACHINES, Machine};
 
 /// What pointers to arrays are called in the list: their room is another argument's, and may be
 /// none. A fault leaves them alone.
@@ -50,6 +50,7 @@ mod named {
     pub(super) use crate::courtesy::devices::*;
     pub(super) use crate::courtesy::graph_edits::*;
     pub(super) use crate::courtesy::graph_nodes::*;
+    pub(super) use crate::courtesy::graph_updates::*;
     pub(super) use crate::courtesy::managed::*;
     pub(super) use crate::courtesy::modules::*;
     pub(super) use crate::courtesy::pools::*;

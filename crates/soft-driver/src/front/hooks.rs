@@ -12,12 +12,12 @@ use crate::front::arguments::Arguments;
 use crate::front::exports::Id;
 use crate::front::faults::{Death, Fault, Faults, Verdict, kill_this_process};
 use crate::front::log::Log;
-use crate::model::call_frame::{CallFrame, Words};
-use crate::model::config::{Config, Scheduler, Time};
-use crate::model::handles::Kind;
-use crate::model::machine::Machine;
-use crate::model::places::SLOTS;
-use crate::model::switches::{FAULTS, LATENCY, LOG, SEEDED, VIRTUAL};
+use crate::machine::Machine;
+use crate::machine::call_frame::{CallFrame, Words};
+use crate::machine::config::{Config, Scheduler, Time};
+use crate::machine::handles::Kind;
+use crate::machine::places::SLOTS;
+use crate::machine::switches::{FAULTS, LATENCY, LOG, SEEDED, VIRTUAL};
 use crate::sync::{lock, wait};
 
 /// What is behind a machine's switches.

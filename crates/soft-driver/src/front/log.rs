@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::abi::CUresult;
 use crate::front::exports::Id;
-use crate::model::call_frame::{CallFrame, Words};
-use crate::model::thread;
+use crate::machine::call_frame::{CallFrame, Words};
+use crate::machine::thread;
 
 /// One logged call.
 #[derive(Clone, Debug, PartialEq, Eq)]

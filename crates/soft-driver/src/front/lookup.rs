@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use crate::abi::*;
 use crate::arg::Ptr;
 use crate::front::exports::EXPORTS;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Machine, State};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::{Machine, State};
 
 /// The address of an export, by the slot of its machine and its place in the list. The functions
 /// are made above this module, for the lookup is one of them, so the caller passes their addresses.

@@ -3,9 +3,9 @@
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
 use crate::graph::{NodeKind, add_node_with};
-use crate::model::call_frame::CallFrame;
-use crate::model::handles::Kind;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::Kind;
 
 impl State {
     /// Refuses an event that is gone, itself or with its context.

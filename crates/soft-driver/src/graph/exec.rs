@@ -9,9 +9,9 @@ use crate::arg::{Ptr, StreamArg};
 use crate::engine::point::Point;
 use crate::engine::work::Task;
 use crate::graph::{Exec, ExecNode, NodeKind};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::{Locked, State};
 use crate::memory::Place;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Locked, State};
 
 impl State {
     /// Refuses a launch over what is gone: an event that was set in the executable graph, an

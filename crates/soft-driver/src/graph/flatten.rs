@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::graph::user_object::References;
 use crate::graph::{ExecNode, NodeKind};
-use crate::model::machine::State;
+use crate::machine::State;
 
 impl State {
     /// The nodes of a graph, each after all that it depends on, and otherwise in the order in which

@@ -13,9 +13,9 @@ use crate::engine::point::Point;
 use crate::external::Semaphores;
 use crate::graph::user_object::References;
 use crate::host_function::HostCall;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 use crate::memory::work::MemoryWork;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
 use crate::values::Batch;
 
 pub(crate) mod flatten;

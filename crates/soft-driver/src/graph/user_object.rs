@@ -2,7 +2,7 @@
 
 use crate::engine::work::{Job, Work};
 use crate::host_function::Destroy;
-use crate::model::machine::{MACHINES, Machine, State};
+use crate::machine::{MACHINES, Machine, State};
 
 /// A user object.
 pub(crate) struct UserObject {

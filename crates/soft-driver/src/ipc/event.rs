@@ -5,8 +5,8 @@ use crate::arg::{EventArg, Ptr};
 use crate::engine::pump::strict;
 use crate::event::{Event, EventState};
 use crate::ipc::{AVAILABLE, Exporter, SharedEvent};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 /// Gives a new event its slot.
 pub(crate) fn new_event(state: &mut State, context: u32) -> Result<Box<SharedEvent>, CUresult> {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::context::Context;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::{Locked, State};
 use crate::memory::{Allocation, Kind, READ_ONLY, Region, can_pin};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Locked, State};
 
 impl State {
     /// The live contexts of a device, or of all devices, with their green contexts.

@@ -7,10 +7,10 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::arg::{Memory, StreamArg};
 use crate::engine::work::Task;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::{Locked, State};
 use crate::memory::work::MemoryWork;
 use crate::memory::{Kind, Place};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Locked, State};
 use crate::stream::wait_idle;
 
 impl State {

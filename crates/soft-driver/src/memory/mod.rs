@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::ipc::shared_memory::{Arena, Backing, Named};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 pub(crate) mod work;
 

@@ -7,8 +7,8 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::arg::StreamArg;
 use crate::graph::NodeKind;
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::State;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
 
 /// Makes a report, if the order is checked.
 pub(crate) fn report(

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use cuda_order_check::{Finding, Report, Warning};
 
-use crate::model::config::Config;
+use crate::machine::config::Config;
 use crate::pattern::matches;
 
 /// The number of errors, and of warnings, that a program can ask for later. All are written.
@@ -236,8 +236,7 @@ pub(crate) mod exit {
         if LIBRARY.load(Ordering::Relaxed) {
             return;
         }
-        for machine in
-            crate::model::machine::MACHINES.iter().filter(|machine| !machine.switches.forked())
+        for machine in crate::machine::MACHINES.iter().filter(|machine| !machine.switches.forked())
         {
             // A thread that ends the process may have the lock, so it is not waited for.
             if let Some(mut state) = machine.try_lock() {

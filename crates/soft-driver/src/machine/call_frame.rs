@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::engine::work::Origin;
-use crate::model::machine::{Locked, Machine};
+use crate::machine::{Locked, Machine};
 
 /// An exported function: its place in the list of exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

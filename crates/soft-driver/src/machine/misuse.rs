@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::engine::work::Origin;
-use crate::model::call_frame::CallFrame;
-use crate::model::config::OnMisuse;
-use crate::model::handles::{Bad, Kind};
-use crate::model::machine::{State, Tombstone};
-use crate::model::thread;
+use crate::machine::call_frame::CallFrame;
+use crate::machine::config::OnMisuse;
+use crate::machine::handles::{Bad, Kind};
+use crate::machine::thread;
+use crate::machine::{State, Tombstone};
 use crate::sync::lock;
 
 /// How many destroyed handles are remembered.

@@ -1,5 +1,13 @@
 //! A machine: one independent instance of the driver, in a slot of this process.
 
+pub(crate) mod call_frame;
+pub(crate) mod config;
+pub(crate) mod handles;
+pub(crate) mod misuse;
+pub(crate) mod places;
+pub(crate) mod switches;
+pub(crate) mod thread;
+
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
@@ -17,14 +25,13 @@ use crate::external::Imported;
 use crate::graph::user_object::UserObject;
 use crate::graph::{Exec, Graph, Node};
 use crate::green_context::Greens;
+use crate::machine::config::Config;
+use crate::machine::handles::{Kind, Table};
+use crate::machine::places::{Owed, SLOTS};
+use crate::machine::switches::Switches;
 use crate::memory::Allocations;
 use crate::memory::pool::Pool;
-use crate::model::config::Config;
-use crate::model::handles::{Kind, Table};
-use crate::model::order::Feed;
-use crate::model::places::{Owed, SLOTS};
-use crate::model::switches::Switches;
-use crate::model::thread;
+use crate::order::Feed;
 use crate::stream::Stream;
 use crate::sync::{lock, wait};
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
 use crate::engine::quiet;
-use crate::model::places::SLOTS;
+use crate::machine::places::SLOTS;
 use crate::sync::lock;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);

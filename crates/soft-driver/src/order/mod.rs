@@ -5,6 +5,10 @@
 //! While a capture is under way it is given nothing of its streams: the nodes of a graph are given
 //! when it is instantiated, and a launch names them.
 
+pub(crate) mod findings;
+pub(crate) mod reports;
+pub(crate) mod trace;
+
 use std::sync::Arc;
 
 use cuda_order_check::feed::{self, Creator, GraphNode, GraphWork, Memory, Observer};
@@ -18,15 +22,15 @@ use crate::context::Context;
 use crate::engine::work::Task;
 use crate::event::Event;
 use crate::graph::{Exec, NodeKind};
+use crate::machine::State;
+use crate::machine::config::{Config, OrderCheck};
+use crate::machine::handles::Table;
+use crate::machine::thread;
 use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::MemoryWork;
 use crate::memory::{Keeper, Kind, Place};
-use crate::model::config::{Config, OrderCheck};
-use crate::model::findings::Findings;
-use crate::model::handles::Table;
-use crate::model::machine::State;
-use crate::model::thread;
-use crate::model::trace::Trace;
+use crate::order::findings::Findings;
+use crate::order::trace::Trace;
 use crate::stream::Stream;
 use crate::values::{ValueOperation, ValueWait, Word};
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use cuda_order_check::{HostOrder, Warnings};
 
-use crate::model::findings::Suppression;
+use crate::order::findings::Suppression;
 
 /// The reaction to a call that is undefined on a real driver: a destroyed or made-up handle, a NULL
 /// pointer that the real driver dereferences, or a forbidden use of an [external

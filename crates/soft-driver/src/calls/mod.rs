@@ -1,3 +1,0 @@
-//! What is still to be read by subject.
-
-pub(crate) mod order;
