@@ -1,22 +1,20 @@
-//! Changes of graphs and executable graphs: edges, nodes of memory work, child graphs, updates. And the
-//! numbers of graphs and nodes.
+//! Changes of graphs and executable graphs: edges, nodes of memory work, child graphs.
 //!
 //! For cuda.core (its graph definitions).
 
-use core::ffi::{c_uint, c_ulonglong};
+use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
 use crate::capture::calls::plain_edges;
 use crate::courtesy::graph_nodes::host_kind;
 use crate::courtesy::rows::Rows;
-use crate::graph::add_node_of;
-use crate::graph::{ExecNode, NodeKind, NodeParams};
+use crate::graph::{NodeKind, NodeParams, add_node_of};
+use crate::machine::call_frame::CallFrame;
+use crate::machine::{Locked, State};
 use crate::memory::blocks::Block;
 use crate::memory::work::MemoryWork;
 use crate::memory::{Keeper, Place};
-use crate::model::call_frame::CallFrame;
-use crate::model::machine::{Locked, State};
 
 /// The edges that a call names, all of nodes of this graph.
 fn pairs(
@@ -339,7 +337,7 @@ pub(crate) fn graph_memcpy_node_set_params(
 
 /// Whether work may take the place of other work in an executable graph. Documented: work of one
 /// row alone changes, and stays in the memory of its device.
-fn may_replace(old: &NodeKind, new: &NodeKind) -> bool {
+pub(crate) fn may_replace(old: &NodeKind, new: &NodeKind) -> bool {
     match (old, new) {
         (NodeKind::Memory(old), NodeKind::Memory(new)) => {
             old.is_like(new) || (old.is_one_row() && new.is_one_row())
@@ -438,87 +436,6 @@ pub(crate) fn graph_child_graph_node_get_graph(
     graph.put(state.graph_handle(inner))
 }
 
-/// Why an update did not happen: nodes or edges changed, a node is of another kind, a node has
-/// parameters that it cannot have.
-const TOPOLOGY_CHANGED: u32 = 2;
-const NODE_TYPE_CHANGED: u32 = 3;
-const PARAMETERS_CHANGED: u32 = 5;
-
-/// What keeps an executable graph from being updated, and the new graph's node that does.
-fn update_refused(old: &[ExecNode], new: &[ExecNode]) -> Option<(u32, u64)> {
-    if old.len() != new.len() {
-        return Some((TOPOLOGY_CHANGED, 0));
-    }
-    old.iter().zip(new).find_map(|(old, new)| {
-        if old.kind.number() != new.kind.number() || old.depth != new.depth {
-            Some((NODE_TYPE_CHANGED, new.of))
-        } else if old.after != new.after {
-            Some((TOPOLOGY_CHANGED, new.of))
-        } else if !may_replace(&old.kind, &new.kind) {
-            Some((PARAMETERS_CHANGED, new.of))
-        } else {
-            None
-        }
-    })
-}
-
-/// Has an executable graph do what a graph of the same shape says.
-fn update(
-    call: &CallFrame,
-    mut state: Locked,
-    exec: Ptr<CUgraphExec_st>,
-    graph: Ptr<CUgraph_st>,
-) -> Result<Option<(u32, u64)>, CUresult> {
-    let exec = state.exec(exec)?;
-    let graph = state.graph(graph)?;
-    let new = state.flattened(graph).ok_or(INVALID_VALUE)?;
-    if let Some(refused) = update_refused(&state.execs[exec].nodes, &new) {
-        return Ok(Some(refused));
-    }
-    state.refuse_nodes_of_gone_events(call, &new).map_err(|(code, _)| code)?;
-    for (old, new) in state.execs[exec].nodes.iter_mut().zip(new) {
-        (old.kind, old.set) = (new.kind, false);
-    }
-    let objects = state.objects_within(graph);
-    let objects = state.share_objects(&objects);
-    state.execs[exec].objects.extend(objects);
-    state.feed_graph(exec);
-    Ok(None)
-}
-
-pub(crate) fn graph_exec_update_v2(
-    call: &CallFrame,
-    exec: Ptr<CUgraphExec_st>,
-    graph: Ptr<CUgraph_st>,
-    info: Ptr<UpdateInfo>,
-) -> Answer {
-    let state = call.ready()?;
-    info.required()?;
-    let refused = update(call, state, exec, graph)?;
-    let (result, node) = refused.unwrap_or((0, 0));
-    let error_node = core::ptr::without_provenance_mut(node as usize);
-    info.put(UpdateInfo { result, error_node, error_from_node: core::ptr::null_mut() })?;
-    if refused.is_some() { Err(UPDATE_FAILURE) } else { Ok(()) }
-}
-
-pub(crate) fn graph_exec_update(
-    call: &CallFrame,
-    exec: Ptr<CUgraphExec_st>,
-    graph: Ptr<CUgraph_st>,
-    node: Ptr<CUgraphNode>,
-    result: Ptr<c_uint>,
-) -> Answer {
-    let state = call.ready()?;
-    result.required()?;
-    let refused = update(call, state, exec, graph)?;
-    let (why, at_fault) = refused.unwrap_or((0, 0));
-    node.put_if(core::ptr::without_provenance_mut(at_fault as usize));
-    result.put(why)?;
-    if refused.is_some() { Err(UPDATE_FAILURE) } else { Ok(()) }
-}
-
-const UPDATE_FAILURE: CUresult = CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-
 pub(crate) fn graph_exec_get_flags(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
@@ -527,72 +444,6 @@ pub(crate) fn graph_exec_get_flags(
     let state = call.ready()?;
     flags.required()?;
     flags.put(state.execs[state.exec(exec)?].flags)
-}
-
-/// The node of a clone that was made of a node.
-pub(crate) fn graph_node_find_in_clone(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode>,
-    original: Ptr<CUgraphNode_st>,
-    clone: Ptr<CUgraph_st>,
-) -> Answer {
-    let state = call.ready()?;
-    node.required()?;
-    state.node(original.raw())?;
-    let clone = state.graph(clone)?;
-    let mut nodes = state.graphs[clone].nodes.iter();
-    let found = nodes.find(|node| state.nodes[**node].clone_of == original.addr());
-    let found = state.nodes.handle(*found.ok_or(INVALID_VALUE)?);
-    node.put(core::ptr::without_provenance_mut(found as usize))
-}
-
-pub(crate) fn graph_get_id(call: &CallFrame, graph: Ptr<CUgraph_st>, id: Ptr<c_uint>) -> Answer {
-    let state = call.ready()?;
-    id.required()?;
-    id.put(state.graphs[state.graph(graph)?].id)
-}
-
-pub(crate) fn graph_exec_get_id(
-    call: &CallFrame,
-    exec: Ptr<CUgraphExec_st>,
-    id: Ptr<c_uint>,
-) -> Answer {
-    let state = call.ready()?;
-    id.required()?;
-    id.put(state.execs[state.exec(exec)?].id)
-}
-
-pub(crate) fn graph_node_get_local_id(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    id: Ptr<c_uint>,
-) -> Answer {
-    let state = call.ready()?;
-    id.required()?;
-    id.put(state.nodes[state.node(node.raw())?].id)
-}
-
-/// One number of a node among those of all graphs.
-pub(crate) fn graph_node_get_tools_id(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    id: Ptr<c_ulonglong>,
-) -> Answer {
-    let state = call.ready()?;
-    id.required()?;
-    let node = &state.nodes[state.node(node.raw())?];
-    id.put(u64::from(state.graphs[node.graph].id) << 32 | u64::from(node.id))
-}
-
-pub(crate) fn graph_node_get_containing_graph(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    graph: Ptr<CUgraph>,
-) -> Answer {
-    let state = call.ready()?;
-    graph.required()?;
-    let node = state.node(node.raw())?;
-    graph.put(state.graph_handle(state.nodes[node].graph))
 }
 
 #[cfg(test)]
