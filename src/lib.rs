@@ -154,10 +154,10 @@ mod forms;
 pub mod foundation;
 pub mod graph;
 pub mod green;
+mod growing_list;
 #[cfg(doc)]
 pub mod guide;
 pub mod ipc;
-mod list;
 pub mod loader;
 mod progress;
 mod stream;

@@ -20,7 +20,7 @@ use crate::clock::HostClock;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::list::List;
+use crate::growing_list::List;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
 use crate::sync::{AtomicBool, global};
 use crate::sys::Symbols;

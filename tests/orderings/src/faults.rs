@@ -28,7 +28,7 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Relaxed(place) | Self::Torn(place)) = self;
-        // The files are named from here: `tests/orderings/src/../../../src/list.rs`.
+        // The files are named from here: `tests/orderings/src/../../../src/growing_list.rs`.
         let file = place.file().rsplit("../").next().unwrap_or_default();
         let what = if matches!(self, Self::Relaxed(_)) { "relaxed" } else { "in two steps" };
         write!(formatter, "{file}:{}:{} {what}", place.line(), place.column())

@@ -20,8 +20,8 @@ mod faults;
 mod sync;
 mod world;
 
-#[path = "../../../src/list.rs"]
-mod list;
+#[path = "../../../src/growing_list.rs"]
+mod growing_list;
 
 pub use world::{Context, Driver, Error, Event, EventFlags, EventRef, Progress, Result, StreamRef};
 pub use world::{capture, foundation, sys};

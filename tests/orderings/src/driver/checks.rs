@@ -8,7 +8,7 @@ use loom::thread;
 
 use super::{Driver, flag, fork, libraries};
 use crate::Check;
-use crate::list::List;
+use crate::growing_list::List;
 use crate::world::Probe;
 
 pub const ALL: &[Check] = &[
