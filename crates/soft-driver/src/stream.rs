@@ -90,7 +90,7 @@ impl State {
             created: false,
             destroyed: false,
             queue: VecDeque::new(),
-            channel: made % self.channels,
+            channel: made % self.engine.channel_count,
             submitted: 0,
             joined: None,
             legacy_seen: None,

@@ -21,7 +21,6 @@ use crate::machine::config::{Config, OrderCheck, Scheduler, Time};
 use crate::machine::places::{self, PLACES};
 use crate::machine::{Locked, MACHINES, Machine};
 use crate::order::new_feed;
-use crate::sync::lock;
 
 /// A software driver in this process, independent of all others.
 ///
@@ -236,7 +235,7 @@ impl SoftDriver {
     ///
     /// The [type](Self) has an example.
     pub fn misuses(&self) -> Vec<String> {
-        lock(&self.state().misuses).clone()
+        self.state().misuses.reports()
     }
 
     /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
@@ -245,7 +244,7 @@ impl SoftDriver {
     /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
     /// finds it. If values were written and then reset, a later call may find it.
     pub fn deadlocks(&self) -> Vec<String> {
-        self.state().deadlocks.clone()
+        self.state().engine.deadlocks.clone()
     }
 
     /// The errors that the [order checker](crate::OrderCheck) has found so far: two accesses to the
@@ -472,7 +471,7 @@ impl Drop for SoftDriver {
         }
         state.stopping = true;
         state.engine.abandon();
-        let threads = core::mem::take(&mut state.threads);
+        let threads = core::mem::take(&mut state.engine.threads);
         for condition in
             [&machine.done, &machine.host, &machine.pool, &machine.ticker, &machine.timer]
         {
@@ -483,7 +482,7 @@ impl Drop for SoftDriver {
         self.hooks().release();
         state = machine.lock();
         let until = Instant::now() + PATIENCE;
-        while (state.engine.running > 0 || state.waiters > 0) && Instant::now() < until {
+        while (state.engine.running > 0 || state.engine.waiters > 0) && Instant::now() < until {
             drop(state);
             std::thread::sleep(Duration::from_millis(1));
             state = machine.lock();

@@ -100,12 +100,12 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         events: which(&state.events, |index| state.is_live_event(index)).len(),
         ipc_slots: state.live_ipc_slots(),
         captures: state.live_captures(),
-        graphs: state.graphs.iter().filter(|(_, graph)| graph.parent.is_none()).count(),
-        graph_execs: state.execs.len(),
-        user_objects: state.objects.len(),
+        graphs: state.graphs.all.iter().filter(|(_, graph)| graph.parent.is_none()).count(),
+        graph_execs: state.graphs.execs.len(),
+        user_objects: state.graphs.objects.len(),
         external_semaphores: which(&state.semaphores, |index| state.is_live_semaphore(index)).len(),
         allocations: state.memory.len(),
-        lost: state.lost.len(),
+        lost: state.losses.count(),
     };
     let mut text = String::new();
     let mut name = |kind: &str, handles: Vec<(u64, u64)>| {
@@ -119,8 +119,8 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     name("context", which(&state.contexts, |index| state.is_live_created_context(index)));
     name("stream", which(&state.streams, |index| state.is_live_stream(index)));
     name("event", which(&state.events, |index| state.is_live_event(index)));
-    name("graph", which(&state.graphs, |index| state.graphs[index].parent.is_none()));
-    name("executable graph", which(&state.execs, |_| true));
+    name("graph", which(&state.graphs.all, |index| state.graphs.all[index].parent.is_none()));
+    name("executable graph", which(&state.graphs.execs, |_| true));
     name("external semaphore", which(&state.semaphores, |index| state.is_live_semaphore(index)));
     for (kind, what) in [
         ("stream", "lost stream"),
@@ -128,10 +128,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         ("external semaphore", "lost external semaphore"),
         ("piece of memory", "lost piece of memory"),
     ] {
-        name(
-            what,
-            state.lost.iter().filter(|lost| lost.0 == kind).map(|lost| (lost.1, lost.2)).collect(),
-        );
+        name(what, state.losses.of_kind(kind));
     }
     (live, text)
 }

@@ -68,7 +68,7 @@ impl State {
         let mut left: Vec<u32> = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
         while let Some(node) = left.pop() {
             if reached.insert(node)
-                && let Some(node) = self.nodes.get(node)
+                && let Some(node) = self.graphs.nodes.get(node)
             {
                 left.extend(&node.after);
             }
@@ -267,7 +267,7 @@ fn capture_info(
     let Some((id, graph, nodes)) = state.good_capture(stream) else { return Ok(None) };
     let graph = state.graph_handle(graph);
     let handles: Vec<usize> =
-        nodes.into_iter().map(|node| state.nodes.handle(node) as usize).collect();
+        nodes.into_iter().map(|node| state.graphs.nodes.handle(node) as usize).collect();
     let view = &mut state.streams[stream].capture_view;
     *view = handles;
     let dependencies = (view.as_ptr().cast(), view.len());

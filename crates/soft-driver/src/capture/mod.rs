@@ -273,7 +273,7 @@ impl State {
         let (graph, after) =
             (capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default());
         let node = self.add_node(graph, after, kind)?;
-        self.nodes[node].context = Some(self.streams[stream].context);
+        self.graphs.nodes[node].context = Some(self.streams[stream].context);
         if let Some(capture) = self.captures.active.get_mut(&key) {
             capture.streams.insert(stream, vec![node]);
         }

@@ -18,6 +18,7 @@ use crate::machine::thread;
 use crate::machine::{Locked, Machine, State};
 use crate::memory::Kind;
 
+pub(crate) mod losses;
 pub(crate) mod primary;
 
 pub(crate) mod whole;
@@ -181,9 +182,9 @@ impl State {
             let (handle, born) = (self.semaphores.handle(index), self.semaphores.born(index));
             ("external semaphore", handle, born)
         });
-        let lost = streams.into_iter().chain(events).chain(semaphores).chain(memory);
-        let lost: Vec<_> = lost.filter(|(_, handle, _)| !self.given_up.contains(handle)).collect();
-        self.lost.extend(lost);
+        let lost: Vec<_> =
+            streams.into_iter().chain(events).chain(semaphores).chain(memory).collect();
+        self.losses.lose(lost);
     }
 
     /// The streams of a context that the program has to destroy.
@@ -199,13 +200,12 @@ impl State {
 
     /// The streams of a green context end with it, and answer so.
     pub(crate) fn end_streams_of(&mut self, context: u32) {
-        let mut lost = self.streams_lost_with(context);
-        lost.retain(|(_, handle, _)| !self.given_up.contains(handle));
-        // Nothing more can be done with them.
-        self.given_up.extend(lost.iter().map(|(_, handle, _)| *handle));
+        let lost = self.streams_lost_with(context);
         if self.contexts[context].failed.is_none() {
-            self.lost.extend(lost);
+            self.losses.lose(lost.clone());
         }
+        // Nothing more can be done with them.
+        lost.iter().for_each(|(_, handle, _)| self.losses.give_up(*handle));
     }
 
     /// What a context takes with it: at its own end, or at a `reset` of its device.
@@ -253,7 +253,7 @@ impl State {
         self.end_semaphores_of(call, context);
         self.feed(|feed, of| feed.context_destroy(of.context(context)));
         if self.feed.is_some() {
-            let theirs = self.memory.0.iter();
+            let theirs = self.memory.by_address.iter();
             let theirs = theirs.filter(|(_, of)| of.context == context && !of.freeing);
             let theirs: Vec<_> = theirs.map(|(&base, of)| (base, of.kind)).collect();
             self.feed(|feed, _| {
@@ -306,7 +306,7 @@ impl State {
             Err(code) => {
                 // Measured: the driver keeps it until the context is released, and the handle
                 // answers as before.
-                self.given_up.insert(handle);
+                self.losses.give_up(handle);
                 Err(code)
             }
             Ok(()) => Ok(()),
@@ -316,7 +316,7 @@ impl State {
     /// Whether the program has tried to destroy something of a failed context, or can no longer.
     pub(crate) fn given_back(&self, context: u32, handle: u64) -> bool {
         let context = &self.contexts[context];
-        (context.failed.is_some() || !context.alive) && self.given_up.contains(&handle)
+        (context.failed.is_some() || !context.alive) && self.losses.is_given_up(handle)
     }
 
     /// Who holds primary contexts: retains that were not released.

@@ -71,14 +71,14 @@ pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
     const NOT_REGISTERED: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     let state = call.ready()?;
     memory.required()?;
-    let region = match state.memory.0.get(&memory.addr()) {
+    let region = match state.memory.by_address.get(&memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), region, .. }) => region.clone(),
         _ => return Err(NOT_REGISTERED),
     };
     let mut state = after_the_uses(call, state, &region)?;
-    match state.memory.0.get(&memory.addr()) {
+    match state.memory.by_address.get(&memory.addr()) {
         Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
-            state.memory.0.remove(&memory.addr());
+            state.memory.by_address.remove(&memory.addr());
             // Whatever the streams had to do with it is over.
             state.feed(|feed, _| feed.unregister(memory.addr()));
             Ok(())
@@ -130,7 +130,7 @@ fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
         10 => Some(Value::Word(u32::from(known.is_some() && !host))),
         11 => wide(known.map(|known| known.base)),
         12 => wide(known.map(|known| known.bytes)),
-        17 => wide(known.and_then(|known| known.pool).map(|pool| state.pools.handle(pool))),
+        17 => wide(known.and_then(|known| known.pool).map(|pool| state.memory.pools.handle(pool))),
         13 => Some(Value::Word(u32::from(known.is_some()))),
         _ => None,
     }

@@ -51,12 +51,13 @@ fn add_edges(
 ) -> Answer {
     let graph = state.graph(graph)?;
     let pairs = pairs(&state, graph, from, to, count)?;
-    let there = |(from, to): &(u32, u32)| from == to || state.nodes[*to].after.contains(from);
+    let there =
+        |(from, to): &(u32, u32)| from == to || state.graphs.nodes[*to].after.contains(from);
     if pairs.iter().any(there) {
         return Err(INVALID_VALUE);
     }
     for (from, to) in pairs {
-        state.nodes[to].after.push(from);
+        state.graphs.nodes[to].after.push(from);
     }
     Ok(())
 }
@@ -94,11 +95,11 @@ fn remove_edges(
 ) -> Answer {
     let graph = state.graph(graph)?;
     let pairs = pairs(&state, graph, from, to, count)?;
-    if pairs.iter().any(|(from, to)| !state.nodes[*to].after.contains(from)) {
+    if pairs.iter().any(|(from, to)| !state.graphs.nodes[*to].after.contains(from)) {
         return Err(INVALID_VALUE);
     }
     for (from, to) in pairs {
-        state.nodes[to].after.retain(|node| *node != from);
+        state.graphs.nodes[to].after.retain(|node| *node != from);
     }
     Ok(())
 }
@@ -120,14 +121,14 @@ pub(crate) fn graph_remove_dependencies_v2(
 pub(crate) fn graph_destroy_node(call: &CallFrame, node: Ptr<CUgraphNode_st>) -> Answer {
     let mut state = call.ready()?;
     let node = state.node(node.raw())?;
-    let graph = state.nodes[node].graph;
+    let graph = state.graphs.nodes[node].graph;
     // What is captured next may depend on it.
     if state.captures.has_graph(graph) {
         return Err(ILLEGAL_STATE);
     }
-    state.graphs[graph].nodes.retain(|other| *other != node);
-    for other in state.graphs[graph].nodes.clone() {
-        state.nodes[other].after.retain(|before| *before != node);
+    state.graphs.all[graph].nodes.retain(|other| *other != node);
+    for other in state.graphs.all[graph].nodes.clone() {
+        state.graphs.nodes[other].after.retain(|before| *before != node);
     }
     state.remove_node(node);
     Ok(())
@@ -280,7 +281,7 @@ pub(crate) fn graph_memset_node_get_params(
 ) -> Answer {
     let state = call.ready()?;
     params.required()?;
-    let node = &state.nodes[state.node(node.raw())?];
+    let node = &state.graphs.nodes[state.node(node.raw())?];
     match (&node.kind, node.params) {
         (_, Some(NodeParams::Set(given))) => params.put(given),
         (NodeKind::Memory(work), _) => params.put(memset_params(work).ok_or(INVALID_VALUE)?),
@@ -295,7 +296,7 @@ pub(crate) fn graph_memcpy_node_get_params(
 ) -> Answer {
     let state = call.ready()?;
     params.required()?;
-    let node = &state.nodes[state.node(node.raw())?];
+    let node = &state.graphs.nodes[state.node(node.raw())?];
     match (&node.kind, node.params) {
         (_, Some(NodeParams::Copy(given))) => params.put(given),
         (NodeKind::Memory(work), _) => params.put(copy_params(&state, work).ok_or(INVALID_VALUE)?),
@@ -311,10 +312,10 @@ fn set_memory(
 ) -> Answer {
     let node = state.node(node.raw())?;
     let (kind, params) = made(&state)?;
-    if state.nodes[node].kind.number() != kind.number() {
+    if state.graphs.nodes[node].kind.number() != kind.number() {
         return Err(INVALID_VALUE);
     }
-    let node = &mut state.nodes[node];
+    let node = &mut state.graphs.nodes[node];
     (node.kind, node.params) = (kind, Some(params));
     Ok(())
 }
@@ -357,7 +358,7 @@ fn set_exec(
     let exec = state.exec(exec)?;
     state.node(node.raw())?;
     let kind = kind(&state)?;
-    let mut nodes = state.execs[exec].nodes.iter_mut();
+    let mut nodes = state.graphs.execs[exec].nodes.iter_mut();
     let found = nodes.find(|found| found.of == node.addr()).ok_or(INVALID_VALUE)?;
     if found.kind.number() != kind.number() || !may_replace(&found.kind, &kind) {
         return Err(INVALID_VALUE);
@@ -419,8 +420,8 @@ pub(crate) fn graph_add_child_graph_node(
     state.room_for_copy(child, 1)?;
     let copy = state.copy_graph(child, None)?;
     let node = state.add_node(graph, after, NodeKind::Child(copy))?;
-    state.graphs[copy].parent = Some(node);
-    out.put(core::ptr::without_provenance_mut(state.nodes.handle(node) as usize))
+    state.graphs.all[copy].parent = Some(node);
+    out.put(core::ptr::without_provenance_mut(state.graphs.nodes.handle(node) as usize))
 }
 
 pub(crate) fn graph_child_graph_node_get_graph(
@@ -430,7 +431,7 @@ pub(crate) fn graph_child_graph_node_get_graph(
 ) -> Answer {
     let state = call.ready()?;
     graph.required()?;
-    let NodeKind::Child(inner) = state.nodes[state.node(node.raw())?].kind else {
+    let NodeKind::Child(inner) = state.graphs.nodes[state.node(node.raw())?].kind else {
         return Err(INVALID_VALUE);
     };
     graph.put(state.graph_handle(inner))
@@ -443,7 +444,7 @@ pub(crate) fn graph_exec_get_flags(
 ) -> Answer {
     let state = call.ready()?;
     flags.required()?;
-    flags.put(state.execs[state.exec(exec)?].flags)
+    flags.put(state.graphs.execs[state.exec(exec)?].flags)
 }
 
 #[cfg(test)]
@@ -477,12 +478,12 @@ mod tests {
         };
         let live = || {
             let state = soft.machine().lock();
-            (state.graphs.len(), state.nodes.len())
+            (state.graphs.all.len(), state.graphs.nodes.len())
         };
         let leave = |graphs: usize, nodes: usize| {
             let mut state = soft.machine().lock();
-            state.graphs.places = state.graphs.len() + graphs;
-            state.nodes.places = state.nodes.len() + nodes;
+            state.graphs.all.places = state.graphs.all.len() + graphs;
+            state.graphs.nodes.places = state.graphs.nodes.len() + nodes;
         };
         let (mut inner, mut outer, mut node) = (null_mut(), null_mut(), null_mut());
         // SAFETY: places for handles, and handles that the driver gave out.

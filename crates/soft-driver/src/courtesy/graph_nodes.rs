@@ -54,7 +54,7 @@ pub(crate) fn graph_get_nodes(
     let state = call.ready()?;
     let graph = state.graph(graph)?;
     let found: Vec<u64> =
-        state.graphs[graph].nodes.iter().map(|node| state.nodes.handle(*node)).collect();
+        state.graphs.all[graph].nodes.iter().map(|node| state.graphs.nodes.handle(*node)).collect();
     list(&found, nodes, count)
 }
 
@@ -66,20 +66,22 @@ pub(crate) fn graph_get_root_nodes(
 ) -> Answer {
     let state = call.ready()?;
     let graph = state.graph(graph)?;
-    let roots =
-        state.graphs[graph].nodes.iter().filter(|node| state.nodes[**node].after.is_empty());
-    let found: Vec<u64> = roots.map(|node| state.nodes.handle(*node)).collect();
+    let roots = state.graphs.all[graph]
+        .nodes
+        .iter()
+        .filter(|node| state.graphs.nodes[**node].after.is_empty());
+    let found: Vec<u64> = roots.map(|node| state.graphs.nodes.handle(*node)).collect();
     list(&found, nodes, count)
 }
 
 /// All edges of a graph: from, and to.
 fn edges(state: &State, graph: u32) -> (Vec<u64>, Vec<u64>) {
-    let handle = |node: u32| state.nodes.handle(node);
+    let handle = |node: u32| state.graphs.nodes.handle(node);
     let of_node = |to: &u32| {
         let to = *to;
-        state.nodes[to].after.iter().map(move |from| (*from, to)).collect::<Vec<_>>()
+        state.graphs.nodes[to].after.iter().map(move |from| (*from, to)).collect::<Vec<_>>()
     };
-    let edges = state.graphs[graph].nodes.iter().flat_map(of_node);
+    let edges = state.graphs.all[graph].nodes.iter().flat_map(of_node);
     edges.map(|(from, to)| (handle(from), handle(to))).unzip()
 }
 
@@ -122,8 +124,11 @@ pub(crate) fn graph_node_get_dependencies(
 ) -> Answer {
     let state = call.ready()?;
     let node = state.node(node.raw())?;
-    let found: Vec<u64> =
-        state.nodes[node].after.iter().map(|node| state.nodes.handle(*node)).collect();
+    let found: Vec<u64> = state.graphs.nodes[node]
+        .after
+        .iter()
+        .map(|node| state.graphs.nodes.handle(*node))
+        .collect();
     list(&found, nodes, count)
 }
 
@@ -146,9 +151,9 @@ pub(crate) fn graph_node_get_dependent_nodes(
 ) -> Answer {
     let state = call.ready()?;
     let node = state.node(node.raw())?;
-    let all = &state.graphs[state.nodes[node].graph].nodes;
-    let later = all.iter().filter(|other| state.nodes[**other].after.contains(&node));
-    let found: Vec<u64> = later.map(|node| state.nodes.handle(*node)).collect();
+    let all = &state.graphs.all[state.graphs.nodes[node].graph].nodes;
+    let later = all.iter().filter(|other| state.graphs.nodes[**other].after.contains(&node));
+    let found: Vec<u64> = later.map(|node| state.graphs.nodes.handle(*node)).collect();
     list(&found, nodes, count)
 }
 
@@ -171,7 +176,7 @@ pub(crate) fn graph_node_get_type(
     let state = call.ready()?;
     kind.required()?;
     let node = state.node(node.raw())?;
-    kind.put(state.nodes[node].kind.number())
+    kind.put(state.graphs.nodes[node].kind.number())
 }
 
 pub(crate) fn host_kind(params: Ptr<HostNodeParams>) -> Result<NodeKind, CUresult> {
@@ -198,7 +203,7 @@ pub(crate) fn graph_host_node_get_params(
 ) -> Answer {
     let state = call.ready()?;
     let node = state.node(node.raw())?;
-    match state.nodes[node].kind {
+    match state.graphs.nodes[node].kind {
         NodeKind::Host(HostCall::Function(function, data)) => {
             params.put(HostNodeParams { function: Some(function), user_data: data.0 })
         }
@@ -213,10 +218,10 @@ pub(crate) fn graph_host_node_set_params(
 ) -> Answer {
     let mut state = call.ready()?;
     let node = state.node(node.raw())?;
-    if !matches!(state.nodes[node].kind, NodeKind::Host(_)) {
+    if !matches!(state.graphs.nodes[node].kind, NodeKind::Host(_)) {
         return Err(INVALID_VALUE);
     }
-    state.nodes[node].kind = host_kind(params)?;
+    state.graphs.nodes[node].kind = host_kind(params)?;
     Ok(())
 }
 

@@ -47,16 +47,16 @@ fn update(
     let exec = state.exec(exec)?;
     let graph = state.graph(graph)?;
     let new = state.flattened(graph).ok_or(INVALID_VALUE)?;
-    if let Some(refused) = update_refused(&state.execs[exec].nodes, &new) {
+    if let Some(refused) = update_refused(&state.graphs.execs[exec].nodes, &new) {
         return Ok(Some(refused));
     }
     state.refuse_nodes_of_gone_events(call, &new).map_err(|(code, _)| code)?;
-    for (old, new) in state.execs[exec].nodes.iter_mut().zip(new) {
+    for (old, new) in state.graphs.execs[exec].nodes.iter_mut().zip(new) {
         (old.kind, old.set) = (new.kind, false);
     }
     let objects = state.objects_within(graph);
     let objects = state.share_objects(&objects);
-    state.execs[exec].objects.extend(objects);
+    state.graphs.execs[exec].objects.extend(objects);
     state.feed_graph(exec);
     Ok(None)
 }
@@ -105,16 +105,16 @@ pub(crate) fn graph_node_find_in_clone(
     node.required()?;
     state.node(original.raw())?;
     let clone = state.graph(clone)?;
-    let mut nodes = state.graphs[clone].nodes.iter();
-    let found = nodes.find(|node| state.nodes[**node].clone_of == original.addr());
-    let found = state.nodes.handle(*found.ok_or(INVALID_VALUE)?);
+    let mut nodes = state.graphs.all[clone].nodes.iter();
+    let found = nodes.find(|node| state.graphs.nodes[**node].clone_of == original.addr());
+    let found = state.graphs.nodes.handle(*found.ok_or(INVALID_VALUE)?);
     node.put(core::ptr::without_provenance_mut(found as usize))
 }
 
 pub(crate) fn graph_get_id(call: &CallFrame, graph: Ptr<CUgraph_st>, id: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    id.put(state.graphs[state.graph(graph)?].id)
+    id.put(state.graphs.all[state.graph(graph)?].id)
 }
 
 pub(crate) fn graph_exec_get_id(
@@ -124,7 +124,7 @@ pub(crate) fn graph_exec_get_id(
 ) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    id.put(state.execs[state.exec(exec)?].id)
+    id.put(state.graphs.execs[state.exec(exec)?].id)
 }
 
 pub(crate) fn graph_node_get_local_id(
@@ -134,7 +134,7 @@ pub(crate) fn graph_node_get_local_id(
 ) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    id.put(state.nodes[state.node(node.raw())?].id)
+    id.put(state.graphs.nodes[state.node(node.raw())?].id)
 }
 
 /// One number of a node among those of all graphs.
@@ -145,8 +145,8 @@ pub(crate) fn graph_node_get_tools_id(
 ) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    let node = &state.nodes[state.node(node.raw())?];
-    id.put(u64::from(state.graphs[node.graph].id) << 32 | u64::from(node.id))
+    let node = &state.graphs.nodes[state.node(node.raw())?];
+    id.put(u64::from(state.graphs.all[node.graph].id) << 32 | u64::from(node.id))
 }
 
 pub(crate) fn graph_node_get_containing_graph(
@@ -157,5 +157,5 @@ pub(crate) fn graph_node_get_containing_graph(
     let state = call.ready()?;
     graph.required()?;
     let node = state.node(node.raw())?;
-    graph.put(state.graph_handle(state.nodes[node].graph))
+    graph.put(state.graph_handle(state.graphs.nodes[node].graph))
 }

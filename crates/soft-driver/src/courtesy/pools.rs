@@ -30,7 +30,7 @@ const READ_WRITE: u32 = 3;
 const READ: u32 = 1;
 
 fn handle_of(state: &State, pool: u32) -> *mut c_void {
-    core::ptr::without_provenance_mut(state.pools.handle(pool) as usize)
+    core::ptr::without_provenance_mut(state.memory.pools.handle(pool) as usize)
 }
 
 impl State {
@@ -39,8 +39,8 @@ impl State {
             return Err(INVALID_VALUE);
         }
         let handle = pool.addr();
-        let found = match self.pools.find(handle) {
-            Ok(index) if self.pools[index].destroyed => Err(handles::Bad::Stale),
+        let found = match self.memory.pools.find(handle) {
+            Ok(index) if self.memory.pools[index].destroyed => Err(handles::Bad::Stale),
             found => found,
         };
         found.map_err(|bad| match self.bad_handle(call, handles::Kind::Pool, handle, bad) {
@@ -55,7 +55,7 @@ impl State {
             return Ok(pool);
         }
         let pool = Pool { default: true, ..Pool::new(device) };
-        let (index, _) = self.pools.insert(self.call_number, pool).ok_or(OUT_OF_MEMORY)?;
+        let (index, _) = self.memory.pools.insert(self.call_number, pool).ok_or(OUT_OF_MEMORY)?;
         self.devices[device].default_pool = Some(index);
         Ok(index)
     }
@@ -68,7 +68,7 @@ impl State {
     }
 
     fn set_pool(&mut self, device: usize, pool: u32) -> Answer {
-        if self.pools[pool].device != device || self.pools[pool].imported.is_some() {
+        if self.memory.pools[pool].device != device || self.memory.pools[pool].imported.is_some() {
             return Err(INVALID_VALUE);
         }
         self.devices[device].current_pool = Some(pool);
@@ -121,19 +121,19 @@ pub(crate) fn mem_pool_create(
     };
     let (handle_types, max_size) = (props.handle_types, props.max_size as u64);
     let new = Pool { handle_types, max_size, arena, ..Pool::new(device) };
-    let (index, _) = state.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
+    let (index, _) = state.memory.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
     pool.put(handle_of(&state, index))
 }
 
 pub(crate) fn mem_pool_destroy(call: &CallFrame, pool: Memory) -> Answer {
     let mut state = call.ready()?;
     let index = state.pool(call, pool)?;
-    if state.pools[index].default {
+    if state.memory.pools[index].default {
         return Err(INVALID_VALUE);
     }
-    let handle = state.pools.handle(index);
+    let handle = state.memory.pools.handle(index);
     state.bury(call, handle);
-    state.pools[index].destroyed = true;
+    state.memory.pools[index].destroyed = true;
     // Documented: the device goes back to its own.
     for device in &mut state.devices {
         device.current_pool = device.current_pool.filter(|current| *current != index);
@@ -214,7 +214,7 @@ pub(crate) fn mem_set_mem_pool(
 pub(crate) fn mem_pool_trim_to(call: &CallFrame, pool: Memory, keep: usize) -> Answer {
     let mut state = call.ready()?;
     let pool = state.pool(call, pool)?;
-    state.pools[pool].trim(keep as u64);
+    state.memory.pools[pool].trim(keep as u64);
     Ok(())
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn mem_pool_get_attribute(
     value: Memory,
 ) -> Answer {
     let state = call.ready()?;
-    let pool = &state.pools[state.pool(call, pool)?];
+    let pool = &state.memory.pools[state.pool(call, pool)?];
     let wide = match attribute {
         4 => pool.threshold,
         5 => pool.reserved,
@@ -270,7 +270,7 @@ pub(crate) fn mem_pool_set_attribute(
     let mut state = call.ready()?;
     let pool = state.pool(call, pool)?;
     let place = value_place(attribute, value)?;
-    let pool = &mut state.pools[pool];
+    let pool = &mut state.memory.pools[pool];
     // SAFETY: by the contract of the C call a value of the attribute's width is there.
     let wide = unsafe {
         match place {
@@ -300,17 +300,17 @@ pub(crate) fn mem_pool_set_access(
     let mut state = call.ready()?;
     let pool = state.pool(call, pool)?;
     let descriptions = descriptions.read_array(count)?;
-    let mut access = state.pools[pool].access.clone();
+    let mut access = state.memory.pools[pool].access.clone();
     for AccessDesc { location, flags } in descriptions {
         let device = state.located(location)?;
         // Documented: the pool's own device keeps its access.
-        let own = device == state.pools[pool].device;
+        let own = device == state.memory.pools[pool].device;
         if !matches!(flags, 0 | READ | READ_WRITE) || (own && flags != READ_WRITE) {
             return Err(INVALID_VALUE);
         }
         access.insert(device, flags);
     }
-    state.pools[pool].access = access;
+    state.memory.pools[pool].access = access;
     Ok(())
 }
 
@@ -322,7 +322,7 @@ pub(crate) fn mem_pool_get_access(
 ) -> Answer {
     let state = call.ready()?;
     flags.required()?;
-    let pool = &state.pools[state.pool(call, pool)?];
+    let pool = &state.memory.pools[state.pool(call, pool)?];
     let device = state.located(location.get()?)?;
     let own = if device == pool.device { READ_WRITE } else { 0 };
     flags.put(pool.access.get(&device).copied().unwrap_or(own))
@@ -347,13 +347,13 @@ fn alloc(
             state.current_pool(device)?
         }
     };
-    if state.pools[pool].imported.is_some() {
+    if state.memory.pools[pool].imported.is_some() {
         return Err(INVALID_VALUE);
     }
     if bytes == 0 {
         return address.put(0);
     }
-    if !state.pools[pool].has_room(bytes as u64) {
+    if !state.memory.pools[pool].has_room(bytes as u64) {
         return Err(OUT_OF_MEMORY);
     }
     let base = state.allocate(context, bytes, Kind::Pooled(pool))?;
@@ -398,7 +398,7 @@ pub(crate) fn mem_free_async(call: &CallFrame, address: CUdeviceptr, stream: Str
     if address == 0 {
         return Ok(());
     }
-    let allocation = state.memory.0.get_mut(&address).ok_or(INVALID_VALUE)?;
+    let allocation = state.memory.by_address.get_mut(&address).ok_or(INVALID_VALUE)?;
     let can_be = matches!(allocation.kind, Kind::Device | Kind::Managed | Kind::Pooled(_));
     if !can_be || allocation.freeing {
         return Err(INVALID_VALUE);
@@ -418,7 +418,7 @@ pub(crate) fn mem_pool_export_to_shareable_handle(
 ) -> Answer {
     let state = call.ready()?;
     handle.required()?;
-    let pool = &state.pools[state.pool(call, pool)?];
+    let pool = &state.memory.pools[state.pool(call, pool)?];
     if flags != 0 || handle_type != FILE_DESCRIPTOR || pool.handle_types & handle_type == 0 {
         return Err(INVALID_VALUE);
     }
@@ -446,7 +446,7 @@ pub(crate) fn mem_pool_import_from_shareable_handle(
     let here = state.devices.iter().position(|device| device.physical as u64 == file.device);
     let device = here.ok_or(INVALID_DEVICE)?;
     let new = Pool { imported: Some(file), ..Pool::new(device) };
-    let (index, _) = state.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
+    let (index, _) = state.memory.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
     pool.put(handle_of(&state, index))
 }
 
@@ -457,11 +457,11 @@ pub(crate) fn mem_pool_export_pointer(
 ) -> Answer {
     let mut state = call.ready()?;
     data.required()?;
-    let allocation = state.memory.0.get(&address).ok_or(INVALID_VALUE)?;
+    let allocation = state.memory.by_address.get(&address).ok_or(INVALID_VALUE)?;
     let (Kind::Pooled(pool), Some(backing)) = (allocation.kind, &allocation.region.backing) else {
         return Err(INVALID_VALUE);
     };
-    let arena = state.pools[pool].arena.as_ref().ok_or(INVALID_VALUE)?;
+    let arena = state.memory.pools[pool].arena.as_ref().ok_or(INVALID_VALUE)?;
     let reserved = arena.name(backing, allocation.bytes).to_bytes();
     state.feed(|feed, _| feed.memory_exported(address));
     data.put(PoolPointer { reserved })
@@ -478,13 +478,16 @@ pub(crate) fn mem_pool_import_pointer(
     let pool = state.pool(call, pool)?;
     let named = Named::parse(&data.get()?.reserved).ok_or(INVALID_VALUE)?;
     let context = state.current(call)?;
-    let file = state.pools[pool].imported.as_ref().ok_or(INVALID_VALUE)?;
+    let file = state.memory.pools[pool].imported.as_ref().ok_or(INVALID_VALUE)?;
     let base = file.map(&named).ok_or(INVALID_VALUE)?;
     let bytes = named.bytes as usize;
     let region = Arc::new(Region { base, bytes, owned: true, backing: None });
     let (kind, freeing) = (Kind::Pooled(pool), false);
-    state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing });
-    state.pools[pool].took(bytes as u64);
+    state
+        .memory
+        .by_address
+        .insert(base as u64, Allocation { region, context, kind, bytes, freeing });
+    state.memory.pools[pool].took(bytes as u64);
     state.feed_allocation(base, bytes, kind);
     address.put(base as u64)
 }

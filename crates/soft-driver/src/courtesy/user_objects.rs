@@ -20,7 +20,7 @@ const MOVE: u32 = 1;
 
 impl State {
     fn object(&self, object: Memory) -> Result<u32, CUresult> {
-        self.objects.find(object.addr()).map_err(|_| INVALID_VALUE)
+        self.graphs.objects.find(object.addr()).map_err(|_| INVALID_VALUE)
     }
 }
 
@@ -44,21 +44,21 @@ pub(crate) fn user_object_create(
         destroy: Destroy(destroy, UserData(data.raw())),
     };
     let born = state.call_number;
-    let (_, handle) = state.objects.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    let (_, handle) = state.graphs.objects.insert(born, new).ok_or(OUT_OF_MEMORY)?;
     object.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
 pub(crate) fn user_object_retain(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = state.object(object)?;
-    state.objects[object].references += u64::from(count);
+    state.graphs.objects[object].references += u64::from(count);
     Ok(())
 }
 
 pub(crate) fn user_object_release(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = state.object(object)?;
-    if u64::from(count) > state.objects[object].references {
+    if u64::from(count) > state.graphs.objects[object].references {
         return Err(INVALID_VALUE);
     }
     state.release_object(object, count);
@@ -79,9 +79,9 @@ pub(crate) fn graph_retain_user_object(
     let graph = state.graph(graph)?;
     let object = state.object(object)?;
     if flags & MOVE == 0 {
-        state.objects[object].references += u64::from(count);
+        state.graphs.objects[object].references += u64::from(count);
     }
-    let held = &mut state.graphs[graph].objects;
+    let held = &mut state.graphs.all[graph].objects;
     match held.iter_mut().find(|(other, _)| *other == object) {
         Some((_, held)) => *held += count,
         None => held.push((object, count)),
@@ -98,7 +98,7 @@ pub(crate) fn graph_release_user_object(
     let mut state = call.ready()?;
     let graph = state.graph(graph)?;
     let object = state.object(object)?;
-    let held = &mut state.graphs[graph].objects;
+    let held = &mut state.graphs.all[graph].objects;
     let at = held
         .iter()
         .position(|(other, held)| *other == object && *held >= count)

@@ -53,7 +53,9 @@ pub(crate) fn graph_batch_mem_op_node_get_params(
     let mut state = call.ready()?;
     params.required()?;
     let node = state.node(node.raw())?;
-    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
+    let NodeKind::Values(batch) = &mut state.graphs.nodes[node].kind else {
+        return Err(INVALID_VALUE);
+    };
     params.put(BatchMemOpNodeParams {
         ctx: core::ptr::without_provenance_mut(batch.context as usize),
         count: batch.given.len() as c_uint,
@@ -70,7 +72,9 @@ pub(crate) fn graph_batch_mem_op_node_set_params(
     let mut state = call.ready()?;
     let node = state.node(node.raw())?;
     let new = state.batch_of(call, params)?;
-    let NodeKind::Values(batch) = &mut state.nodes[node].kind else { return Err(INVALID_VALUE) };
+    let NodeKind::Values(batch) = &mut state.graphs.nodes[node].kind else {
+        return Err(INVALID_VALUE);
+    };
     *batch = new;
     Ok(())
 }
@@ -88,8 +92,11 @@ pub(crate) fn graph_exec_batch_mem_op_node_set_params(
     let wanted = node.addr();
     state.node(node.raw())?;
     let new = state.batch_of(call, params)?;
-    let node =
-        state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    let node = state.graphs.execs[exec]
+        .nodes
+        .iter_mut()
+        .find(|node| node.of == wanted)
+        .ok_or(INVALID_VALUE)?;
     match &mut node.kind {
         NodeKind::Values(batch) if batch.is_like(&new) => *batch = new,
         _ => return Err(INVALID_VALUE),

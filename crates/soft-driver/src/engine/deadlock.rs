@@ -17,7 +17,6 @@ use crate::engine::channel::ChannelKey;
 use crate::engine::work::{Origin, Queued, Task};
 use crate::machine::config::{OnDeadlock, OnMisuse};
 use crate::machine::{Machine, State};
-use crate::sync::lock;
 use crate::values::{ValueWait, WordKey};
 
 const TIMEOUT: CUresult = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
@@ -158,7 +157,7 @@ impl<'a> Ahead<'a> {
         };
         format!(
             "{name} (channel {} of {} in context {context:#x})",
-            entry.channel, self.state.channels
+            entry.channel, self.state.engine.channel_count
         )
     }
 
@@ -244,7 +243,7 @@ impl State {
             left.iter().map(|(stream, ..)| self.streams[*stream].context).collect();
         crate::say!("{text}");
         self.engine.values.tell(waits);
-        self.deadlocks.push(text.clone());
+        self.engine.deadlocks.push(text.clone());
         match (self.config.on_deadlock, self.config.on_misuse) {
             (OnDeadlock::Hang, _) => {
                 crate::say!(
@@ -260,7 +259,7 @@ impl State {
                 std::process::abort();
             }
             (OnDeadlock::Misuse, OnMisuse::Error) => {
-                lock(&self.misuses).push(text);
+                self.misuses.report(text);
                 for context in contexts {
                     self.fail_context(machine, context, TIMEOUT);
                 }

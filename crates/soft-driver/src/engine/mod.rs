@@ -82,7 +82,7 @@ impl State {
         if self.engine.channels.is_empty() || !entry.queue.is_empty() || entry.channel == u32::MAX {
             return;
         }
-        let (context, own, count) = (entry.context, entry.channel, self.channels);
+        let (context, own, count) = (entry.context, entry.channel, self.engine.channel_count);
         let waits = |channel: &u32| self.engine.channels.count((context, *channel));
         let others = (own..count).chain(0..own);
         if let Some(channel) = others.min_by_key(waits) {
@@ -394,7 +394,7 @@ impl State {
                 self.release_objects(references);
             }
         }
-        if point.wanted.load(Ordering::Relaxed) && self.waiters > 0 {
+        if point.wanted.load(Ordering::Relaxed) && self.engine.waiters > 0 {
             machine.done.notify_all();
         }
     }
@@ -407,7 +407,7 @@ impl State {
         if destroyed {
             self.streams.remove(stream);
         }
-        if self.engine.idle_waiters > 0 && self.waiters > 0 {
+        if self.engine.idle_waiters > 0 && self.engine.waiters > 0 {
             machine.done.notify_all();
         }
     }
@@ -470,7 +470,7 @@ impl State {
         self.end_busy_of_failed();
         self.engine.waits.changed();
         self.recheck_shared(machine);
-        if self.waiters > 0 {
+        if self.engine.waiters > 0 {
             machine.done.notify_all();
         }
     }
@@ -505,8 +505,8 @@ impl State {
             (ended || state.engine.shared_waits.is_empty()).then_some(state)
         };
         if let Some(thread) = ipc::watch(wait, (machine.slot, epoch), look) {
-            self.threads.retain(|thread| !thread.is_finished());
-            self.threads.push(thread);
+            self.engine.threads.retain(|thread| !thread.is_finished());
+            self.engine.threads.push(thread);
         }
     }
 
@@ -536,7 +536,7 @@ impl State {
         self.look_at_values();
         self.run(machine);
         let steps = !self.prompt() || !self.engine.busy.is_empty();
-        if steps && self.waiters > 0 {
+        if steps && self.engine.waiters > 0 {
             // A waiter may have to do the next step itself, or to let time pass.
             machine.done.notify_all();
         }

@@ -26,13 +26,13 @@ impl Machine {
         let mut patience = None;
         state.engine.stepping = true;
         while state.at_work() && state.epoch == epoch && !state.stopping {
-            state.waiters += 1;
+            state.engine.waiters += 1;
             let over;
             (state, over) = wait_timeout(&self.done, state, LOOK);
             if state.epoch != epoch {
                 break;
             }
-            state.waiters -= 1;
+            state.engine.waiters -= 1;
             let begun = state.engine.workers.len();
             if !over || begun < state.engine.host_threads + state.engine.pool_threads {
                 continue;

@@ -22,7 +22,7 @@ impl State {
             machine.timer.notify_one();
         } else {
             self.engine.waits.changed();
-            if self.waiters > 0 {
+            if self.engine.waiters > 0 {
                 // Who waits lets the time pass.
                 machine.done.notify_all();
             }
@@ -38,7 +38,7 @@ impl State {
             self.go_on(stream, id);
             self.run(machine);
         }
-        if !self.prompt() && self.waiters > 0 {
+        if !self.prompt() && self.engine.waiters > 0 {
             // A waiter may have to do the next step itself.
             machine.done.notify_all();
         }

@@ -114,7 +114,7 @@ impl State {
     /// Wakes all that wait.
     fn tell_all(&mut self, machine: &'static Machine) {
         self.engine.waits.changed();
-        if self.waiters > 0 {
+        if self.engine.waiters > 0 {
             machine.done.notify_all();
         }
     }
@@ -194,7 +194,7 @@ impl Machine {
         }
         state.engine.waits.lookers -= 1;
         state.engine.waits.limits.remove(&(limit, me));
-        if state.waiters > 0 {
+        if state.engine.waiters > 0 {
             // Another one has to look after the time.
             self.done.notify_all();
         }
@@ -338,12 +338,12 @@ impl Machine {
         epoch: u64,
         time: Duration,
     ) -> Result<Locked, CUresult> {
-        state.waiters += 1;
+        state.engine.waiters += 1;
         let (mut state, _) = wait_timeout(&self.done, state, time);
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }
-        state.waiters -= 1;
+        state.engine.waiters -= 1;
         if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
     }
 
@@ -361,7 +361,7 @@ impl Machine {
                 Step::None(state) => self.step(state, epoch, &mut pause, false)?,
             };
         }
-        if state.waiters > 0 {
+        if state.engine.waiters > 0 {
             // Another one has to look after the time.
             self.done.notify_all();
         }

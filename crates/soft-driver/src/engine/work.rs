@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use crate::engine::busy::Busy;
-use crate::engine::channel::Channels;
+use crate::engine::channel::{Channels, DEFAULT_CHANNELS};
 use crate::engine::point::Point;
 use crate::engine::waits::Waits;
 use crate::external::SemaphorePoint;
@@ -99,6 +100,14 @@ pub(crate) struct Engine {
     pub(crate) shared_waits: Vec<u32>,
     /// Streams whose first task waits for a value in memory, or for an external semaphore.
     pub(crate) value_waits: Vec<u32>,
+    /// How many channels a context has.
+    pub(crate) channel_count: u32,
+    /// The deadlocks that were found, in words.
+    pub(crate) deadlocks: Vec<String>,
+    /// The driver's own threads.
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    /// Threads in `Machine::done`.
+    pub(crate) waiters: usize,
     /// Where waits for values hold back what is behind them.
     pub(crate) channels: Channels,
     /// The waits and writes of values that are under way, for the search for deadlocks.
@@ -146,6 +155,10 @@ impl Engine {
             parked: BTreeMap::new(),
             shared_waits: Vec::new(),
             value_waits: Vec::new(),
+            channel_count: DEFAULT_CHANNELS,
+            deadlocks: Vec::new(),
+            threads: Vec::new(),
+            waiters: 0,
             channels: Channels::new(),
             values: Values::new(),
             last_place: 0,

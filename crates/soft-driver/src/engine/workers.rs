@@ -89,7 +89,7 @@ impl State {
             body(machine, epoch);
             quiet::ends();
         });
-        self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
+        self.engine.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
     }
 }
@@ -218,7 +218,7 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         calls = now;
         if !state.prompt() && had > SILENCE {
             state.step_at_random(machine);
-            if state.waiters > 0 {
+            if state.engine.waiters > 0 {
                 machine.done.notify_all();
             }
         }

@@ -80,7 +80,7 @@ pub(crate) fn given_back(call: &CallFrame, words: &Words) {
         | Id::cuMemFreeHost
         | Id::cuMemHostUnregister => {
             if let Ok(mut state) = call.lock() {
-                state.given_up.insert(words.0[0]);
+                state.losses.give_up(words.0[0]);
             }
         }
         _ => {}

@@ -70,7 +70,7 @@ fn get_event(
     let state = call.ready()?;
     event.required()?;
     let node = state.node(node.raw())?;
-    let found = event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    let found = event_of(&state.graphs.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
     event.put(core::ptr::without_provenance_mut(found as usize))
 }
 
@@ -78,8 +78,9 @@ fn set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg, recor
     let mut state = call.ready()?;
     let node = state.node(node.raw())?;
     let event = state.event_handle(call, event)?;
-    event_of(&state.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
-    state.nodes[node].kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    event_of(&state.graphs.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    state.graphs.nodes[node].kind =
+        if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     Ok(())
 }
 
@@ -95,8 +96,11 @@ fn set_exec_event(
     let event = state.event_handle(call, event)?;
     let wanted = node.addr();
     state.node(node.raw())?;
-    let node =
-        state.execs[exec].nodes.iter_mut().find(|node| node.of == wanted).ok_or(INVALID_VALUE)?;
+    let node = state.graphs.execs[exec]
+        .nodes
+        .iter_mut()
+        .find(|node| node.of == wanted)
+        .ok_or(INVALID_VALUE)?;
     event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
     node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     node.set = true;

@@ -19,7 +19,7 @@ impl State {
     /// writes even if it has a new owner. Instantiation checks events, so that what is measured of
     /// those says nothing about one that came later.
     fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
-        for node in &self.execs[exec].nodes {
+        for node in &self.graphs.execs[exec].nodes {
             match &node.kind {
                 NodeKind::Record(event) | NodeKind::Wait(event) if node.set => {
                     self.event_is_there(call, *event)?;
@@ -73,7 +73,7 @@ impl State {
     /// A launch of work of other contexts than the stream's: their ends wait for it.
     fn note_elsewhere(&mut self, exec: u32, stream: u32, end: &Arc<Point>) {
         let own = self.streams[stream].context;
-        let exec = &self.execs[exec];
+        let exec = &self.graphs.execs[exec];
         let nodes = exec.nodes.iter().filter_map(|node| node.context);
         let contexts: BTreeSet<u32> =
             nodes.chain([exec.context]).filter(|context| *context != own).collect();
@@ -153,10 +153,9 @@ pub(crate) fn instantiate(
     state.refuse_nodes_of_gone_events(call, &nodes)?;
     let objects = state.objects_within(graph);
     let objects = state.share_objects(&objects);
-    state.graph_ids += 1;
-    let (born, id) = (state.call_number, state.graph_ids);
+    let (born, id) = (state.call_number, state.graphs.next_id());
     let new = Exec { context, nodes, last: None, objects, id, flags };
-    let (index, handle) = state.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
+    let (index, handle) = state.graphs.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
     state.feed_graph(index);
     exec.put(core::ptr::without_provenance_mut(handle as usize)).map_err(alone)
 }
@@ -180,9 +179,9 @@ pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) ->
     let mut state = call.ready()?;
     let index = state.exec(exec)?;
     let objects: Vec<u64> =
-        state.execs[index].objects.iter().map(|(object, _)| u64::from(*object)).collect();
+        state.graphs.execs[index].objects.iter().map(|(object, _)| u64::from(*object)).collect();
     state.feed(|feed, of| feed.graph_destroy(of.graph(index), objects));
-    if let Some(exec) = state.execs.remove(index) {
+    if let Some(exec) = state.graphs.execs.remove(index) {
         match exec.last {
             Some(last) if !last.is_done() => state.engine.deferred.push((last, exec.objects)),
             _ => state.release_objects(exec.objects),
@@ -200,7 +199,7 @@ pub(crate) fn graph_launch(
     let exec = state.exec(exec)?;
     let stream = state.stream(call, stream)?;
     let nodes: Vec<NodeKind> =
-        state.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
+        state.graphs.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
     state.refuse_in_capture(stream)?;
     state.refuse_gone(call, exec)?;
     // Whatever its nodes are, threads are there before the first is submitted: a launch happens
@@ -208,7 +207,7 @@ pub(crate) fn graph_launch(
     state.ensure_host_thread(call.machine)?;
     state.ensure_pool_thread(call.machine)?;
     state.ensure_ticker_thread(call.machine)?;
-    if let Some(last) = state.execs[exec].last.take()
+    if let Some(last) = state.graphs.execs[exec].last.take()
         && !last.is_done()
     {
         state.submit(call.machine, stream, Task::Wait(last));
@@ -241,7 +240,7 @@ pub(crate) fn graph_launch(
         }
     }
     let end = state.new_point(false, None);
-    state.execs[exec].last = Some(end.clone());
+    state.graphs.execs[exec].last = Some(end.clone());
     state.note_elsewhere(exec, stream, &end);
     state.feed(|feed, _| feed.launched());
     state.submit(call.machine, stream, Task::Complete(end));

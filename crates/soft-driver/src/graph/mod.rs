@@ -12,9 +12,11 @@ use crate::arg::Ptr;
 use crate::engine::point::Point;
 use crate::external::Semaphores;
 use crate::graph::user_object::References;
+use crate::graph::user_object::UserObject;
 use crate::host_function::HostCall;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::{Kind, Table};
 use crate::memory::work::MemoryWork;
 use crate::values::Batch;
 
@@ -130,28 +132,62 @@ pub(crate) struct Exec {
     pub(crate) flags: u64,
 }
 
+/// The graphs of a machine, what is in them and what was made of them.
+pub(crate) struct Graphs {
+    pub(crate) all: Table<Graph>,
+    pub(crate) nodes: Table<Node>,
+    pub(crate) execs: Table<Exec>,
+    pub(crate) objects: Table<UserObject>,
+    /// The number of the last graph or executable graph.
+    ids: u32,
+}
+
+impl Graphs {
+    pub(crate) const fn new(slot: usize) -> Self {
+        Self {
+            all: Table::new(Kind::Graph, slot),
+            nodes: Table::new(Kind::Node, slot),
+            execs: Table::new(Kind::Exec, slot),
+            objects: Table::new(Kind::UserObject, slot),
+            ids: 0,
+        }
+    }
+
+    pub(crate) fn reset(&mut self, life: u64) {
+        self.all.reset(life);
+        self.nodes.reset(life);
+        self.execs.reset(life);
+        self.objects.reset(life);
+    }
+
+    /// The number of a new graph or executable graph.
+    pub(crate) fn next_id(&mut self) -> u32 {
+        self.ids += 1;
+        self.ids
+    }
+}
+
 impl State {
     pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
-        self.graph_ids += 1;
-        let new = Graph { id: self.graph_ids, ..Graph::default() };
-        self.graphs.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)
+        let new = Graph { id: self.graphs.next_id(), ..Graph::default() };
+        self.graphs.all.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)
     }
 
     pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {
-        core::ptr::without_provenance_mut(self.graphs.handle(graph) as usize)
+        core::ptr::without_provenance_mut(self.graphs.all.handle(graph) as usize)
     }
 
     /// Measured: these handles are checked, and a bad one is an invalid value.
     pub(crate) fn graph(&self, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
-        self.graphs.find(graph.addr()).map_err(|_| INVALID_VALUE)
+        self.graphs.all.find(graph.addr()).map_err(|_| INVALID_VALUE)
     }
 
     pub(crate) fn node(&self, node: CUgraphNode) -> Result<u32, CUresult> {
-        self.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
+        self.graphs.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
     }
 
     pub(crate) fn exec(&self, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
-        self.execs.find(exec.addr()).map_err(|_| INVALID_VALUE)
+        self.graphs.execs.find(exec.addr()).map_err(|_| INVALID_VALUE)
     }
 
     /// The nodes of an array argument, which must be of that graph.
@@ -163,7 +199,7 @@ impl State {
     ) -> Result<Vec<u32>, CUresult> {
         let nodes = nodes.read_array(count)?.into_iter().map(|node| {
             let node = self.node(node)?;
-            if self.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
+            if self.graphs.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
         });
         nodes.collect()
     }
@@ -174,10 +210,10 @@ impl State {
         after: Vec<u32>,
         kind: NodeKind,
     ) -> Result<u32, CUresult> {
-        let id = self.graphs[graph].nodes_made;
+        let id = self.graphs.all[graph].nodes_made;
         let new = Node { graph, after, kind, context: None, id, clone_of: 0, params: None };
-        let (node, _) = self.nodes.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)?;
-        let graph = &mut self.graphs[graph];
+        let (node, _) = self.graphs.nodes.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)?;
+        let graph = &mut self.graphs.all[graph];
         graph.nodes.push(node);
         graph.nodes_made += 1;
         Ok(node)
@@ -185,7 +221,7 @@ impl State {
 
     /// Removes a node, and the graph that is its own. Its graph still has it in its list.
     pub(crate) fn remove_node(&mut self, node: u32) {
-        if let Some(Node { kind: NodeKind::Child(inner), .. }) = self.nodes.remove(node) {
+        if let Some(Node { kind: NodeKind::Child(inner), .. }) = self.graphs.nodes.remove(node) {
             self.remove_graph(inner);
         }
     }
@@ -196,15 +232,15 @@ impl State {
         let (mut graphs, mut nodes, mut left) = (0, more, vec![graph]);
         while let Some(graph) = left.pop() {
             graphs += 1;
-            nodes += self.graphs[graph].nodes.len();
-            left.extend(self.graphs[graph].nodes.iter().filter_map(|node| {
-                match self.nodes[*node].kind {
+            nodes += self.graphs.all[graph].nodes.len();
+            left.extend(self.graphs.all[graph].nodes.iter().filter_map(|node| {
+                match self.graphs.nodes[*node].kind {
                     NodeKind::Child(inner) => Some(inner),
                     _ => None,
                 }
             }));
         }
-        let fits = self.graphs.room() >= graphs && self.nodes.room() >= nodes;
+        let fits = self.graphs.all.room() >= graphs && self.graphs.nodes.room() >= nodes;
         if fits { Ok(()) } else { Err(OUT_OF_MEMORY) }
     }
 
@@ -212,32 +248,32 @@ impl State {
     /// [room](Self::room_for_copy).
     pub(crate) fn copy_graph(&mut self, graph: u32, parent: Option<u32>) -> Result<u32, CUresult> {
         let (new, _) = self.new_graph()?;
-        self.graphs[new].parent = parent;
+        self.graphs.all[new].parent = parent;
         let mut copies = BTreeMap::new();
-        let nodes = self.graphs[graph].nodes.clone();
+        let nodes = self.graphs.all[graph].nodes.clone();
         for node in &nodes {
-            let copy = self.add_node(new, Vec::new(), self.nodes[*node].kind.clone())?;
+            let copy = self.add_node(new, Vec::new(), self.graphs.nodes[*node].kind.clone())?;
             copies.insert(*node, copy);
-            self.nodes[copy].clone_of = self.nodes.handle(*node);
-            self.nodes[copy].params = self.nodes[*node].params;
-            self.nodes[copy].context = self.nodes[*node].context;
-            if let NodeKind::Child(inner) = self.nodes[*node].kind {
-                self.nodes[copy].kind = NodeKind::Child(self.copy_graph(inner, Some(copy))?);
+            self.graphs.nodes[copy].clone_of = self.graphs.nodes.handle(*node);
+            self.graphs.nodes[copy].params = self.graphs.nodes[*node].params;
+            self.graphs.nodes[copy].context = self.graphs.nodes[*node].context;
+            if let NodeKind::Child(inner) = self.graphs.nodes[*node].kind {
+                self.graphs.nodes[copy].kind = NodeKind::Child(self.copy_graph(inner, Some(copy))?);
             }
         }
         // An edge may come from a node that was added later.
         for node in &nodes {
-            let after = self.nodes[*node].after.iter();
-            self.nodes[copies[node]].after =
+            let after = self.graphs.nodes[*node].after.iter();
+            self.graphs.nodes[copies[node]].after =
                 after.filter_map(|other| copies.get(other).copied()).collect();
         }
-        let objects = self.graphs[graph].objects.clone();
-        self.graphs[new].objects = self.share_objects(&objects);
+        let objects = self.graphs.all[graph].objects.clone();
+        self.graphs.all[new].objects = self.share_objects(&objects);
         Ok(new)
     }
 
     pub(crate) fn remove_graph(&mut self, graph: u32) {
-        if let Some(graph) = self.graphs.remove(graph) {
+        if let Some(graph) = self.graphs.all.remove(graph) {
             for node in graph.nodes {
                 self.remove_node(node);
             }
@@ -263,7 +299,7 @@ pub(crate) fn graph_destroy(call: &CallFrame, graph: Ptr<CUgraph_st>) -> Answer 
         return Err(ILLEGAL_STATE);
     }
     // Documented: it goes with its node.
-    if state.graphs[index].parent.is_some() {
+    if state.graphs.all[index].parent.is_some() {
         return Err(INVALID_VALUE);
     }
     state.remove_graph(index);
@@ -296,6 +332,6 @@ pub(crate) fn add_node_of(
     let after = state.nodes_of(graph, dependencies, count)?;
     let (kind, params) = made(&state)?;
     let node = state.add_node(graph, after, kind)?;
-    state.nodes[node].params = params;
-    out.put(core::ptr::without_provenance_mut(state.nodes.handle(node) as usize))
+    state.graphs.nodes[node].params = params;
+    out.put(core::ptr::without_provenance_mut(state.graphs.nodes.handle(node) as usize))
 }

@@ -18,7 +18,7 @@ impl State {
     /// Another holder of the same references.
     pub(crate) fn share_objects(&mut self, references: &References) -> References {
         for (object, count) in references {
-            if let Some(entry) = self.objects.get_mut(*object) {
+            if let Some(entry) = self.graphs.objects.get_mut(*object) {
                 entry.references += u64::from(*count);
             }
         }
@@ -29,13 +29,13 @@ impl State {
 impl State {
     /// Takes back references to a user object.
     pub(crate) fn release_object(&mut self, object: u32, count: u32) {
-        let Some(entry) = self.objects.get_mut(object) else { return };
+        let Some(entry) = self.graphs.objects.get_mut(object) else { return };
         entry.references = entry.references.saturating_sub(u64::from(count));
         if entry.references == 0
-            && let Some(entry) = self.objects.remove(object)
+            && let Some(entry) = self.graphs.objects.remove(object)
         {
             self.feed(|feed, _| feed.object_released(u64::from(object)));
-            self.destroy_later(&MACHINES[self.objects.slot()], entry.destroy);
+            self.destroy_later(&MACHINES[self.graphs.objects.slot()], entry.destroy);
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn ipc_get_mem_handle(
         _ => return Err(INVALID_VALUE),
     };
     // Without them the system has no such files.
-    let (Some(backing), Some(arena)) = (&region.backing, &mut state.memory.1) else {
+    let (Some(backing), Some(arena)) = (&region.backing, &mut state.memory.arena) else {
         return Err(NOT_SUPPORTED);
     };
     let reserved = arena.export(backing, bytes)?.to_bytes();
@@ -55,7 +55,7 @@ pub(crate) fn ipc_open_mem_handle(
     let context = state.current(call)?;
     state.refuse_unsafe(call)?;
     let named = Named::parse(&handle.reserved).ok_or(INVALID_VALUE)?;
-    if state.memory.1.as_ref().is_some_and(|arena| arena.is_of(&named)) {
+    if state.memory.arena.as_ref().is_some_and(|arena| arena.is_of(&named)) {
         return Err(INVALID_CONTEXT);
     }
     // Documented: the same address each time, and as many closes.
@@ -69,7 +69,10 @@ pub(crate) fn ipc_open_mem_handle(
     let bytes = named.bytes as usize;
     let region = Arc::new(Region { base, bytes, owned: true, backing: None });
     let kind = Kind::Imported(named, 1);
-    state.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing: false });
+    state
+        .memory
+        .by_address
+        .insert(base as u64, Allocation { region, context, kind, bytes, freeing: false });
     state.feed_allocation(base, bytes, kind);
     address.put(base as u64)
 }
@@ -78,13 +81,13 @@ pub(crate) fn ipc_close_mem_handle(call: &CallFrame, address: CUdeviceptr) -> An
     let mut state: Locked = call.ready()?;
     state.current(call)?;
     state.refuse_unsafe(call)?;
-    match state.memory.0.get_mut(&address) {
+    match state.memory.by_address.get_mut(&address) {
         Some(Allocation { kind: Kind::Imported(_, count), .. }) if *count > 1 => {
             *count -= 1;
             Ok(())
         }
         Some(Allocation { kind: Kind::Imported(..), .. }) => {
-            state.memory.0.remove(&address);
+            state.memory.by_address.remove(&address);
             state.feed(|feed, _| feed.free(address));
             Ok(())
         }

@@ -1,29 +1,81 @@
 //! Misuse: the report of what is undefined on a real driver, and the fate of a handle.
 
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Mutex;
+
 use crate::abi::*;
 use crate::engine::work::Origin;
+use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::config::OnMisuse;
 use crate::machine::handles::{Bad, Kind};
 use crate::machine::thread;
-use crate::machine::{State, Tombstone};
 use crate::sync::lock;
 
 /// How many destroyed handles are remembered.
 const TOMBSTONES: usize = 8192;
 
-impl State {
-    /// Remembers who destroyed a handle.
-    pub(crate) fn bury(&mut self, call: &CallFrame, handle: u64) {
+/// Where something was destroyed.
+struct Tombstone {
+    handle: u64,
+    call: &'static str,
+    number: u64,
+    thread: u32,
+}
+
+/// What a program did wrong, and what it takes to say so.
+pub(crate) struct Misuses {
+    /// The handles that were destroyed last.
+    tombstones: VecDeque<Tombstone>,
+    /// What was reported, if the process goes on.
+    reports: Mutex<Vec<String>>,
+    /// Calls that are not supported and were made: each is said once.
+    unsupported: BTreeSet<&'static str>,
+}
+
+impl Misuses {
+    pub(crate) const fn new() -> Self {
+        Self {
+            tombstones: VecDeque::new(),
+            reports: Mutex::new(Vec::new()),
+            unsupported: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn report(&self, text: String) {
+        lock(&self.reports).push(text);
+    }
+
+    pub(crate) fn reports(&self) -> Vec<String> {
+        lock(&self.reports).clone()
+    }
+
+    fn bury(&mut self, tombstone: Tombstone) {
         if self.tombstones.len() == TOMBSTONES {
             self.tombstones.pop_front();
         }
-        self.tombstones.push_back(Tombstone {
-            handle,
-            call: call.name(),
-            number: call.number,
-            thread: thread::number(),
-        });
+        self.tombstones.push_back(tombstone);
+    }
+
+    /// What became of a handle.
+    fn epitaph(&self, handle: u64) -> String {
+        match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
+            Some(Tombstone { call, number, thread, .. }) => {
+                format!(
+                    "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
+                    thread::label(*thread)
+                )
+            }
+            None => "was destroyed long ago, or never existed".to_owned(),
+        }
+    }
+}
+
+impl State {
+    /// Remembers who destroyed a handle.
+    pub(crate) fn bury(&mut self, call: &CallFrame, handle: u64) {
+        let (call, number, thread) = (call.name(), call.number, thread::number());
+        self.misuses.bury(Tombstone { handle, call, number, thread });
     }
 
     /// The program did what is undefined on a real driver: ends the process, or gives `code` to
@@ -33,8 +85,7 @@ impl State {
         match self.config.on_misuse {
             OnMisuse::Abort => thread::abort(call.name(), what),
             OnMisuse::Error => {
-                let mut misuses = lock(&self.misuses);
-                misuses.push(format!("{}: {what}", call.name()));
+                self.misuses.report(format!("{}: {what}", call.name()));
                 code
             }
         }
@@ -49,7 +100,7 @@ impl State {
             OnMisuse::Abort => thread::end(&what),
             OnMisuse::Error => {
                 crate::say!("{what}");
-                lock(&self.misuses).push(what);
+                self.misuses.report(what);
             }
         }
     }
@@ -58,7 +109,7 @@ impl State {
     /// that something failed.
     #[cold]
     pub(crate) fn say_unsupported(&mut self, name: &'static str) {
-        if !self.unsupported.insert(name) {
+        if !self.misuses.unsupported.insert(name) {
             return;
         }
         match name {
@@ -102,14 +153,6 @@ impl State {
 
     /// What became of a handle.
     pub(crate) fn epitaph(&self, handle: u64) -> String {
-        match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
-            Some(Tombstone { call, number, thread, .. }) => {
-                format!(
-                    "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
-                    thread::label(*thread)
-                )
-            }
-            None => "was destroyed long ago, or never existed".to_owned(),
-        }
+        self.misuses.epitaph(handle)
     }
 }

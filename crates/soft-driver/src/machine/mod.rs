@@ -9,28 +9,26 @@ pub(crate) mod switches;
 pub(crate) mod thread;
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
-use std::thread::JoinHandle;
 
 use crate::abi::*;
 use crate::capture::Captures;
 use crate::context::Context;
+use crate::context::losses::Losses;
 use crate::device::Device;
-use crate::engine::channel::DEFAULT_CHANNELS;
 use crate::engine::clock::Clock;
 use crate::engine::work::Engine;
 use crate::event::Event;
 use crate::external::Imported;
-use crate::graph::user_object::UserObject;
-use crate::graph::{Exec, Graph, Node};
+use crate::graph::Graphs;
 use crate::green_context::Greens;
 use crate::machine::config::Config;
 use crate::machine::handles::{Kind, Table};
+use crate::machine::misuse::Misuses;
 use crate::machine::places::{Owed, SLOTS};
 use crate::machine::switches::Switches;
 use crate::memory::Allocations;
-use crate::memory::pool::Pool;
 use crate::order::Feed;
 use crate::stream::Stream;
 use crate::sync::{lock, wait};
@@ -172,22 +170,14 @@ impl Machine {
         mut state: Locked,
         epoch: u64,
     ) -> Result<Locked, CUresult> {
-        state.waiters += 1;
+        state.engine.waiters += 1;
         let mut state = wait(&self.done, state);
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }
-        state.waiters -= 1;
+        state.engine.waiters -= 1;
         if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
     }
-}
-
-/// Where something was destroyed.
-pub(crate) struct Tombstone {
-    pub(crate) handle: u64,
-    pub(crate) call: &'static str,
-    pub(crate) number: u64,
-    pub(crate) thread: u32,
 }
 
 /// Everything that a machine's lock protects.
@@ -205,42 +195,22 @@ pub(crate) struct State {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) devices: Vec<Device>,
-    /// How many channels a context has.
-    pub(crate) channels: u32,
-    /// The deadlocks that were found, in words.
-    pub(crate) deadlocks: Vec<String>,
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
-    pub(crate) graphs: Table<Graph>,
-    pub(crate) nodes: Table<Node>,
-    pub(crate) execs: Table<Exec>,
-    pub(crate) objects: Table<UserObject>,
-    pub(crate) pools: Table<Pool>,
+    pub(crate) graphs: Graphs,
     /// External semaphores that were imported.
     pub(crate) semaphores: Table<Imported>,
     pub(crate) greens: Greens,
     pub(crate) captures: Captures,
     pub(crate) engine: Engine,
     pub(crate) memory: Allocations,
-    /// Threads in `Machine::done`.
-    pub(crate) waiters: usize,
-    pub(crate) threads: Vec<JoinHandle<()>>,
     /// The number of the call at work.
     pub(crate) call_number: u64,
     next_id: u64,
-    /// The number of the last graph or executable graph.
-    pub(crate) graph_ids: u32,
-    pub(crate) tombstones: VecDeque<Tombstone>,
-    pub(crate) misuses: Mutex<Vec<String>>,
-    /// What its context took with it and nobody had destroyed: its kind, handle or address, and the
-    /// call that made it.
-    pub(crate) lost: Vec<(&'static str, u64, u64)>,
-    /// What the program tried to destroy by a call that did no work.
-    pub(crate) given_up: BTreeSet<u64>,
+    pub(crate) misuses: Misuses,
+    pub(crate) losses: Losses,
     pub(crate) peers: BTreeMap<(u32, u32), u32>,
-    /// Calls that are not supported and were made: each is said once.
-    pub(crate) unsupported: BTreeSet<&'static str>,
     /// The order checker's feed, if it is on.
     pub(crate) feed: Option<Box<Feed>>,
 }
@@ -257,32 +227,20 @@ impl State {
             config: Config::DEFAULT,
             clock: Clock::new(),
             devices: Vec::new(),
-            channels: DEFAULT_CHANNELS,
-            deadlocks: Vec::new(),
             contexts: Table::new(Kind::Context, slot),
             streams: Table::new(Kind::Stream, slot),
             events: Table::new(Kind::Event, slot),
-            graphs: Table::new(Kind::Graph, slot),
-            nodes: Table::new(Kind::Node, slot),
-            execs: Table::new(Kind::Exec, slot),
-            objects: Table::new(Kind::UserObject, slot),
-            pools: Table::new(Kind::Pool, slot),
+            graphs: Graphs::new(slot),
             semaphores: Table::new(Kind::Semaphore, slot),
             greens: Greens::new(slot),
             captures: Captures::new(),
             engine: Engine::new(),
-            memory: Allocations::new(),
-            waiters: 0,
-            threads: Vec::new(),
+            memory: Allocations::new(slot),
             call_number: 0,
             next_id: 7,
-            graph_ids: 0,
-            tombstones: VecDeque::new(),
-            misuses: Mutex::new(Vec::new()),
-            lost: Vec::new(),
-            given_up: BTreeSet::new(),
+            misuses: Misuses::new(),
+            losses: Losses::new(),
             peers: BTreeMap::new(),
-            unsupported: BTreeSet::new(),
             feed: None,
         }
     }
@@ -308,29 +266,18 @@ impl State {
         self.config = Config::DEFAULT;
         self.clock = Clock::new();
         self.devices = Vec::new();
-        self.channels = DEFAULT_CHANNELS;
-        self.deadlocks = Vec::new();
         self.contexts.reset(life);
         self.streams.reset(life);
         self.events.reset(life);
         self.graphs.reset(life);
-        self.nodes.reset(life);
-        self.execs.reset(life);
-        self.objects.reset(life);
-        self.pools.reset(life);
         self.semaphores.reset(life);
         self.greens.reset(life);
         self.captures = Captures::new();
         self.engine = Engine::new();
-        self.memory = Allocations::new();
-        self.waiters = 0;
-        self.threads = Vec::new();
-        self.tombstones = VecDeque::new();
-        self.misuses = Mutex::new(Vec::new());
-        self.lost = Vec::new();
-        self.given_up = BTreeSet::new();
+        self.memory.reset(life);
+        self.misuses = Misuses::new();
+        self.losses = Losses::new();
         self.peers = BTreeMap::new();
-        self.unsupported = BTreeSet::new();
         self.feed = None;
     }
 

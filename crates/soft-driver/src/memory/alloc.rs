@@ -53,7 +53,7 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     }
     state.current(call)?;
     state.refuse_unsafe(call)?;
-    let device = match state.memory.0.get(&address) {
+    let device = match state.memory.by_address.get(&address) {
         // Memory of a pool is freed without a wait, as documented.
         Some(Allocation {
             kind: Kind::Device | Kind::Managed, context, freeing: false, ..
@@ -86,7 +86,7 @@ pub(crate) fn mem_host_alloc(
 pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
     state.current(call)?;
-    let pinned = match state.memory.0.get(&memory.addr()) {
+    let pinned = match state.memory.by_address.get(&memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), .. }) => return Err(INVALID_VALUE),
         of => of.is_some_and(|allocation| allocation.kind.is_host()),
     };
@@ -182,7 +182,7 @@ pub(crate) fn mem_host_register(
         return Err(INVALID_VALUE);
     }
     let region = Arc::new(Region { base, bytes, owned: false, backing: None });
-    state.memory.0.insert(
+    state.memory.by_address.insert(
         base as u64,
         Allocation { region, context, kind: Kind::Registered(flags), bytes, freeing: false },
     );
@@ -216,7 +216,7 @@ pub(crate) fn stream_attach_mem_async(
     }
     let stream = state.stream(call, stream)?;
     let base = state.managed(address, 1)?;
-    let whole = state.memory.0.get(&base).map_or(0, |allocation| allocation.bytes);
+    let whole = state.memory.by_address.get(&base).map_or(0, |allocation| allocation.bytes);
     if base != address || (bytes != 0 && bytes != whole) {
         return Err(INVALID_VALUE);
     }

@@ -9,6 +9,8 @@ use crate::abi::*;
 use crate::ipc::shared_memory::{Arena, Backing, Named};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::{self, Table};
+use crate::memory::pool::Pool;
 
 pub(crate) mod work;
 
@@ -159,25 +161,40 @@ pub(crate) struct Known {
     pub(crate) pool: Option<u32>,
 }
 
-/// All memory of a machine, by its first address.
-/// Beside it the file that device memory lies in, from the first piece on.
-pub(crate) struct Allocations(pub(crate) BTreeMap<u64, Allocation>, pub(crate) Option<Arena>);
+/// All memory of a machine.
+pub(crate) struct Allocations {
+    /// What is allocated, by its first address.
+    pub(crate) by_address: BTreeMap<u64, Allocation>,
+    /// The file that device memory lies in, from the first piece on.
+    pub(crate) arena: Option<Arena>,
+    pub(crate) pools: Table<Pool>,
+}
 
 impl Allocations {
-    pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new(), None)
+    pub(crate) const fn new(slot: usize) -> Self {
+        Self {
+            by_address: BTreeMap::new(),
+            arena: None,
+            pools: Table::new(handles::Kind::Pool, slot),
+        }
+    }
+
+    pub(crate) fn reset(&mut self, life: u64) {
+        self.by_address = BTreeMap::new();
+        self.arena = None;
+        self.pools.reset(life);
     }
 
     /// The allocation that an address is in, and how far.
     pub(crate) fn around(&self, address: u64) -> Option<(u64, &Allocation)> {
-        let (base, allocation) = self.0.range(..=address).next_back()?;
+        let (base, allocation) = self.by_address.range(..=address).next_back()?;
         (address - base < allocation.bytes as u64).then_some((*base, allocation))
     }
 
     /// Whether a range has memory that is known already.
     pub(crate) fn overlaps(&self, base: u64, bytes: usize) -> bool {
         let end = base.saturating_add(bytes as u64);
-        let last = self.0.range(..end).next_back();
+        let last = self.by_address.range(..end).next_back();
         last.is_some_and(|(first, allocation)| first.saturating_add(allocation.bytes as u64) > base)
     }
 
@@ -207,7 +224,7 @@ impl Allocations {
     /// with the context, and nothing is lost.
     fn to_free(&self) -> impl Iterator<Item = (&u64, &Allocation)> {
         let to_free = |of: &Allocation| !of.freeing && !matches!(of.kind, Kind::Registered(_));
-        self.0.iter().filter(move |(_, allocation)| to_free(allocation))
+        self.by_address.iter().filter(move |(_, allocation)| to_free(allocation))
     }
 
     /// The addresses of what the program has to free in a context.
@@ -220,7 +237,7 @@ impl Allocations {
     /// Frees what a context has. How much of it was device memory.
     pub(crate) fn forget_context(&mut self, context: u32) -> u64 {
         let mut used = 0;
-        self.0.retain(|_, allocation| {
+        self.by_address.retain(|_, allocation| {
             let theirs = allocation.context == context;
             if theirs && allocation.kind.is_counted() {
                 used += allocation.region.bytes as u64;
@@ -245,10 +262,10 @@ impl Allocations {
 
     /// New device memory, where others can open it if the system has that.
     pub(crate) fn map_device(&mut self, bytes: usize) -> Option<(usize, Option<Backing>)> {
-        if self.1.is_none() {
-            self.1 = Arena::new();
+        if self.arena.is_none() {
+            self.arena = Arena::new();
         }
-        match self.1.as_mut().and_then(|arena| arena.map(bytes)) {
+        match self.arena.as_mut().and_then(|arena| arena.map(bytes)) {
             Some((base, backing)) => Some((base, Some(backing))),
             None => Some((map(bytes)?, None)),
         }
@@ -256,7 +273,7 @@ impl Allocations {
 
     /// What a context has opened by a handle already.
     pub(crate) fn imported(&mut self, context: u32, named: &Named) -> Option<(u64, &mut u32)> {
-        self.0.iter_mut().find_map(|(address, allocation)| match &mut allocation.kind {
+        self.by_address.iter_mut().find_map(|(address, allocation)| match &mut allocation.kind {
             Kind::Imported(of, count) if of == named && allocation.context == context => {
                 Some((*address, count))
             }
@@ -330,7 +347,7 @@ impl State {
         }
         let mapped = match kind {
             Kind::Device => self.memory.map_device(rounded),
-            Kind::Pooled(pool) => match &mut self.pools[pool].arena {
+            Kind::Pooled(pool) => match &mut self.memory.pools[pool].arena {
                 Some(arena) => arena.map(rounded).map(|(base, backing)| (base, Some(backing))),
                 None => map(rounded).map(|base| (base, None)),
             },
@@ -342,17 +359,19 @@ impl State {
         };
         let region = Arc::new(Region { base, bytes: rounded, owned: true, backing });
         let freeing = false;
-        self.memory.0.insert(base as u64, Allocation { region, context, kind, bytes, freeing });
+        self.memory
+            .by_address
+            .insert(base as u64, Allocation { region, context, kind, bytes, freeing });
         match kind {
             // In stream order, which the caller tells.
-            Kind::Pooled(pool) => self.pools[pool].took(rounded as u64),
+            Kind::Pooled(pool) => self.memory.pools[pool].took(rounded as u64),
             _ => self.feed_allocation(base, bytes, kind),
         }
         Ok(base as u64)
     }
 
     fn free(&mut self, address: u64, host: bool) -> Answer {
-        match self.memory.0.get(&address) {
+        match self.memory.by_address.get(&address) {
             Some(Allocation { kind: Kind::Imported(..), .. }) => return Err(INVALID_VALUE),
             Some(Allocation { freeing: true, .. }) => return Err(INVALID_VALUE),
             Some(allocation) if allocation.kind.is_host() == host => {}

@@ -234,7 +234,8 @@ impl State {
     #[cold]
     #[inline(never)]
     fn feed_now<R>(&mut self, give: impl FnOnce(&mut Feed, Handles<'_>) -> R) -> Option<R> {
-        let Self { contexts, streams, events, execs, feed, .. } = self;
+        let Self { contexts, streams, events, graphs, feed, .. } = self;
+        let execs = &graphs.execs;
         feed.as_mut().map(|feed| give(feed, Handles { contexts, streams, events, execs }))
     }
 
@@ -329,7 +330,7 @@ impl State {
         if self.feed.is_none() {
             return;
         }
-        let nodes = self.execs[exec].nodes.iter();
+        let nodes = self.graphs.execs[exec].nodes.iter();
         let node = |(kind, after): (&NodeKind, &Vec<usize>)| GraphNode {
             work: node_work(kind),
             after: after.clone(),
@@ -344,7 +345,7 @@ impl State {
             return;
         }
         // What the host has stored before is before the whole launch.
-        let batches = self.execs[exec].nodes.iter().filter_map(|node| match &node.kind {
+        let batches = self.graphs.execs[exec].nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::Values(batch) => Some(&batch.operations),
             _ => None,
         });
