@@ -72,7 +72,7 @@ pub fn kill_this_process() {
 }
 
 /// In the victim: says where it is, and hears what comes next.
-pub fn told(line: &str) -> String {
+pub fn report(line: &str) -> String {
     say(line);
     hear()
 }

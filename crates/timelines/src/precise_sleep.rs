@@ -17,7 +17,7 @@ mod slack {
     }
 
     pub(super) fn get() -> Option<c_ulong> {
-        // SAFETY: the option takes nothing and tells a number of this thread.
+        // SAFETY: the option takes nothing and returns a number of this thread.
         let nanoseconds = unsafe { prctl(PR_GET_TIMERSLACK) };
         c_ulong::try_from(nanoseconds).ok()
     }

@@ -73,12 +73,12 @@ mod completion {
 mod timeline {
     pub mod checks;
 
+    #[path = "../../../../crates/timelines/src/timeline/failure.rs"]
+    pub mod failure;
     #[path = "../../../../crates/timelines/src/timeline/followed.rs"]
     pub mod followed;
     #[path = "../../../../crates/timelines/src/timeline/foreign.rs"]
     pub mod foreign;
-    #[path = "../../../../crates/timelines/src/timeline/known.rs"]
-    pub mod known;
     #[path = "../../../../crates/timelines/src/timeline/line.rs"]
     pub mod line;
     #[path = "../../../../crates/timelines/src/timeline/queue.rs"]

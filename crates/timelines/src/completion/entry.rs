@@ -73,7 +73,7 @@ impl Entry {
             let relaxed = ThreadCaptureMode::exchange(self.driver, CaptureMode::Relaxed);
             watch.ask(relaxed.as_ref().map(|_| ()).map_err(Error::clone));
         }
-        (watch.result.clone(), watch.waker.as_ref().is_some_and(|known| known.will_wake(waker)))
+        (watch.result.clone(), watch.waker.as_ref().is_some_and(|left| left.will_wake(waker)))
     }
 
     /// Has `waker` woken when there is a result, unless there is one by now. It gives back the
@@ -102,7 +102,7 @@ impl Entry {
 }
 
 impl Watch {
-    /// Asks whether the wait is over, unless that is known or the future was dropped. An error ends
+    /// Asks whether the wait is over, unless there is a result or the future was dropped. An error ends
     /// the wait, too.
     #[allow(unsafe_code)]
     fn ask(&mut self, allowed: Result<()>) {

@@ -173,7 +173,7 @@ impl<E: AsRef<EventRef> + 'static> Future for Completion<E> {
         if polled.is_ready() {
             self.wait = None;
             if self.entry.driver.host_reads().is_some() {
-                // The poller has asked. A driver that wants to know what each thread has learned is
+                // The poller has asked. A driver that checks what each thread has learned is
                 // asked by this thread, too; an error is the one that the poller has got.
                 let _ = (*self.event).as_ref().query();
             }
@@ -188,11 +188,11 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
     fn look(&self, task: &TaskContext<'_>) -> Poll<Result<()>> {
         let entry = &self.entry;
         let registered = entry.registered.load(Ordering::Relaxed);
-        let (result, known) = entry.look(registered, task.waker());
+        let (result, is_left) = entry.look(registered, task.waker());
         if let Some(result) = result {
             return Poll::Ready(result);
         }
-        if !known {
+        if !is_left {
             let (result, spare) = entry.wake_later(task.waker().clone());
             drop(spare);
             if let Some(result) = result {

@@ -288,13 +288,13 @@ mod tests {
         assert_eq!(poller.ask(now(), LONG), asked(0, OLD as u32));
         assert_eq!(held.asked(), all);
         // Without time, one after the other, round by round.
-        let mut told = Vec::new();
+        let mut seen = Vec::new();
         for _ in 0..3 * OLD {
             assert_eq!(poller.ask(now(), Duration::ZERO), asked(0, 1));
-            told.append(&mut held.asked());
+            seen.append(&mut held.asked());
         }
         let expected: Vec<_> = all.iter().cycle().take(3 * OLD).copied().collect();
-        assert_eq!(told, expected, "in turn");
+        assert_eq!(seen, expected, "in turn");
         // With time for some, some.
         COST.set(MICROSECOND);
         assert_eq!(poller.ask(now(), MICROSECOND * 7), asked(0, 7));

@@ -123,18 +123,18 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
 
 /// Has a stream wait. `home` is the context in which the page is registered, if a share of it
 /// exists. A context without a share may have ended, and another one may have its handle. The graph
-/// of a capture keeps `kept`.
+/// of a capture keeps `captured`.
 #[allow(unsafe_code)]
 pub(super) fn submit_at(
     stream: &StreamRef,
     slot: &'static Slot,
     value: u64,
     home: Option<Context>,
-    kept: Option<Arc<dyn GraphValue>>,
+    captured: Option<Arc<dyn GraphValue>>,
 ) -> Result<()> {
     match home {
         Some(home) if home == *stream.context() => {
-            let submitted = submit_within(stream, slot, value, &home, kept);
+            let submitted = submit_within(stream, slot, value, &home, captured);
             give_back(home);
             submitted
         }
@@ -149,17 +149,17 @@ fn submit_within(
     slot: &'static Slot,
     value: u64,
     home: &Context,
-    kept: Option<Arc<dyn GraphValue>>,
+    captured: Option<Arc<dyn GraphValue>>,
 ) -> Result<()> {
-    // SAFETY: the page is registered in the stream's context: a share has kept that alive since
+    // SAFETY: the page is registered in the stream's context: a share has held that alive since
     // then. Work of the stream is over when the context ends, and so are launches of its nodes in
     // streams of other contexts. Between launches the graph of a capture keeps the context.
     let wait = || unsafe { wait_value(stream, slot, value) };
     let Some(capture) = OwnCapture::of(stream)? else { return Ok(wait()?) };
     // The graph's own context may be another one.
     let wait = || capture.keep(Arc::new(home.clone()), FUNCTION, wait);
-    Ok(match kept {
-        Some(kept) => capture.keep(kept, FUNCTION, wait),
+    Ok(match captured {
+        Some(captured) => capture.keep(captured, FUNCTION, wait),
         None => wait(),
     }?)
 }
@@ -173,7 +173,7 @@ fn submit_across(
     home: Option<Context>,
 ) -> Result<()> {
     let Some(context) = home else {
-        // Reached meanwhile, or never to be known.
+        // Reached meanwhile, or it cannot be found out.
         return match slot.look(value)? {
             Progress::Done => Ok(()),
             Progress::Pending => Err(Error::ContextDropped),
@@ -194,7 +194,7 @@ fn submit_across(
     // Made first: once the wait is submitted, nothing may go wrong.
     let passed = Event::new(stream.context(), EventFlags::empty())?;
     let coming = Coming::new(slot, &context)?;
-    // SAFETY: the share of the context is kept until the event says that the wait is over.
+    // SAFETY: the share of the context is held until the event shows that the wait is over.
     unsafe { wait_value(stream, slot, value) }?;
     match passed.record(stream) {
         Ok(()) => {
@@ -204,7 +204,7 @@ fn submit_across(
             Ok(())
         }
         Err(error) => {
-            // Nobody can tell when the wait is over.
+            // Nothing shows when the wait is over.
             context.abandon();
             Err(error.into())
         }

@@ -230,7 +230,7 @@ impl Memory {
             Ok(handle.reserved)
         })?;
         for (at, word) in [(0, HEADER), (8, self.named.number)] {
-            // SAFETY: 8 bytes of the memory, aligned, which nobody else knows of yet.
+            // SAFETY: 8 bytes of the memory, aligned, which nothing else uses yet.
             unsafe { stream.write_value64(address + at, word, WriteValueFlags::empty()) }?;
         }
         stream.synchronize()

@@ -72,7 +72,7 @@ impl Timeline {
     }
 
     /// Has the stream end all waits after its last signal, and then write the mark, whose value is
-    /// returned. Only so does this process know when the last signal has happened, if others can
+    /// returned. Only this shows when the last signal has happened, if others can
     /// write the line. None if the stream captures or does not work.
     #[cold]
     #[allow(unsafe_code)]
@@ -112,12 +112,12 @@ impl Drop for Timeline {
         if passed.is_some() {
             // The stream ends it.
         } else if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
-            // Only the stream knows when it has passed a signal that may not be there.
+            // Only the stream shows when it has passed a signal that may not be there.
             if self.end(&mut state).is_err() {
                 self.slot.line.poison(None);
             }
         } else if let Some(word) = self.word.as_ref().filter(|_| !state.over && !captures) {
-            // The host cannot store there. A failure is nobody's to know.
+            // The host cannot store there. Nobody could be given an error.
             let _ = self.write_word(word, Line::end_after(state.submitted));
         }
         let signal = (state.refused != Some(state.submitted)).then_some(state.submitted);
@@ -137,7 +137,7 @@ impl Drop for Timeline {
 
 /// Ends a timeline that was dropped: it signals no more. Waits for values above the last signal are
 /// released after it. If that signal is pending, the crate's thread does this. It makes no driver
-/// call. If the last signal was refused, this process cannot know when it has happened.
+/// call. If the last signal was refused, nothing shows when it has happened.
 pub(super) fn end(slot: &'static Slot) {
     if slot.close() {
         follow(Ending { slot, passed: None });

@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
 use super::descriptor::{InFile, Named, TimelineDescriptor};
-use super::known::Known;
+use super::failure::Failure;
 use super::line::{LINES, Line};
 use super::memory::{File, Life};
 use super::pages;
@@ -151,7 +151,7 @@ pub(super) struct SharedFile {
     /// Those of streams, of which the crate's thread asks while signals are pending.
     watch: Arc<Watch>,
     /// The event that the thread queries.
-    #[expect(dead_code, reason = "kept for the watch")]
+    #[expect(dead_code, reason = "held for the watch")]
     health: Event,
     /// Until the drop.
     life: Option<Life>,
@@ -347,7 +347,7 @@ impl SharedFile {
         let line = self.lines.get(index).ok_or(Refusal::FileFull)?;
         // Whatever another process has written there.
         line.put([value, 0]);
-        let whose = Whose::Shared { known: Known::default(), exposed: self.exposed };
+        let whose = Whose::Shared { failure: Failure::default(), exposed: self.exposed };
         let slot: &'static Slot = Box::leak(Box::new(Slot::new(line, whose)));
         let address = self.address + (index * size_of::<Line>()) as CUdeviceptr;
         slot.begin_at(&self.context, address, value);

@@ -37,7 +37,7 @@ impl Followed {
         !self.on.swap(true, Ordering::Release)
     }
 
-    /// For the thread: whether it needs the import no more, as `is_over` says of the value.
+    /// For the thread: whether the import is over, by `is_over` of the value.
     pub(super) fn is_over(&self, is_over: impl Fn(u64) -> bool) -> bool {
         let is_over = || is_over(self.waited.load(Ordering::Relaxed));
         if !is_over() {
@@ -83,7 +83,7 @@ impl Called {
         !self.0.swap(true, Ordering::SeqCst)
     }
 
-    /// For the thread: whether it needs the timelines no more, as `is_over` says of their states.
+    /// For the thread: whether the timelines are over, by `is_over` of their states.
     pub(super) fn is_over(&self, is_over: impl Fn() -> bool) -> bool {
         if !is_over() {
             return false;

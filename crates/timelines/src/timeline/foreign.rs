@@ -1,4 +1,4 @@
-//! This process's knowledge about a line of another process.
+//! This process's state of a line of another process.
 
 use std::sync::{Arc, Weak};
 
@@ -7,7 +7,7 @@ use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::time::Moment;
 use cuda_events::{Progress, StreamRef};
 
-/// This process's knowledge about a line of another process.
+/// This process's state of a line of another process.
 pub(super) struct Foreign {
     /// Whether the maker has ended.
     gone: AtomicBool,
@@ -64,7 +64,7 @@ impl Foreign {
                 // The maker may have reached it after that look, and ended then.
                 if reached() { Ok(Progress::Done) } else { Err(Error::ExporterGone) }
             }
-            // The code of another process's driver says nothing of this one's.
+            // The code of another process's driver does not apply to this one's.
             Err(error) if error.code().is_some() => Err(Error::Poisoned),
             seen => seen,
         }

@@ -86,7 +86,7 @@ struct Waiting {
     /// queue may ask for it.
     health: Arc<Event>,
     /// How the maker of another process's line is asked for.
-    #[expect(dead_code, reason = "kept for its share")]
+    #[expect(dead_code, reason = "held for its share")]
     link: Option<Arc<dyn Link>>,
     /// If the driver has its own clock.
     #[expect(dead_code, reason = "the clock counts the task until this is dropped")]

@@ -15,7 +15,7 @@ pub(super) struct Home(Mutex<Option<Inner>>);
 struct Inner {
     driver: Driver,
     context: WeakContext,
-    /// An event of that context which is never recorded: asking for it tells whether the context
+    /// An event of that context which is never recorded: a query of it shows whether the context
     /// has failed, and disturbs no capture. It is shared by all who wait.
     health: Weak<Event>,
 }

@@ -201,7 +201,7 @@ pub(super) fn wait_ahead(slot: &'static Slot, stream: &StreamRef, value: u64) ->
     if slot.look(value)?.is_done() {
         return Ok(());
     }
-    // Noted first, and not taken back: the drop of the timeline must know of each that is there.
+    // Noted first, and not taken back: the drop of the timeline must find each that is there.
     {
         let mut state = lock(&slot.state);
         state.ahead = state.ahead.max(value);

@@ -130,12 +130,12 @@ impl Link for Import {
         if !stream.context().driver().is_same_library(self.driver) {
             return Err(DriverMismatch { function }.into());
         }
-        let mut kept: Option<Arc<dyn GraphValue>> = None;
+        let mut captured: Option<Arc<dyn GraphValue>> = None;
         if OwnCapture::of(stream)?.is_some() {
             // Nothing waits before the graph is launched, which may never happen. With the thread,
             // no launch can fail for want of it.
             rounds::start()?;
-            kept = Some(Arc::new(CapturedWait { import: Arc::clone(&self), value }));
+            captured = Some(Arc::new(CapturedWait { import: Arc::clone(&self), value }));
         } else {
             // Before the wait, so that there is none that nobody looks after.
             self.begin_to_follow(value)?;
@@ -144,7 +144,7 @@ impl Link for Import {
             Some(relay) => (relay.slot, relay.value(value)),
             None => (self.slot, value),
         };
-        crossing::submit_at(stream, slot, value, self.held.upgrade(), kept)
+        crossing::submit_at(stream, slot, value, self.held.upgrade(), captured)
     }
 }
 
@@ -247,11 +247,11 @@ impl Page {
                 && page.context == context.as_raw().addr()
                 && page.driver.is_same_library(context.driver())
         };
-        let known = {
+        let mapped = {
             let mut pages = lock(&IMPORTED);
             pages.iter().position(is_it).map(|at| pages.swap_remove(at))
         };
-        if let Some(mut page) = known {
+        if let Some(mut page) = mapped {
             let found = page.lines.first().map_or(Ok(()), |header| file.find_maker(header));
             if let Err(refusal) = file::check_header(page.lines, number).and(found) {
                 lock(&IMPORTED).push(page);
@@ -286,9 +286,9 @@ impl Page {
                 return Ok(false);
             }
             let memory = self.lines.as_ptr().cast_mut().cast();
-            let (flags, known) = (CU_MEMHOSTREGISTER_READ_ONLY, self.address.is_some());
+            let (flags, again) = (CU_MEMHOSTREGISTER_READ_ONLY, self.address.is_some());
             // SAFETY: the page is never unmapped, and streams only wait there.
-            let address = unsafe { pages::register(context, memory, flags, known) }?;
+            let address = unsafe { pages::register(context, memory, flags, again) }?;
             self.registered = address.is_some();
             self.address = address.or(self.address);
         }

@@ -79,7 +79,7 @@ struct Opened {
     /// The mirror.
     slot: &'static Slot,
     exporter: ExporterProcess,
-    /// Whether the maker is known to have ended.
+    /// Whether the maker was reported or seen to have ended.
     ended: AtomicBool,
     /// The values that the follower was given and that the mirror has not shown to be over, in the
     /// order of their submission. Locked during each submission.
@@ -291,7 +291,7 @@ impl Opened {
         }
     }
 
-    /// Whether the follower waits, as the driver knows.
+    /// Whether the follower waits, as the driver reports.
     fn is_pending(&self) -> bool {
         self.with_streams(|streams, submitting| submitting || streams.is_pending()).unwrap_or(false)
     }
@@ -321,11 +321,11 @@ impl Follow for Opened {
             let work = lock(&self.work);
             let (submissions, stray) = (work.submissions, work.stray);
             drop(work);
-            let known = self.ended.load(Ordering::Acquire);
+            let ended = self.ended.load(Ordering::Acquire);
             let mut buried = false;
-            if known || self.exporter.state() == ExporterState::Ended {
+            if ended || self.exporter.state() == ExporterState::Ended {
                 let since = now - *gone.get_or_insert(now);
-                if known || since >= GRACE {
+                if ended || since >= GRACE {
                     buried = !self.bury();
                 }
             }
@@ -475,7 +475,7 @@ impl MemoryImport {
     }
 }
 
-/// Looks whether the memory is what the handle says, by way of the line, which is fresh.
+/// Looks whether the memory is that of the handle, by way of the line, which is fresh.
 fn check_header(streams: &Streams, line: &'static Line, named: &InMemory) -> Result<()> {
     let (memory, stream) = (&streams.memory, &streams.follower);
     memory.copy(memory.address, line, 2 * size_of::<u64>(), stream)?;

@@ -185,7 +185,7 @@ impl ImportedTimeline {
     #[allow(unsafe_code)]
     pub unsafe fn open_memory(context: &Context, descriptor: &TimelineDescriptor) -> Result<Self> {
         let named = descriptor.in_memory().ok_or(Refusal::OtherKind { in_memory: false })?;
-        // SAFETY: as the caller says.
+        // SAFETY: the duties are those of the caller.
         let import = unsafe { MemoryImport::open(context, named) };
         import.map(|import| Self(Import::Memory(import)))
     }

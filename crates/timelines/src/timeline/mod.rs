@@ -17,6 +17,7 @@ mod crossing;
 mod descriptor;
 mod device_memory;
 mod ending;
+mod failure;
 mod file;
 mod followed;
 mod foreign;
@@ -26,7 +27,6 @@ mod host;
 mod import_file;
 mod import_memory;
 mod imported;
-mod known;
 mod line;
 mod memory;
 mod pages;
@@ -284,7 +284,7 @@ impl Timeline {
             Place::Own => (pages::allocate(named.context())?, None, None),
             Place::File(file) => {
                 same_context(named, file.context())?;
-                // Its signals need the thread, and cannot fail for want of it.
+                // Its signals use the thread, and cannot return that there is none.
                 rounds::start()?;
                 if file.is_exposed() {
                     mark = Some(pages::allocate(named.context())?);

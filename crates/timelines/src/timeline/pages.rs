@@ -290,7 +290,7 @@ impl Page {
 }
 
 /// Registers a page of lines in the context, for all devices: its address for them. None where
-/// another context has it; `same` says that this context may have it from before.
+/// another context has it; `same` means that this context may have it from before.
 ///
 /// Driver calls: [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current,
 /// between two of [`cuThreadExchangeStreamCaptureMode`], so that a capture of another thread goes

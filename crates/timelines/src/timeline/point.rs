@@ -103,7 +103,7 @@ impl Point {
         }
     }
 
-    /// The calling thread has read that the point is reached: a driver may want to know.
+    /// Reports to a driver that checks it that the calling thread has read a reached point.
     #[inline(always)]
     fn note_read(&self) {
         if has_hooks() {
@@ -142,7 +142,7 @@ impl Point {
     }
 
     /// For drivers with their own clock, where a loop around `is_done` lets time pass, and for those
-    /// that want to know what was read.
+    /// that check what was read.
     #[cold]
     fn is_done_with_hooks(&self, is_done: bool) -> bool {
         if !is_done && let Some(clock) = wait::clock_of(self.slot) {

@@ -15,12 +15,12 @@ use cuda_events::{Driver, Event};
 pub(super) type Key = (u64, u64);
 
 #[derive(Default)]
-pub(super) struct Entry(Mutex<Told>);
+pub(super) struct Entry(Mutex<State>);
 
 /// No code of the caller's runs while this is locked: a waker is cloned, dropped and woken before
 /// or after.
 #[derive(Default)]
-struct Told {
+struct State {
     waker: Option<Waker>,
     /// The error that the line does not show.
     error: Option<Error>,
@@ -96,7 +96,7 @@ impl Queue {
         self.next.store(inner.next(), Ordering::Relaxed);
         drop(inner);
         drop(queued);
-        let waker = entry.0.try_lock().ok().and_then(|mut told| told.waker.take());
+        let waker = entry.0.try_lock().ok().and_then(|mut state| state.waker.take());
         drop(waker);
     }
 
@@ -142,9 +142,10 @@ impl Queue {
         if inner.entries.is_empty() {
             return Ok(());
         }
-        if let Some(known) = round.0.iter().find(|known| (known.0, known.1) == (*driver, *context))
+        if let Some(earlier) =
+            round.0.iter().find(|earlier| (earlier.0, earlier.1) == (*driver, *context))
         {
-            return known.2.clone();
+            return earlier.2.clone();
         }
         // SAFETY: the event is alive. Each future in the queue has a share of one event, which is
         // the same for all: a new one is made only when nobody has the old one any more. A future
@@ -158,13 +159,13 @@ impl Queue {
 }
 
 impl Entry {
-    /// Wakes the task; with an error where the line will not tell it.
+    /// Wakes the task; with an error that the line does not show.
     pub(super) fn wake(&self, error: Option<Error>) {
-        let mut told = lock(&self.0);
-        told.error = error;
-        told.taken = true;
-        let waker = told.waker.take();
-        drop(told);
+        let mut state = lock(&self.0);
+        state.error = error;
+        state.taken = true;
+        let waker = state.waker.take();
+        drop(state);
         if let Some(waker) = waker {
             // It may panic, and must not take this thread with it, on which all the others wait.
             contain(|| waker.wake());
@@ -179,16 +180,16 @@ impl Entry {
     /// Has `waker` woken from now on, unless there is an error by now. A waker that is not needed
     /// any more is dropped with nothing locked.
     pub(super) fn wake_later(&self, waker: &Waker) -> Option<Error> {
-        let told = lock(&self.0);
-        if told.error.is_some() || told.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            return told.error.clone();
+        let state = lock(&self.0);
+        if state.error.is_some() || state.waker.as_ref().is_some_and(|left| left.will_wake(waker)) {
+            return state.error.clone();
         }
-        drop(told);
+        drop(state);
         let new = waker.clone();
-        let mut told = lock(&self.0);
-        let spare = told.waker.replace(new);
-        let error = told.error.clone();
-        drop(told);
+        let mut state = lock(&self.0);
+        let spare = state.waker.replace(new);
+        let error = state.error.clone();
+        drop(state);
         drop(spare);
         error
     }

@@ -1,4 +1,4 @@
-//! This process's knowledge about a line: whose it is, what was submitted, where it is at home.
+//! This process's state of a line: who may write it, what was submitted, its context.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use cuda_events::sys::{CUdeviceptr, CUresult};
 use cuda_events::{Context, Driver, Event, Progress};
 
 use super::asked::Asked;
+use super::failure::Failure;
 use super::foreign::Foreign;
 use super::home::Home;
-use super::known::Known;
 use super::line::{LARGEST, Line};
 use super::queue::Queue;
 
@@ -25,7 +25,7 @@ pub(super) const RELAYED: u64 = LARGEST;
 /// The value of `submitted` for a line to which a stream copies values of another process.
 const MIRRORED: u64 = LARGEST - 1;
 
-/// This process's knowledge about a line. It is aligned, so the use of one timeline does not slow
+/// This process's state of a line. It is aligned, so the use of one timeline does not slow
 /// down its neighbour.
 #[repr(align(128))]
 pub(super) struct Slot {
@@ -53,7 +53,7 @@ pub(super) enum Whose {
     Own,
     /// Processes that were given its file. They may wait for any value. If it is `exposed`, they
     /// can also write any value, and nothing that is there decides what this process does.
-    Shared { known: Known, exposed: bool },
+    Shared { failure: Failure, exposed: bool },
     /// It is another process's, and is mapped for reading alone: a store there ends this process.
     Foreign(Foreign),
     /// Visible to this process only; a device copies to it what is in another process's memory.
@@ -123,7 +123,7 @@ impl Slot {
     /// Poisons a line of this process, whose context has failed with this code.
     pub(super) fn fail(&self, code: CUresult) {
         match &self.whose {
-            Whose::Shared { known, .. } => known.fail(self.line, code),
+            Whose::Shared { failure, .. } => failure.record(self.line, code),
             _ => self.line.poison(Some(code)),
         }
     }
@@ -142,7 +142,7 @@ impl Slot {
     pub(super) fn judge(&self, value: u64, seen: Result<Progress>) -> Result<Progress> {
         match &self.whose {
             Whose::Own => seen,
-            Whose::Shared { known, .. } => known.judge(seen, || self.line.reached() >= value),
+            Whose::Shared { failure, .. } => failure.judge(seen, || self.line.reached() >= value),
             Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
             Whose::Mirror(of) => judge_mirrored(of.get(), seen),
         }
@@ -155,14 +155,14 @@ impl Slot {
         }
     }
 
-    /// Whether no more values will be reached, as far as this process knows.
+    /// Whether no more values will be reached, as far as this process has seen.
     pub(super) fn is_over(&self) -> bool {
-        let known = match &self.whose {
+        let ended = match &self.whose {
             Whose::Own | Whose::Mirror(_) => false,
-            Whose::Shared { known, .. } => known.failure().is_some(),
+            Whose::Shared { failure, .. } => failure.error().is_some(),
             Whose::Foreign(foreign) => foreign.is_gone(),
         };
-        known || self.line.is_poisoned()
+        ended || self.line.is_poisoned()
     }
 
     #[inline(always)]
@@ -267,7 +267,7 @@ impl Slot {
     fn is_finished_as(&self, state: &State) -> bool {
         match &self.whose {
             // Another process may have written or erased a poison.
-            Whose::Shared { known, exposed: true } => known.failure().is_some() || state.ended,
+            Whose::Shared { failure, exposed: true } => failure.error().is_some() || state.ended,
             _ => self.line.is_poisoned(),
         }
     }

@@ -79,7 +79,7 @@ pub(super) fn clock_of(slot: &Slot) -> Option<&'static dyn HostClock> {
     if has_hooks() { slot.home().and_then(|(driver, _)| driver.clock()) } else { None }
 }
 
-/// A wait by another clock than the machine's, which says when it is worth while to look again.
+/// A wait by another clock than the machine's, which returns when it is worth while to look again.
 fn wait_by(clock: &dyn HostClock, slot: &Slot, value: u64, timeout: Duration) -> Result<Progress> {
     if timeout.is_zero() {
         return polled(clock, slot, value);

@@ -172,7 +172,7 @@ mod tests {
         let code = lost.look().map_err(|error| error.code());
         assert_eq!(code, Err(Some(failed)));
         assert_eq!(first.look(), Ok(Progress::Done));
-        assert_eq!(look(true, &mut since), (false, 0), "it was told");
+        assert_eq!(look(true, &mut since), (false, 0), "it is poisoned");
         drop(release);
         // The handle is gone before the event is.
         drop((timeline, file));

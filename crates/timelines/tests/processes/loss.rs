@@ -7,7 +7,7 @@ use common::child::{from_hex, to_hex};
 use common::futures::block_on;
 use common::handover::Handover;
 use common::timelines::{PATIENCE, idle, reached};
-use common::victims::{Outcome, Victim, at_every_call, at_least, be_a_victim, stream_of, told};
+use common::victims::{Outcome, Victim, at_every_call, at_least, be_a_victim, report, stream_of};
 use common::{Gpu, Latch};
 use cuda_events::{Context, Driver, Progress};
 use cuda_timelines::{
@@ -45,15 +45,15 @@ fn exporter_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Res
             timeline
         }
     };
-    told(&format!("made {}", name(&timeline)));
+    report(&format!("made {}", name(&timeline)));
     let point = timeline.signal()?;
     point.wait()?;
-    told(&format!("reached {}", point.value()));
+    report(&format!("reached {}", point.value()));
     let latch = Latch::hold(timeline.stream());
-    told(&format!("pending {}", timeline.signal()?.value()));
+    report(&format!("pending {}", timeline.signal()?.value()));
     latch.release();
     timeline.stream().synchronize()?;
-    told("done");
+    report("done");
     timeline.signal()?;
     drop(timeline);
     drop((file, memory));
@@ -67,15 +67,15 @@ fn name(timeline: &Timeline) -> String {
 
 fn importer_of_timelines(driver: Driver, kind: &str, handover: &Handover) -> Result<()> {
     let (context, stream) = stream_of(driver)?;
-    let reply = told("ready");
+    let reply = report("ready");
     let (name, first) = reply.split_once(' ').expect("a name and a value");
     let import = open(&context, kind, name, handover)?;
     import.point(first.parse().expect("a value"))?.wait()?;
-    let value = told("opened").parse().expect("a value");
+    let value = report("opened").parse().expect("a value");
     let pending = import.point(value)?;
     assert_eq!(pending.query(), Ok(Progress::Pending));
     stream.wait_point(pending)?;
-    told("waiting");
+    report("waiting");
     stream.synchronize()?;
     block_on(async { pending.await })?;
     drop(import);

@@ -1,6 +1,6 @@
 //! Timelines that processes share by bytes alone: handles of device memory.
 //!
-//! The tests tell another process, their peer, what to do with its side; see `handle_peer`.
+//! The tests send commands to another process, their peer; see `handle_peer`.
 
 use crate::common;
 
@@ -50,7 +50,7 @@ macro_rules! rescued {
 }
 
 fn open(context: &Context, handle: &TimelineDescriptor) -> Result<ImportedTimeline> {
-    // SAFETY: the peer keeps the memory until it is told to end, or killed.
+    // SAFETY: the peer keeps the memory until it gets the command to end, or is killed.
     unsafe { ImportedTimeline::open_memory(context, handle) }
 }
 
@@ -69,7 +69,7 @@ fn handle_peer() {
     let consumer = gpu.stream();
     let (mut memory, mut timeline, mut latch) = (None::<TimelineMemory>, None, None);
     let (mut opened, mut data) = (Vec::new(), None::<Data>);
-    let said = |result: Result<Progress>| match result {
+    let report = |result: Result<Progress>| match result {
         Ok(Progress::Done) => say("done"),
         Ok(Progress::Pending) => say("pending"),
         Err(Error::ExporterGone) => say("gone"),
@@ -122,9 +122,9 @@ fn handle_peer() {
                 idle(&consumer);
                 say("done");
             }
-            "wait" => said(point().wait_timeout(PATIENCE)),
-            "await" => said(block_on(async { point().await }).map(|()| Progress::Done)),
-            "query" => said(point().query()),
+            "wait" => report(point().wait_timeout(PATIENCE)),
+            "await" => report(block_on(async { point().await }).map(|()| Progress::Done)),
+            "query" => report(point().query()),
             "drop" => {
                 timeline = None;
                 say("dropped");
@@ -262,7 +262,7 @@ fn many_processes_open_one_handle() {
     }
 }
 
-/// The maker is killed: everybody who waits is told, streams go on, and all can be dropped.
+/// The maker is killed: every wait ends, streams go on, and all can be dropped.
 #[test]
 fn a_killed_maker_of_a_handle_releases_all() {
     rescued!();
@@ -297,7 +297,7 @@ fn a_killed_maker_of_a_handle_releases_all() {
     idle(&stream);
     idle(&theirs);
     assert_eq!(opened.exporter_state(), ExporterState::Ended);
-    // They are told at once from now on, and what was reached stays reached.
+    // They get the error at once from now on, and what was reached stays reached.
     assert_eq!(pending.query(), Err(Error::ExporterGone));
     assert_eq!(stream.wait_point(pending), Err(Error::ExporterGone));
     assert_eq!(opened.point(pending.value() + 1).map(drop), Err(Error::ExporterGone));
@@ -351,10 +351,10 @@ fn dropped_with_points_that_are_pending() {
     }
 }
 
-/// Where nobody can see the maker's end, it can be said: this process's waits end, and those of
+/// Where nobody can see the maker's end, it can be reported: this process's waits end, and those of
 /// other importers.
 #[test]
-fn the_end_of_a_maker_can_be_said() {
+fn the_end_of_a_maker_can_be_reported() {
     rescued!();
     let Some(gpu) = gpu() else { return };
     let mut maker = Peer::start();
@@ -822,7 +822,7 @@ fn damaged_handles_are_refused() {
         let refused = open(&gpu.context, &in_file).map(drop);
         assert_eq!(refused, Err(Refusal::OtherKind { in_memory: false }.into()));
     }
-    // Fields lie where the table says.
+    // Fields are where the table has them.
     let moved = forged(handle.to_bytes(), |body| body[124] ^= 1);
     let moved = TimelineDescriptor::from_bytes(&moved).expect("whole");
     assert!(moved != handle && moved.exporter_pid() == handle.exporter_pid());
@@ -871,7 +871,7 @@ fn a_forked_child_opens_nothing() {
     peer.step("hold");
     let value = peer.number("signal");
     let mut inherited = Some((opened, memory, timeline));
-    let (said, status) = common::fork::in_child(|| {
+    let (output, status) = common::fork::in_child(|| {
         let (opened, memory, timeline) = inherited.take().expect("it was there");
         let forked = |result: Result<()>| match result {
             Err(error @ Error::Cuda(ForkedChild { .. })) => error.is_sticky(),
@@ -887,7 +887,7 @@ fn a_forked_child_opens_nothing() {
         drop((opened, memory, timeline));
         String::from("well")
     });
-    assert_eq!((said.as_str(), status), ("well", 0));
+    assert_eq!((output.as_str(), status), ("well", 0));
     let (opened, memory, timeline) = inherited.expect("the child took its own");
     let second = open(&gpu.context, &handle).expect("it can be opened");
     let point = second.point(value).expect("a point");
@@ -899,9 +899,9 @@ fn a_forked_child_opens_nothing() {
     peer.end();
 }
 
-/// A context of this process that fails is told to whoever waits, and not to the maker.
+/// A context of this process that fails ends the waits here, and not those of the maker.
 #[test]
-fn an_openers_failed_context_is_told() {
+fn an_openers_failed_context_ends_its_waits() {
     common::own_process!();
     let Some(gpu) = gpu() else { return };
     let Some(soft) = gpu.soft() else {

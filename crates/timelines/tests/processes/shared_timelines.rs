@@ -1,6 +1,6 @@
 //! Timelines that processes share, by a file descriptor.
 //!
-//! The tests tell another process, their peer, what to do with its side; see `peer`. Files go over
+//! The tests send commands to another process, their peer; see `peer`. Files go over
 //! a Unix socket that the peer inherits.
 
 use crate::common;
@@ -479,8 +479,8 @@ fn many_importers_see_one_signal() {
         }
         latch.release();
         for (way, peer) in &mut peers {
-            let said = peer.child.receive();
-            assert!(matches!(said.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{way}: {said}");
+            let reply = peer.child.receive();
+            assert!(matches!(reply.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{way}: {reply}");
         }
         // Of the host, too.
         for (way, peer) in &mut peers {
@@ -489,8 +489,8 @@ fn many_importers_see_one_signal() {
         }
         host.signal().expect("a signal");
         for (_, mut peer) in peers {
-            let said = peer.child.receive();
-            assert!(matches!(said.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{said}");
+            let reply = peer.child.receive();
+            assert!(matches!(reply.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{reply}");
             peer.end();
         }
     }
@@ -531,7 +531,7 @@ fn another_device_waits_for_a_peer() {
     }
 }
 
-/// The maker is killed: everybody who waits is told, streams go on, and all can be dropped.
+/// The maker is killed: every wait ends, streams go on, and all can be dropped.
 #[test]
 fn a_killed_maker_releases_all_who_wait() {
     // Other tests' files would be seen.
@@ -568,7 +568,7 @@ fn a_killed_maker_releases_all_who_wait() {
         assert_eq!(poll(&mut future, Waker::noop()), Poll::Ready(Err(Error::ExporterGone)));
         idle(&stream);
         idle(&other);
-        // They are told at once from now on, and what was reached stays reached.
+        // They get the error at once from now on, and what was reached stays reached.
         assert_eq!(pending.query(), Err(Error::ExporterGone));
         assert_eq!(stream.wait_point(pending), Err(Error::ExporterGone));
         assert!(done.is_done() && !pending.is_done());
@@ -613,7 +613,7 @@ fn streams_alone_are_released() {
             let pending = imported.point(peer.number("signal")).expect("a point");
             let stream = gpu.stream();
             stream.wait_point(pending).expect("a wait");
-            let kept = if dropped {
+            let open = if dropped {
                 drop(imported);
                 None
             } else {
@@ -622,7 +622,7 @@ fn streams_alone_are_released() {
             assert_eq!(stream.query(), Ok(Progress::Pending), "the maker lives");
             peer.child.kill();
             idle(&stream);
-            drop(kept);
+            drop(open);
         }
     }
 }
@@ -649,10 +649,10 @@ fn a_point_without_an_import_is_refused() {
     }
 }
 
-/// The bound, in counts: whoever waits is told the first time that it asks, by no call of the
+/// The bound, in counts: a wait ends the first time that it asks, by no call of the
 /// driver.
 #[test]
-fn the_first_question_tells_of_the_end() {
+fn the_first_query_finds_the_end() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
@@ -670,7 +670,7 @@ fn the_first_question_tells_of_the_end() {
     }
 }
 
-/// Whoever waits for a short time again and again is told, too.
+/// A loop of short waits ends, too.
 #[test]
 fn short_waits_learn_of_the_end() {
     let Some(gpu) = gpu() else { return };
@@ -682,7 +682,7 @@ fn short_waits_learn_of_the_end() {
         let wait = || pending.spin_timeout(Duration::ZERO);
         assert_eq!(wait(), Ok(Progress::Pending));
         peer.child.kill();
-        wait_until("the end is told", || wait() != Ok(Progress::Pending));
+        wait_until("the end is found", || wait() != Ok(Progress::Pending));
         assert_eq!(wait(), Err(Error::ExporterGone), "{way}");
     }
 }
@@ -717,7 +717,7 @@ fn other_importers_see_the_poison() {
     maker.child.kill();
     assert_eq!(second.step("idle"), "idle");
     wait_until("it is in the file", || raw.words()[8].load(Ordering::SeqCst) & 1 << 62 != 0);
-    // By its words alone, and whoever asks.
+    // By its words alone, in each process.
     assert_eq!(imported.point(value).expect("a point").query(), Err(Error::ExporterGone));
     assert_eq!(
         second.step(&format!("query {value}")),
@@ -795,8 +795,8 @@ fn a_dropped_timeline_ends_after_its_signals() {
     }
 }
 
-/// The maker drops the whole file, and lives. Who waits for a place that never was a timeline is
-/// told, too.
+/// The maker drops the whole file, and lives. A wait for a place that never was a timeline
+/// ends, too.
 #[test]
 fn a_dropped_file_is_an_end() {
     let Some(gpu) = gpu() else { return };
@@ -943,7 +943,7 @@ fn a_killed_maker_releases_launches() {
     }
 }
 
-/// The maker's context fails: its signals say so, and importers get the poison.
+/// The maker's context fails: its signals return that, and importers get the poison.
 #[test]
 fn a_makers_failed_context_poisons() {
     let Some(gpu) = gpu() else { return };
@@ -1003,7 +1003,7 @@ fn a_quiet_makers_failed_context_poisons() {
 }
 
 /// The crate's thread looks after what processes share. Where none shares anything, there is none.
-/// Only Linux tells a process of its threads by a file.
+/// Only Linux has a file with the number of threads of a process.
 #[cfg(target_os = "linux")]
 #[test]
 fn only_what_is_shared_has_a_thread() {
@@ -1027,10 +1027,10 @@ fn only_what_is_shared_has_a_thread() {
     reached(shared.signal().expect("a signal"));
 }
 
-/// The importer's own context fails: whoever waits gets that error, and the maker's timeline is as
+/// The importer's own context fails: a wait gets that error, and the maker's timeline is as
 /// it was.
 #[test]
-fn an_importers_failed_context_is_told() {
+fn an_importers_failed_context_ends_its_waits() {
     let Some(gpu) = gpu() else { return };
     let Some(soft) = gpu.soft() else {
         return common::not_run(
@@ -1099,7 +1099,7 @@ fn any_bytes_in_the_file_do_no_harm() {
                 }
             });
             let mut random = Random(0xF00D);
-            let told = |result: Result<Progress>| {
+            let allowed = |result: Result<Progress>| {
                 let expected = [
                     Ok(Progress::Done),
                     Ok(Progress::Pending),
@@ -1112,13 +1112,13 @@ fn any_bytes_in_the_file_do_no_harm() {
             for round in 0..ROUNDS {
                 let point = imported.point(random.next() >> (round % 64)).expect("a point");
                 let _ = (point.is_done(), imported.completed(), format!("{point:?} {imported:?}"));
-                told(point.query());
-                told(point.wait_timeout(Duration::from_micros(50)));
-                told(point.spin_timeout(Duration::from_micros(50)));
-                told(streams[round % streams.len()].wait_point(point).map(|()| Progress::Done));
+                allowed(point.query());
+                allowed(point.wait_timeout(Duration::from_micros(50)));
+                allowed(point.spin_timeout(Duration::from_micros(50)));
+                allowed(streams[round % streams.len()].wait_point(point).map(|()| Progress::Done));
                 let mut future = point.into_future();
                 if let Poll::Ready(result) = poll(&mut future, Waker::noop()) {
-                    told(result.map(|()| Progress::Done));
+                    allowed(result.map(|()| Progress::Done));
                 }
                 futures.push(future);
             }
@@ -1136,15 +1136,15 @@ fn any_bytes_in_the_file_do_no_harm() {
             }
             for future in futures {
                 let result = block_on(future).map(|()| Progress::Done);
-                told(result.clone());
+                allowed(result.clone());
                 assert_ne!(result, Ok(Progress::Pending));
             }
         });
     }
 }
 
-/// The maker has ended, and somebody erases the poison before a stream comes to its wait. Whoever
-/// asks about a point then releases the stream again.
+/// The maker has ended, and somebody erases the poison before a stream comes to its wait. A
+/// query of a point then releases the stream again.
 #[test]
 fn a_query_puts_erased_poison_back() {
     common::own_process!("order=off");
@@ -1168,8 +1168,8 @@ fn a_query_puts_erased_poison_back() {
     idle(&stream);
 }
 
-/// Whoever has the file can write any reason for which the timeline is poisoned. The maker does not
-/// believe that its own driver has said so.
+/// A process that has the file can write any reason for which the timeline is poisoned. The maker does not
+/// believe that its own driver has reported it.
 #[test]
 fn a_forged_reason_is_not_believed() {
     let Some(gpu) = gpu() else { return };
@@ -1210,7 +1210,7 @@ fn a_forged_reason_is_not_believed() {
     if let Some(soft) = gpu.soft() {
         let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
         soft.fail_contexts(code);
-        // What this process knows by itself stays so, whatever is written there.
+        // What this process has found by itself stays so, whatever is written there.
         for forged in [0, 719, u64::MAX] {
             let codes = errors().map(|seen| seen.map_err(|error| error.code()));
             assert!(codes.iter().all(|seen| *seen == Err(Some(code))), "{codes:?}");
@@ -1386,7 +1386,7 @@ fn importers_cannot_change_the_file() {
             assert!(memory::with_access(&file, access).is_err(), "{what}");
         }
     }
-    // One that says the same and is another: what was seen of the first is not taken for it.
+    // One with the same words that is another: what was seen of the first is not taken for it.
     let timeline = HostTimeline::shared(&sealed).expect("a timeline");
     let descriptor = timeline.descriptor().expect("it is shared");
     let forged = Mapping::for_reading(&sealed, PAGE).expect("it can be mapped");
@@ -1454,7 +1454,7 @@ fn what_an_import_costs_in_driver_calls() {
     peer.end();
 }
 
-/// Whoever is given a sealed file cannot pass for its maker: it gets no lock, now or later, and
+/// A process that is given a sealed file cannot pass for its maker: it gets no lock, now or later, and
 /// the maker's end is seen.
 #[cfg(target_os = "linux")]
 #[test]
@@ -1535,7 +1535,7 @@ fn old_imports_cost_new_ones_nothing() {
                 let point = imported.point(maker.completed() + 1).expect("a point");
                 let waits = stream.wait_point(point);
                 if dead {
-                    // Only the first is not known to be in vain.
+                    // Only the first may succeed.
                     assert!(round == 0 || waits == Err(Error::ExporterGone), "{waits:?}");
                 } else {
                     waits.expect("a wait");
@@ -1620,7 +1620,7 @@ fn a_forked_child_imports_nothing() {
     let mut second = Peer::start();
     let quiet = make_and_open(&gpu.context, &mut second, "sealed");
     let mut inherited = Some((imported, file, own, copy, quiet));
-    let (said, status) = common::fork::in_child(|| {
+    let (output, status) = common::fork::in_child(|| {
         let (imported, file, own, copy, quiet) = inherited.take().expect("it was there");
         let forked = |result: Result<()>| match result {
             Err(error @ Error::Cuda(ForkedChild { .. })) => error.is_sticky(),
@@ -1638,7 +1638,7 @@ fn a_forked_child_imports_nothing() {
         drop((imported, file, own, quiet));
         String::from("well")
     });
-    assert_eq!((said.as_str(), status), ("well", 0));
+    assert_eq!((output.as_str(), status), ("well", 0));
     let (imported, file, own, _, quiet) = inherited.expect("the child took its own");
     let late = gpu.stream();
     late.wait_point(quiet.point(1).expect("a point")).expect("a wait");
@@ -1790,8 +1790,8 @@ fn two_containers_share_timelines() {
             let value = own.signal().expect("a signal").value();
             peer.begin(&format!("{way} {value}"));
             latch.release();
-            let said = peer.child.receive();
-            assert!(matches!(said.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{way}: {said}");
+            let reply = peer.child.receive();
+            assert!(matches!(reply.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{way}: {reply}");
             let point = imported.point(peer.number("signal")).expect("a point");
             let stream = gpu.stream();
             stream.wait_point(point).expect("a wait");

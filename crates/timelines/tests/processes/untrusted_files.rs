@@ -273,7 +273,7 @@ fn no_stream_waits_for_a_peer_without_the_thread() {
         }
         capture.end().expect("the capture goes on");
     }
-    // A shared timeline of a stream needs it, too.
+    // A shared timeline of a stream uses it, too.
     for (file, ..) in [&sealed, &exposed] {
         let own = gpu.stream();
         let refused = without_new_threads(|| Timeline::shared(own, file).map(drop));

@@ -112,10 +112,10 @@ fn ten_thousand_are_pending_and_half_dropped() {
         wait_until("the poller has started", || !pollers().is_empty());
         assert_eq!(pollers().len(), 1, "one thread for all");
     }
-    let kept = completions.split_off(5_000);
+    let left = completions.split_off(5_000);
     drop(completions);
     latch.release();
-    for completion in kept {
+    for completion in left {
         assert_eq!(block_on(completion), Ok(()));
     }
     if cfg!(target_os = "linux") {
@@ -146,7 +146,7 @@ fn switches() -> Vec<String> {
     let status = std::fs::read_to_string(pollers[0].join("status")).expect("the poller never ends");
     let counts: Vec<_> =
         status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect();
-    assert_eq!(counts.len(), 2, "Linux tells both kinds: {status}");
+    assert_eq!(counts.len(), 2, "Linux counts both kinds: {status}");
     counts
 }
 

@@ -36,7 +36,7 @@ fn reports(learn: Learn) -> usize {
     thread::scope(|scope| {
         let (context, first) = (&context, timeline.stream());
         scope.spawn(move || {
-            // It has made a call before the other thread's work, and so knows nothing of it.
+            // It has made a call before the other thread's work, so nothing orders the two.
             assert!(theirs.query().expect("a query").is_done());
             ready.send(()).expect("the first thread");
             let point = receive.recv().expect("the first thread's");

@@ -24,9 +24,9 @@ use cuda_events::{Context, Event, EventFlags};
 use cuda_timelines::Completion;
 use hooked::{Calls, Hooked, Made, handle, hook_in, on_the_poller, unhook};
 
-/// A waker's inside, which says by which thread it was dropped.
+/// A waker's inside, which notes by which thread it was dropped.
 struct Task {
-    /// Whoever is woken is put here, as into the queue of an executor.
+    /// Woken tasks are put here, as into the queue of an executor.
     woken: Arc<Mutex<Vec<Arc<Task>>>>,
     dropped_by: Arc<Mutex<Vec<ThreadId>>>,
 }
@@ -99,9 +99,9 @@ fn a_drop_waits_for_no_other_query() {
     let latch = Latch::hold(&held);
     let (other, event) = (gpu.record(&held), Arc::new(gpu.record(&held)));
     let (its, others) = (handle(&event), handle(&other));
-    let mut kept = Completion::new(other);
+    let mut waiting = Completion::new(other);
     let mut dropped = Completion::new(Arc::clone(&event));
-    pend(&mut kept, Waker::noop());
+    pend(&mut waiting, Waker::noop());
     pend(&mut dropped, Waker::noop());
     wait_until("the poller asks for it", || calls.asked(its) > 0);
     calls.hold(others, PATIENCE);
@@ -117,7 +117,7 @@ fn a_drop_waits_for_no_other_query() {
     wait_until("the poller goes on", || calls.asked(others) > others_asked + 50);
     assert_eq!(calls.asked(its), asked);
     latch.release();
-    assert_eq!(block_on(&mut kept), Ok(()));
+    assert_eq!(block_on(&mut waiting), Ok(()));
 }
 
 /// However often a task polls, its thread asks once, and the poller has the future once.
@@ -214,7 +214,7 @@ fn whoever_drops_a_future_drops_what_it_holds() {
     assert_eq!(block_on(&mut completion), Ok(()));
 }
 
-/// On every driver, as no context needs to fail for it.
+/// On every driver, as no context has to fail for it.
 #[test]
 fn an_error_of_the_poller_costs_a_pooled_event() {
     own_process!();
@@ -307,7 +307,7 @@ fn the_pollers_sleeps_are_as_short_as_it_asks_for() {
     let latch = Latch::hold(&held);
     hook_in(|function, _, answer| {
         if answer.is_none() && function == Function::cuEventQuery && on_the_poller() {
-            // SAFETY: the option takes nothing, and tells a number of nanoseconds.
+            // SAFETY: the option takes nothing, and returns a number of nanoseconds.
             SLACK.store(unsafe { prctl(PR_GET_TIMERSLACK) } as usize, Ordering::SeqCst);
         }
         None
@@ -325,7 +325,7 @@ fn the_pollers_sleeps_are_as_short_as_it_asks_for() {
 #[test]
 fn the_poller_rests_between_two_questions() {
     own_process!();
-    // Long enough that the longer pauses tell, also where each round takes a while.
+    // Long enough that the longer pauses show, also where each round takes a while.
     const QUIET: Duration = Duration::from_secs(2);
     let gpu = Hooked::new();
     let calls = Calls::new();
@@ -381,7 +381,7 @@ fn external_nodes_take_a_pending_event() {
 
 #[cfg(unix)]
 #[test]
-fn a_forked_child_is_told_and_does_not_hang() {
+fn a_forked_child_gets_an_error_and_does_not_hang() {
     own_process!();
     use common::child;
     use cuda_events::Error;
@@ -398,7 +398,7 @@ fn a_forked_child_is_told_and_does_not_hang() {
     // What the poller has locked stays so in the child.
     calls.hold(its, PATIENCE);
     let mut completions = Some((completion, fresh));
-    let (said, status) = common::fork::in_child(|| {
+    let (output, status) = common::fork::in_child(|| {
         child::end_after(20);
         let before = calls.lock().made.len();
         let (mut pending, mut fresh) = completions.take().expect("the child has its copies");
@@ -417,7 +417,7 @@ fn a_forked_child_is_told_and_does_not_hang() {
     calls.release();
     latch.release();
     assert_eq!(
-        (said.as_str(), status),
+        (output.as_str(), status),
         ("", 0),
         "what was wrong in the child, and its wait status"
     );
@@ -426,8 +426,8 @@ fn a_forked_child_is_told_and_does_not_hang() {
     assert_eq!(block_on(&mut fresh), Ok(()));
 }
 
-/// The poller wakes whoever waits for another event, whatever goes on in this thread. The event is
-/// done, and the first query of this thread says that it is not, so that it takes no host function:
+/// The poller wakes tasks that wait for another event, whatever goes on in this thread. The event is
+/// done, and the first query of this thread returns that it is not, so that it takes no host function:
 /// those of a held stream are in their way.
 #[track_caller]
 fn the_poller_works(gpu: &Context, calls: &Calls) {

@@ -25,7 +25,7 @@ fn a_signal_in_a_capture_is_refused() {
     let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
     let first = timeline.signal().expect("a signal");
     reached(first);
-    // In a capture of this crate, which it knows of.
+    // In a capture of this crate, which it detects.
     let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
     assert_eq!(timeline.signal(), refused);
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active), "it goes on");
@@ -145,7 +145,7 @@ fn writes(made: &[Function]) -> usize {
 }
 
 /// The device memory of such a timeline is freed one day. A graph with a write to it must not come
-/// about, whoever has begun the capture: by a signal, by the end of the timeline, or by its drop.
+/// about, whichever code began the capture: by a signal, by the end of the timeline, or by its drop.
 #[test]
 fn a_timeline_in_memory_is_never_captured() {
     let Some(gpu) = gpu() else { return };

@@ -21,7 +21,7 @@ use cuda_events::{
 use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
 
-/// Whoever waits for a context that fails gets its error, and does not wait forever.
+/// A wait for a context that fails gets its error, and does not wait forever.
 #[test]
 fn a_wait_for_a_failed_context_is_its_error() {
     let Some(gpu) = gpu() else { return };
@@ -54,7 +54,7 @@ fn a_wait_for_a_failed_context_is_its_error() {
     wait_until("the future is woken", || unpark.woken() == 1);
     let polled = poll(&mut future, Waker::noop());
     assert!(matches!(&polled, Poll::Ready(Err(error)) if failed(error)), "{polled:?}");
-    // A second one needs no driver to learn of it.
+    // A second one makes no driver call to find it.
     assert!(matches!(poll(&mut pending.into_future(), Waker::noop()),
         Poll::Ready(Err(error)) if failed(&error)));
     assert!(failed(&pending.query().expect_err("it failed")));
@@ -90,7 +90,7 @@ fn short_waits_learn_of_a_failed_context() {
         assert_eq!(wait(&pending), Ok(Progress::Pending));
         let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
         soft.fail_contexts(code);
-        wait_until("the error is told", || wait(&pending) != Ok(Progress::Pending));
+        wait_until("the error is returned", || wait(&pending) != Ok(Progress::Pending));
         assert_eq!(wait(&pending).map_err(|error| error.code()), Err(Some(code)));
         drop(latch);
     }
@@ -163,7 +163,7 @@ fn two_devices(test: &str) -> Option<(Option<SoftDriver>, Driver, [Context; 2])>
     };
     let primary = |at| Device::new(driver, at).and_then(Context::primary);
     if soft.is_none() && (Door::chosen() == Door::Shared || primary(1).is_err()) {
-        common::not_run("it needs two devices, of which one fails");
+        common::not_run("it takes two devices, of which one fails");
         return None;
     }
     Some((soft, driver, [0, 1].map(|at| primary(at).expect("a context"))))
@@ -444,7 +444,7 @@ fn a_drop_releases_without_a_channel() {
     idle(&own);
 }
 
-/// The last signal was refused. Nobody can know whether it will come, and whoever waits ahead is
+/// The last signal was refused. Nothing shows whether it will come, and a wait ahead is
 /// released all the same, after what was accepted.
 #[test]
 fn a_refused_signal_keeps_nobody_waiting() {
@@ -548,7 +548,7 @@ fn a_forked_child() {
         assert_eq!(poll(&mut future, Waker::noop()), Poll::Pending);
         let (value, host_value) = (timeline.completed(), host.completed());
         let mut inherited = Some((timeline, host));
-        let (said, status) = common::fork::in_child(|| {
+        let (output, status) = common::fork::in_child(|| {
             let (timeline, host) = inherited.take().expect("it was there");
             let forked = |result: Result<(), Error>| match result {
                 Err(error @ Error::Cuda(ForkedChild { .. })) => error.is_sticky(),
@@ -584,7 +584,7 @@ fn a_forked_child() {
             host.poison();
             String::from("well")
         });
-        assert_eq!((said.as_str(), status), ("well", 0));
+        assert_eq!((output.as_str(), status), ("well", 0));
         let (timeline, host) = inherited.expect("the child took its own");
         assert_eq!(
             (timeline.completed(), host.completed()),

@@ -104,7 +104,7 @@ fn all_futures_of_one_point_are_woken() {
 /// Futures alone wait for a context that fails: the thread asks the driver about it, once for all
 /// its timelines, and goes on asking.
 #[test]
-fn futures_alone_are_told_of_a_failed_context() {
+fn futures_alone_notice_a_failed_context() {
     common::own_process!();
     let hooked = Hooked::new();
     let gpu = &hooked.gpu;
@@ -163,7 +163,7 @@ fn the_thread_sleeps_when_nothing_is_pending() {
         let thread = tasks.map(|task| task.path()).find(named)?;
         let status = std::fs::read_to_string(thread.join("status")).expect("it lives");
         let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"));
-        Some(line.expect("Linux tells").to_owned())
+        Some(line.expect("Linux has the line").to_owned())
     };
     for dropped in [false, true] {
         let latch = Latch::hold(timeline.stream());

@@ -391,7 +391,7 @@ fn a_wait_between_contexts_holds_the_timelines() {
     behind.signal().expect("a signal");
     idle(&there);
     drop(behind);
-    // By a thread of its own: whoever drops another timeline is not held up.
+    // By a thread of its own, so that the drop of another timeline is not held up.
     let seen = std::cell::RefCell::new(Vec::new());
     wait_until("nothing is left to wait for", || {
         seen.borrow_mut().extend(watched.made());
@@ -400,8 +400,8 @@ fn a_wait_between_contexts_holds_the_timelines() {
 }
 
 /// A wait between two devices was the last that held the one's context, in which work goes on.
-/// Whoever drops a timeline of the other one finds it over, and is not blocked by the end of a
-/// context with which it has nothing to do.
+/// The drop of a timeline of the other one finds it over, and is not blocked by the end of a context
+/// with which it has nothing to do.
 #[test]
 fn the_end_of_another_context_blocks_nobody() {
     let gpu = common::Gpu::new();
@@ -435,8 +435,8 @@ fn the_end_of_another_context_blocks_nobody() {
     }
 }
 
-/// Nobody holds the context any more, so that nobody can ask the driver: that is told, and
-/// `is_done` goes on telling the rest.
+/// Nobody holds the context any more, so nobody can query the driver: waits return that error, and
+/// `is_done` still works.
 #[test]
 fn a_point_without_a_context_is_not_waited_for() {
     let Some(gpu) = gpu() else { return };

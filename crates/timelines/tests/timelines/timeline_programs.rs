@@ -73,7 +73,7 @@ impl Stage {
             other.stream().wait_point(point).expect("a wait");
             let end = other.signal().expect("a signal");
             points.lock().expect("no panic").extend([point, end]);
-            // Whoever has these streams is held up as well.
+            // Work of these streams is held up as well.
             drop((first.signal(), second.signal()));
             let result = self.submit(seed, limit, 1, 4, &timelines, &host, &points);
             // Breaks the circle: the streams are released, and can be used again.
@@ -160,7 +160,7 @@ fn no_random_program_of_points_hangs() {
     }
 }
 
-/// The same programs hang when one wait ahead closes a circle, and the test says which one. Poison
+/// The same programs hang when one wait ahead closes a circle, and the test names it. Poison
 /// breaks the circle.
 #[test]
 fn a_wait_ahead_that_closes_a_circle_hangs() {
@@ -176,7 +176,7 @@ fn a_wait_ahead_that_closes_a_circle_hangs() {
     }
 }
 
-/// An event is not needed for it, and goes together with it.
+/// It takes no event, and works together with events.
 #[test]
 fn points_and_events_order_one_program() {
     let Some(gpu) = gpu() else { return };

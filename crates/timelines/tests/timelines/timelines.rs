@@ -87,7 +87,7 @@ fn what_it_costs_in_driver_calls() {
     let (stream, other) =
         (Stream::new(&context, StreamOptions::new()), Stream::new(&context, StreamOptions::new()));
     let (stream, other) = (Arc::new(stream.expect("a stream")), other.expect("a stream"));
-    // The first one may need a page.
+    // The first one may take a page.
     let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
     let (again, made) = calls(|| Timeline::new(Arc::clone(&stream)).expect("a timeline"));
     assert_eq!(made, []);
@@ -148,7 +148,7 @@ fn what_a_hosts_timeline_costs_in_driver_calls() {
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (stream, far) = (stream(), stream());
-    // The first one may need a page.
+    // The first one may take a page.
     let first = HostTimeline::new(&context).expect("a timeline");
     let ends: [fn(HostTimeline); 2] = [HostTimeline::poison, drop];
     for end in ends {
@@ -189,7 +189,7 @@ fn a_stream_of_other_code_is_asked_for_captures() {
     assert_eq!(calls(|| timeline.poison()), (Ok(()), vec![WRITE]));
 }
 
-/// Whoever waits asks the driver every five milliseconds, and no more often.
+/// A wait queries the driver every five milliseconds, and no more often.
 #[test]
 fn a_waiter_asks_the_driver_seldom() {
     let Some(gpu) = gpu() else { return };

@@ -6,9 +6,9 @@ use std::task::{Wake, Waker};
 use loom::sync::Mutex;
 use loom::thread;
 
+use super::failure::Failure;
 use super::followed::{Called, Followed};
 use super::foreign::Foreign;
-use super::known::Known;
 use super::line::{LARGEST, Line};
 use super::queue::{Entry, Key, Queue};
 use crate::sys::{CUresult, Function};
@@ -25,7 +25,7 @@ pub const ALL: &[Check] = &[
     ("followed_to_the_largest", followed_to_the_largest),
     ("called_by_each_signal", called_by_each_signal),
     ("context_fails_after_its_signal", context_fails_after_its_signal),
-    ("failure_is_known", failure_is_known),
+    ("failure_is_recorded", failure_is_recorded),
     ("maker_ends_after_its_signal", maker_ends_after_its_signal),
     ("queue_forgets_nobody", queue_forgets_nobody),
     ("queue_takes_who_can_see_it", queue_takes_who_can_see_it),
@@ -181,29 +181,29 @@ fn called_by_each_signal() {
 
 /// A context that signals and then fails has signalled, for all who learn of its failure.
 fn context_fails_after_its_signal() {
-    let (line, known) = (Arc::new(Line::default()), Arc::new(Known::default()));
+    let (line, failure) = (Arc::new(Line::default()), Arc::new(Failure::default()));
     let other = {
-        let (line, known) = (Arc::clone(&line), Arc::clone(&known));
+        let (line, failure) = (Arc::clone(&line), Arc::clone(&failure));
         thread::spawn(move || {
             line.advance();
-            known.fail(&line, CUresult(700));
+            failure.record(&line, CUresult(700));
         })
     };
-    let seen = known.judge(line.look(1), || line.reached() >= 1);
+    let seen = failure.judge(line.look(1), || line.reached() >= 1);
     assert!(seen.is_ok(), "{seen:?}");
     other.join().unwrap();
 }
 
 /// Who sees that an own context has poisoned the line knows its failure. The line alone would not
 /// tell it from what another process has written there.
-fn failure_is_known() {
-    let (line, known) = (Arc::new(Line::default()), Arc::new(Known::default()));
+fn failure_is_recorded() {
+    let (line, failure) = (Arc::new(Line::default()), Arc::new(Failure::default()));
     let other = {
-        let (line, known) = (Arc::clone(&line), Arc::clone(&known));
-        thread::spawn(move || known.fail(&line, CUresult(700)))
+        let (line, failure) = (Arc::clone(&line), Arc::clone(&failure));
+        thread::spawn(move || failure.record(&line, CUresult(700)))
     };
     let why = Err(Error::Driver { function: Function::cuEventQuery, code: CUresult(700) });
-    let seen = known.judge(line.look(1), || false);
+    let seen = failure.judge(line.look(1), || false);
     assert!(seen == Ok(Progress::Pending) || seen == why, "{seen:?}");
     other.join().unwrap();
 }

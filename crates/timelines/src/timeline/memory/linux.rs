@@ -55,7 +55,7 @@ pub(super) fn map(
     let memory = map_raw(lines, writable, flags, file)?;
     // SAFETY: so many bytes at the start of a memory page; any bytes are a value of `Line`.
     // They are never unmapped, and only changed through atomics, by devices and other processes
-    // included. A file's size is the same forever: `File` has seen the seals that say so, or
+    // included. A file's size is the same forever: `File` has seen the seals for that, or
     // has made them.
     Ok(unsafe { core::slice::from_raw_parts(memory.cast(), lines) })
 }
@@ -84,7 +84,7 @@ const SEAL_FUTURE_WRITE: c_int = 16;
 /// Without these seals the file may become shorter than its mapping, and a load of this process
 /// would then end the process. The last seal prevents a later seal against writing, because the
 /// file must be poisoned at the end.
-const NEEDED: c_int = SEAL_SHRINK | SEAL_GROW | SEAL_SEALS;
+const REQUIRED: c_int = SEAL_SHRINK | SEAL_GROW | SEAL_SEALS;
 
 /// A file of memory of a fixed size.
 pub(crate) struct File {
@@ -125,7 +125,7 @@ impl File {
             target_arch = "loongarch64"
         ))]
         const MEMFD_CREATE: c_long = 279;
-        // No call has this number: the system says that it has none.
+        // No call has this number: the system returns that it has none.
         #[cfg(not(any(
             target_arch = "x86_64",
             target_arch = "x86",
@@ -153,7 +153,7 @@ impl File {
         let mapped = map(lines, true, SHARED, file.as_raw_fd())?;
         let more = if protected { SEAL_FUTURE_WRITE } else { 0 };
         // SAFETY: the command takes a number.
-        if unsafe { fcntl(file.as_raw_fd(), ADD_SEALS, NEEDED | more) } < 0 {
+        if unsafe { fcntl(file.as_raw_fd(), ADD_SEALS, REQUIRED | more) } < 0 {
             return Err(last());
         }
         let life = Life::begin(&file)?;
@@ -178,7 +178,7 @@ impl File {
         if seals < 0 {
             return Err(Refusal::NotMemory);
         }
-        if seals & NEEDED != NEEDED {
+        if seals & REQUIRED != REQUIRED {
             return Err(Refusal::Unsealed);
         }
         // Only now, as it cannot change any more.
@@ -211,7 +211,7 @@ impl File {
         let mapped = map(lines, false, SHARED, self.file.as_raw_fd())?;
         if let Err(refusal) = check(mapped) {
             let memory = mapped.as_ptr().cast_mut().cast();
-            // SAFETY: mapped above. `check` had it for its call only, as its type says for any
+            // SAFETY: mapped above. `check` had it for its call only, as its type requires for any
             // lifetime, and nothing else refers to it.
             unsafe { munmap(memory, lines * size_of::<Line>()) };
             return Err(refusal);
@@ -241,8 +241,8 @@ impl File {
         // is open for writing, also where a seal forbids to write.
         let mut lock = Lock::of(READ_LOCK);
         // SAFETY: the command takes a place for a lock of this layout.
-        let told = unsafe { fcntl(self.file.as_raw_fd(), GET_LOCK, &raw mut lock) };
-        told >= 0 && lock.kind == NO_LOCK
+        let result = unsafe { fcntl(self.file.as_raw_fd(), GET_LOCK, &raw mut lock) };
+        result >= 0 && lock.kind == NO_LOCK
     }
 }
 
@@ -386,7 +386,7 @@ impl Life {
         // Another description of the same file: a lock on the one that is sent would live in
         // every process that has it.
         // In the list before it is locked, so that no child keeps the lock. A child that came
-        // between the two steps would not know of it.
+        // between the two steps would not close it.
         let life = undisturbed(|| Ok(Self(Place::take(open_again(file, true)?.into_raw_fd()))))?;
         let own = life.0.file.load(Ordering::Acquire);
         let mut lock = Lock::of(WRITE_LOCK);

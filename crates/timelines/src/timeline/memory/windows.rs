@@ -208,7 +208,7 @@ impl Drop for View {
 /// Whether a mapped section is one of a file on a disk.
 fn has_file(view: &View) -> Result<bool, Refusal> {
     /// The error for a section of the page file: there is no name. Any other error, such as the one
-    /// for a name that is too long, does not say what the section is.
+    /// for a name that is too long, does not show what the section is.
     const ERROR_FILE_INVALID: i32 = 1006;
     let mut name = [0; 8];
     // SAFETY: the constant that stands for this process, and a place for the start of a name.
@@ -248,14 +248,14 @@ pub(crate) struct File {
     maker: Option<Maker>,
 }
 
-/// Who made a section, as another process knows it.
+/// Who made a section, as another process sees it.
 enum Maker {
     Process(Process, &'static Line),
     /// There is no such process any more.
     Gone,
 }
 
-/// Tells one section from all others that this process has mapped: by a handle, which the system
+/// Distinguishes one section from all others that this process has mapped: by a handle, which the system
 /// compares. What is written in a section, its maker or another process could have made up.
 pub(crate) struct Identity(OwnedHandle);
 
@@ -334,7 +334,7 @@ impl File {
             protection: 0,
             kind: 0,
         };
-        // SAFETY: a place for what is told of an address.
+        // SAFETY: a place for the description of an address.
         if unsafe { VirtualQuery(view.0, &raw mut region, size_of::<Region>()) } == 0 {
             return Err(last());
         }
@@ -370,7 +370,7 @@ impl File {
         let accepted = check(mapped)
             .and_then(|()| mapped.first().map_or(Ok(()), |header| self.find_maker(header)));
         if let Err(refusal) = accepted {
-            // `check` had it for its call only, as its type says for any lifetime. `find_maker`
+            // `check` had it for its call only, as its type requires for any lifetime. `find_maker`
             // stores the header only where it succeeds. Nothing else refers to it.
             drop(View(mapped.as_ptr().cast_mut().cast()));
             return Err(refusal);
