@@ -86,8 +86,8 @@ macro_rules! shared_methods {
         /// Gives up ownership of the handle.
         ///
         /// The caller must destroy it with [`cuDestroyExternalSemaphore`], and must keep its
-        /// context alive until then. If a graph has [captured](crate::external#captures) it, the handle must
-        /// outlive the graph and the executable graphs made of it.
+        /// context alive until then. If a graph has [captured](crate::external#captures) it, the
+        /// handle must outlive the graph and the executable graphs made of it.
         pub fn into_raw(self) -> CUexternalSemaphore {
             self.0.owned.store(false, Ordering::Relaxed);
             self.0.raw
@@ -95,8 +95,8 @@ macro_rules! shared_methods {
 
         /// Destroys CUDA's import of the semaphore, and returns the driver's result.
         ///
-        /// If a graph has [captured](crate::external#captures) it, this call only gives up the program's
-        /// share, and succeeds.
+        /// If a graph has [captured](crate::external#captures) it, this call only gives up the
+        /// program's share, and succeeds.
         ///
         /// Driver calls: [`cuDestroyExternalSemaphore`] with the calls of [`Context::make_current`]
         /// around it.

@@ -38,8 +38,8 @@ use crate::sys::calls::*;
 /// Create it with `import_fd`, on Windows with `import_win32`. Use it with
 /// [`StreamRef::signal_external`] and [`StreamRef::wait_external_semaphore`]. It is `Send` and
 /// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
-/// [captured](crate::external#captures) it; the semaphore itself lives on in the other API. In a forked child
-/// the drop does nothing.
+/// [captured](crate::external#captures) it; the semaphore itself lives on in the other API. In a
+/// forked child the drop does nothing.
 ///
 /// A `Timeline` of the crate `cuda-timelines` is different: that crate creates it, and the host can
 /// read it.
@@ -81,10 +81,10 @@ use crate::sys::calls::*;
 /// The Safety sections of the constructors require these rules:
 ///
 /// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
-///   pending wait for it. If a graph has [captured](crate::external#captures) it, this semaphore, the graph
-///   and its executable graphs share CUDA's import of it: do not drop the last of these while a
-///   launch is in progress. If other code began the capture, the semaphore must outlive that graph
-///   and its executable graphs. The driver does not check this.
+///   pending wait for it. If a graph has [captured](crate::external#captures) it, this semaphore,
+///   the graph and its executable graphs share CUDA's import of it: do not drop the last of these
+///   while a launch is in progress. If other code began the capture, the semaphore must outlive
+///   that graph and its executable graphs. The driver does not check this.
 /// * Its value must only rise, in both APIs together, and each awaited value must be signalled
 ///   eventually. A wait without a signal never ends, and the [last
 ///   drop](Context#dropping-the-last-share) of the context then blocks.

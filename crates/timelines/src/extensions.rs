@@ -82,10 +82,10 @@ pub trait CudaStreamExt: sealed::Sealed {
     /// a stream of another context than the timeline's also [`cuStreamIsCapturing`], those of
     /// [`record_event`](StreamRef::record_event), and those of [`Point::query`] if a signal is
     /// pending. Such a wait holds a share of both contexts while it is pending. The drop of a
-    /// timeline, or a later wait between two contexts, gives the shares back. If one of them is then
-    /// the last share of its context, a separate thread ends the context, so neither blocks. Destroy
-    /// a [borrowed](cuda_events::Context::from_raw) context only when its streams are drained and a
-    /// timeline was dropped after that.
+    /// timeline, or a later wait between two contexts, gives the shares back. If one of them is
+    /// then the last share of its context, a separate thread ends the context, so neither blocks.
+    /// Destroy a [borrowed](cuda_events::Context::from_raw) context only when its streams are
+    /// drained and a timeline was dropped after that.
     ///
     /// If the timeline's context fails, a stream of another context goes on **as if the point were
     /// reached**, within 10 ms and one pass of the crate's thread, which queries the driver every 5

@@ -85,7 +85,8 @@ thread_local! {
 }
 
 /// Has the thread check everything, and returns after it has woken all tasks whose wait is over.
-/// For clocks that are about to move; see [`HostClock::begin_task`](cuda_events::HostClock::begin_task).
+/// For clocks that are about to move; see
+/// [`HostClock::begin_task`](cuda_events::HostClock::begin_task).
 pub(super) fn look_now() {
     // A task that runs on the thread itself has a waker that polls; its executor sees to that.
     if IS_POLLER.get() {

@@ -102,8 +102,8 @@ impl Entry {
 }
 
 impl Watch {
-    /// Asks whether the wait is over, unless there is a result or the future was dropped. An error ends
-    /// the wait, too.
+    /// Asks whether the wait is over, unless there is a result or the future was dropped. An error
+    /// ends the wait, too.
     #[allow(unsafe_code)]
     fn ask(&mut self, allowed: Result<()>) {
         let Some(event) = self.event else { return };

@@ -51,15 +51,17 @@ use crate::calls::*;
 /// The future owns the event; dropping the future drops the event on the same thread. After the
 /// drop has returned, the poller never queries this event again. The drop waits for at most one
 /// `cuEventQuery` that the poller may be making at that moment. So do not drop the future in a
-/// [host function](cuda_events::StreamRef::launch_host_function): that query may wait for the host function.
+/// [host function](cuda_events::StreamRef::launch_host_function): that query may wait for the host
+/// function.
 ///
 /// The poller has no share of an event or of a context. It has only the driver's handle of the
 /// event, and the drop takes the handle away.
 ///
 /// # A borrowed event
 ///
-/// A future can be leaked, as by [`core::mem::forget`]. If it had only borrowed the event, the event
-/// could then be destroyed, and the poller would still query it. So it takes no borrowed event:
+/// A future can be leaked, as by [`core::mem::forget`]. If it had only borrowed the event, the
+/// event could then be destroyed, and the poller would still query it. So it takes no borrowed
+/// event:
 ///
 /// ```compile_fail,E0597
 /// # use cuda_events::{Event, EventRef};
@@ -78,9 +80,9 @@ use crate::calls::*;
 /// The poller wakes the tasks. A waker's `wake` runs on the poller's thread, and delays all other
 /// completions of the process. It should hand the task to an executor, as executors' wakers do. It
 /// must not block, run the task, or drop the last share of a context. CUDA calls in `wake` run in
-/// the [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller. The poller runs
-/// no other code of the caller, except [observers](cuda_events::Driver::observe) of its queries. Such an
-/// observer must not block either.
+/// the [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller. The poller
+/// runs no other code of the caller, except [observers](cuda_events::Driver::observe) of its
+/// queries. Such an observer must not block either.
 ///
 /// # Captures
 ///
@@ -88,8 +90,8 @@ use crate::calls::*;
 /// So do not record the event in a [`Capture`](cuda_events::capture::Capture) with
 /// [`record`](EventRef::record): the next query would invalidate the capture. Drop the future
 /// first. [`record_external`](cuda_events::StreamRef::record_external) and
-/// [`wait_external`](cuda_events::StreamRef::wait_external) are allowed: they do not make the event a part of
-/// the capture.
+/// [`wait_external`](cuda_events::StreamRef::wait_external) are allowed: they do not make the event
+/// a part of the capture.
 ///
 /// # The type parameter
 ///

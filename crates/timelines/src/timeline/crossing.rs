@@ -14,8 +14,8 @@
 //! `values.captured-elsewhere`), and the drop of the last share waits for that.
 //!
 //! A failed context writes no value, and fails no stream of another context. Nothing but the poison
-//! of the line ends such a stream's wait. So while a signal is pending for which a stream of another
-//! context waits, the crate's thread asks whether the timeline's context works.
+//! of the line ends such a stream's wait. So while a signal is pending for which a stream of
+//! another context waits, the crate's thread asks whether the timeline's context works.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -218,7 +218,8 @@ fn has_pending_signal(slot: &Slot) -> bool {
     slot.foreign().is_none() && slot.state.try_lock().is_ok_and(|state| owed(state.submitted))
 }
 
-/// A wait that is being submitted. The thread does not stop watching before the wait is in the list.
+/// A wait that is being submitted. The thread does not stop watching before the wait is in the
+/// list.
 struct Coming;
 
 impl Coming {
@@ -311,8 +312,8 @@ pub(super) fn sweep(most: usize) {
     let mut shares = Vec::new();
     sweep_locked(most, &mut shares);
     drop(turn);
-    // With nothing locked. This thread may have nothing to do with these contexts, so it must not be
-    // blocked by the end of one.
+    // With nothing locked. This thread may have nothing to do with these contexts, so it must not
+    // be blocked by the end of one.
     shares.into_iter().flatten().for_each(give_back);
 }
 

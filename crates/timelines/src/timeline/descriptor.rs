@@ -61,7 +61,8 @@ impl TimelineDescriptor {
     pub const MEMORY_LEN: usize = 136;
 
     /// Returns the bytes to send: [20](Self::FILE_LEN) of a timeline in a file,
-    /// [136](Self::MEMORY_LEN) of one in device memory. The numbers are little-endian. The last four bytes are a CRC-32 (ISO-HDLC) of the others.
+    /// [136](Self::MEMORY_LEN) of one in device memory. The numbers are little-endian. The last
+    /// four bytes are a CRC-32 (ISO-HDLC) of the others.
     ///
     /// | in a file | in memory | field |
     /// | --- | --- | --- |

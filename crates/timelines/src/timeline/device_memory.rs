@@ -34,8 +34,8 @@ pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 /// [descriptor](TimelineDescriptor) alone, for [`Timeline::in_memory`](super::Timeline::in_memory).
 ///
 /// It has room for 63 timelines. Any process of the same user on the same system that has the
-/// descriptor of one of them can open the memory, in every container. Create one memory for each group
-/// of processes that may see the same timelines. If you can send file descriptors, prefer a
+/// descriptor of one of them can open the memory, in every container. Create one memory for each
+/// group of processes that may see the same timelines. If you can send file descriptors, prefer a
 /// [file](super::TimelineFile), which guarantees more: `docs/timelines.md` compares the two.
 ///
 /// **Keep it until no other process uses its timelines.** The last drop of the memory and its

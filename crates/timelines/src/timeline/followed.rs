@@ -73,7 +73,8 @@ impl Called {
     /// Whether the thread may have to be called, after a signal was noted.
     #[inline(always)]
     pub(super) fn is_off(&self) -> bool {
-        // Spare ordering, here and below: the locks of the states order it. It costs nothing on x86.
+        // Spare ordering, here and below: the locks of the states order it. It costs nothing on
+        // x86.
         !self.0.load(Ordering::SeqCst)
     }
 

@@ -150,7 +150,9 @@ impl HostTimeline {
     /// share hardware channels: work that the host waits for before its signal may be queued after
     /// this wait.
     ///
-    /// It makes the driver calls of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a capture.
+    /// It makes the driver calls of
+    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a
+    /// capture.
     ///
     /// # Errors
     ///

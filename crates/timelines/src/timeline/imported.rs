@@ -62,18 +62,18 @@ use cuda_events::ipc::ExporterProcess;
 /// The bounds do not hold while this process is stopped or gets no processor time.
 ///
 /// If the maker drops or [poisons](super::Timeline::poison) the timeline, hosts get
-/// [`Error::Poisoned`] instead, and streams are released, too; by memory only after the last signal,
-/// and the error is [`Error::ExporterGone`] if the maker has ended since. A failed context of the
-/// maker does the same by a file: [within a bound](super::TimelineFile#lifetime) while a signal is
-/// pending, and otherwise at the maker's next signal. By memory **a failed context is not detected
-/// while its process lives**: let the maker report it, or wait with a timeout.
+/// [`Error::Poisoned`] instead, and streams are released, too; by memory only after the last
+/// signal, and the error is [`Error::ExporterGone`] if the maker has ended since. A failed context
+/// of the maker does the same by a file: [within a bound](super::TimelineFile#lifetime) while a
+/// signal is pending, and otherwise at the maker's next signal. By memory **a failed context is not
+/// detected while its process lives**: let the maker report it, or wait with a timeout.
 ///
 /// # Dropping it
 ///
-/// By a file, dropping it never waits. Waits of streams that were already submitted stay, and end as
-/// described above. A host that later starts to wait for a point that is not reached gets
-/// [`Error::ContextDropped`]. The import of each file keeps 4 KiB mapped until the process ends, and
-/// registered until the context ends. So put many timelines into one file.
+/// By a file, dropping it never waits. Waits of streams that were already submitted stay, and end
+/// as described above. A host that later starts to wait for a point that is not reached gets
+/// [`Error::ContextDropped`]. The import of each file keeps 4 KiB mapped until the process ends,
+/// and registered until the context ends. So put many timelines into one file.
 ///
 /// By memory, dropping it closes the memory, which can block as [the last
 /// share](Context#dropping-the-last-share) of a context can. If points are pending, the drop never
@@ -138,9 +138,9 @@ impl ImportedTimeline {
     /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
     /// [`Stream::new`](cuda_events::Stream::new) twice, [`cuMemcpyDtoHAsync`] and
     /// [`cuStreamSynchronize`]; and, once for each context, one for the device's UUID. The first of
-    /// 64 such timelines also calls [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`], between
-    /// two calls of [`cuThreadExchangeStreamCaptureMode`]; so may the first one in each context.
-    /// CUDA 11.0.
+    /// 64 such timelines also calls [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`],
+    /// between two calls of [`cuThreadExchangeStreamCaptureMode`]; so may the first one in each
+    /// context. CUDA 11.0.
     ///
     /// Each import uses 64 bytes of host memory that stay mapped until the process ends, because
     /// points may be read at any time. Contexts that come one after the other share the pages.
@@ -200,12 +200,12 @@ impl ImportedTimeline {
     ///
     /// By memory a host cannot load the value. So this method submits work to a stream of the
     /// timeline, which waits for the value and copies it: [`cuStreamWaitValue64`], and
-    /// [`cuMemcpyDtoHAsync`] with the context current; no driver call if the value is reached or was
-    /// asked for before. The device does that work in order, so ask for values in rising order: a
-    /// point of a lower value than an earlier one is reached together with the earlier one. **It
-    /// blocks while 256 points of the timeline are pending**, until one of them is reached or cannot
-    /// be reached any more, because the driver itself blocks when a stream is full. Calls for one
-    /// timeline take turns.
+    /// [`cuMemcpyDtoHAsync`] with the context current; no driver call if the value is reached or
+    /// was asked for before. The device does that work in order, so ask for values in rising order:
+    /// a point of a lower value than an earlier one is reached together with the earlier one. **It
+    /// blocks while 256 points of the timeline are pending**, until one of them is reached or
+    /// cannot be reached any more, because the driver itself blocks when a stream is full. Calls
+    /// for one timeline take turns.
     ///
     /// # Errors
     ///
@@ -239,9 +239,10 @@ impl ImportedTimeline {
 
     /// Reports that the maker's process has ended, and releases all waits.
     ///
-    /// Use it for an import by memory, if this process [cannot detect](Self#when-the-maker-ends) the
-    /// end. **It also releases other importers of the timeline**, so call it only after the process
-    /// has ended. By a file the end is always detected, and this method only looks for it at once.
+    /// Use it for an import by memory, if this process [cannot detect](Self#when-the-maker-ends)
+    /// the end. **It also releases other importers of the timeline**, so call it only after the
+    /// process has ended. By a file the end is always detected, and this method only looks for it
+    /// at once.
     ///
     /// Driver calls, by memory and if points are pending: [`cuStreamQuery`] twice, and
     /// [`cuMemsetD8Async`] with the context current. The crate's thread repeats them until no point

@@ -31,8 +31,8 @@ pub(super) const BYTES: usize = LINES * size_of::<Line>();
 ///
 /// Devices and other processes write it, and nothing in it is trusted. Values are only compared:
 /// with any value, a point may at worst look reached or poisoned. The reason of a poison is
-/// believed only if no other process can write the line: see [`Failure`](super::failure::Failure) and
-/// [`Foreign`](super::foreign::Foreign).
+/// believed only if no other process can write the line: see [`Failure`](super::failure::Failure)
+/// and [`Foreign`](super::foreign::Foreign).
 ///
 /// All of it may be zero, as fresh memory is.
 #[derive(Default)]

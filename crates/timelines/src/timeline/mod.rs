@@ -77,8 +77,8 @@ use crate::sync::lock;
 /// # One stream
 ///
 /// A timeline belongs to one stream, and takes it: a [`Stream`], an `Arc<Stream>`, a [`StreamRef`]
-/// or a [`ForeignStream`](cuda_events::ForeignStream). It signals in no other stream. A stream does its
-/// work in order, so values only rise. [`stream`](Self::stream) lends the stream for everything
+/// or a [`ForeignStream`](cuda_events::ForeignStream). It signals in no other stream. A stream does
+/// its work in order, so values only rise. [`stream`](Self::stream) lends the stream for everything
 /// else. A stream may have several timelines.
 ///
 /// Several threads may signal one timeline at once. `signal` holds a lock of the timeline during
@@ -99,10 +99,10 @@ use crate::sync::lock;
 /// launching stream after the launch.
 ///
 /// For a [`Stream`] or an `Arc<Stream>` this check is free: a flag of this crate shows whether any
-/// [`Capture`](cuda_events::capture::Capture) is in progress in the process, and only then is the driver
-/// queried. For any other stream each signal first queries the driver ([`cuStreamIsCapturing`]),
-/// because other code may begin a capture in it; and so does each signal of a timeline [in
-/// memory](Self::in_memory).
+/// [`Capture`](cuda_events::capture::Capture) is in progress in the process, and only then is the
+/// driver queried. For any other stream each signal first queries the driver
+/// ([`cuStreamIsCapturing`]), because other code may begin a capture in it; and so does each signal
+/// of a timeline [in memory](Self::in_memory).
 ///
 /// **One case is not detected: a capture that other code began** through the raw handle. There are
 /// two ways. The other code began it in your `Stream`. Or it captures its own stream, and your
@@ -123,9 +123,9 @@ use crate::sync::lock;
 /// pass of that thread after the last signal.
 ///
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
-/// [the last share](cuda_events::Context#dropping-the-last-share) can block. The drop itself makes no
-/// driver call, with four exceptions: if the last signal returned an error, it makes the calls of
-/// [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes three,
+/// [the last share](cuda_events::Context#dropping-the-last-share) can block. The drop itself makes
+/// no driver call, with four exceptions: if the last signal returned an error, it makes the calls
+/// of [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes three,
 /// [`cuStreamIsCapturing`], [`cuStreamWriteValue64`] and [`cuEventRecord`]; a timeline in a
 /// [writable](TimelineFile::writable) file makes three, [`cuStreamIsCapturing`] and
 /// [`cuStreamWriteValue64`] twice; and while streams wait for timelines of other contexts, it
@@ -440,7 +440,9 @@ impl Timeline {
     /// the value, the wait ends [after the last signal](Self#dropping-it), if that signal can
     /// happen.
     ///
-    /// It makes the driver calls of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a capture.
+    /// It makes the driver calls of
+    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a
+    /// capture.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};

@@ -185,8 +185,8 @@ pub(super) fn release(slot: &'static Slot) {
     }
 }
 
-/// The device, if the context is its primary context or a green one. The driver registers memory for
-/// these in the primary context. For a context that other code owns this is not certain.
+/// The device, if the context is its primary context or a green one. The driver registers memory
+/// for these in the primary context. For a context that other code owns this is not certain.
 fn registers_for(context: &Context) -> Option<Device> {
     context.is_retained().then(|| context.device())
 }
@@ -359,8 +359,8 @@ mod tests {
         }
     }
 
-    /// Mirrors of contexts that come one after the other share pages, also where the primary context
-    /// lives on and the pages stay registered in it.
+    /// Mirrors of contexts that come one after the other share pages, also where the primary
+    /// context lives on and the pages stay registered in it.
     #[test]
     #[allow(unsafe_code)]
     fn mirrors_of_green_contexts_share_pages() {

@@ -141,8 +141,8 @@ impl Point {
         if has_hooks() { self.is_done_with_hooks(is_done) } else { is_done }
     }
 
-    /// For drivers with their own clock, where a loop around `is_done` lets time pass, and for those
-    /// that check what was read.
+    /// For drivers with their own clock, where a loop around `is_done` lets time pass, and for
+    /// those that check what was read.
     #[cold]
     fn is_done_with_hooks(&self, is_done: bool) -> bool {
         if !is_done && let Some(clock) = wait::clock_of(self.slot) {

@@ -296,8 +296,8 @@ impl Slot {
         lock(&self.state).submitted = MIRRORED;
     }
 
-    /// Notes that the timeline was dropped: its context may end from now on, and another one may get
-    /// its handle.
+    /// Notes that the timeline was dropped: its context may end from now on, and another one may
+    /// get its handle.
     pub(super) fn leave(&self) {
         self.context.store(0, Ordering::Relaxed);
     }

@@ -255,8 +255,8 @@ enum Maker {
     Gone,
 }
 
-/// Distinguishes one section from all others that this process has mapped: by a handle, which the system
-/// compares. What is written in a section, its maker or another process could have made up.
+/// Distinguishes one section from all others that this process has mapped: by a handle, which the
+/// system compares. What is written in a section, its maker or another process could have made up.
 pub(crate) struct Identity(OwnedHandle);
 
 impl PartialEq for Identity {
