@@ -143,13 +143,13 @@
 pub mod capture;
 mod clock;
 mod context;
+mod debug_by_names;
 mod device;
 mod driver;
 mod error;
 mod event;
 pub mod ext;
 pub mod external;
-mod flags;
 mod forms;
 pub mod foundation;
 pub mod graph;

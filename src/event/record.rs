@@ -4,9 +4,9 @@ use bitflags::bitflags;
 
 use super::EventRef;
 use crate::context::Context;
+use crate::debug_by_names::debug_by_names;
 use crate::driver::call::{Answer, ask};
 use crate::error::{Error, Result};
-use crate::flags::debug_by_names;
 use crate::stream::StreamRef;
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CUresult};
 

@@ -28,11 +28,11 @@ use core::fmt;
 
 use bitflags::bitflags;
 
+use crate::debug_by_names::debug_by_names;
 use crate::driver::call::entry;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::flags::debug_by_names;
 use crate::stream::StreamRef;
 use crate::sys::{
     CU_STREAM_MEMORY_BARRIER_TYPE_GPU, CU_STREAM_MEMORY_BARRIER_TYPE_SYS, CU_STREAM_WAIT_VALUE_AND,

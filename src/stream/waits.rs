@@ -5,12 +5,12 @@ use std::time::Duration;
 use bitflags::bitflags;
 
 use super::StreamRef;
+use crate::debug_by_names::debug_by_names;
 use crate::driver::call::{ask, call};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
 use crate::event::{Event, EventFlags, EventRef};
-use crate::flags::debug_by_names;
 use crate::progress::Progress;
 use crate::sys::{CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, Function};
 

@@ -1,0 +1,54 @@
+//! The flags of events.
+
+use bitflags::bitflags;
+
+use crate::debug_by_names::debug_by_names;
+use crate::sys::CU_EVENT_DISABLE_TIMING;
+
+#[cfg(doc)]
+use super::EventRef;
+
+bitflags! {
+    /// Flags for creating an event.
+    ///
+    /// The default is no flag, which is the cheapest: no timing, waits spin, and only this process
+    /// can use the event.
+    ///
+    /// The bits are this crate's own; the driver's timing bit has the opposite sense.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let event = Event::new(&context, EventFlags::TIMING | EventFlags::BLOCKING_SYNC)?;
+    /// assert!(event.flags().contains(EventFlags::TIMING));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+    pub struct EventFlags: u32 {
+        /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning
+        /// (`CU_EVENT_BLOCKING_SYNC`). This saves a core, but the thread wakes later
+        /// (`docs/performance.md`). Waits of streams are not affected.
+        const BLOCKING_SYNC = 1;
+        /// Records take a time stamp, which [`elapsed_ms`](EventRef::elapsed_ms) needs. The flag is
+        /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Such records cost several times
+        /// as much as others (`docs/performance.md`).
+        const TIMING = 2;
+        /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). It excludes `TIMING`. If
+        /// the last record is still pending, a new record by any process does not replace it: the
+        /// stream of the new record first waits for the old one. Such records cost several times as
+        /// much as others (`docs/performance.md`).
+        const INTERPROCESS = 4;
+    }
+}
+
+debug_by_names!(EventFlags);
+
+impl EventFlags {
+    /// The driver's flags: the same bits, except that the timing bit is inverted.
+    pub(super) const fn to_driver(self) -> u32 {
+        self.bits() ^ CU_EVENT_DISABLE_TIMING
+    }
+}
