@@ -7,4 +7,5 @@ pub(crate) mod driver;
 pub(crate) mod external;
 pub(crate) mod order;
 pub(crate) mod report;
+pub(crate) mod settings;
 pub(crate) mod shared_library;
