@@ -97,15 +97,15 @@ mod serde {
 
     #[test]
     fn binary_formats_have_the_bytes() {
-        let bytes = postcard::to_allocvec(&descriptor()).expect("it serializes");
+        let bytes = rmp_serde::to_vec(&descriptor()).expect("it serializes");
         assert!(bytes.ends_with(&descriptor().to_bytes()));
-        assert_eq!(bytes.len(), 130, "the bytes and their length");
+        assert_eq!(bytes.len(), 130, "the bytes, their type and their length");
         assert_eq!(
-            postcard::from_bytes::<IpcEventDescriptor>(&bytes).expect("it comes back"),
+            rmp_serde::from_slice::<IpcEventDescriptor>(&bytes).expect("it comes back"),
             descriptor()
         );
         let mut damaged = bytes.clone();
         damaged[50] ^= 1;
-        postcard::from_bytes::<IpcEventDescriptor>(&damaged).expect_err("it was damaged");
+        rmp_serde::from_slice::<IpcEventDescriptor>(&damaged).expect_err("it was damaged");
     }
 }

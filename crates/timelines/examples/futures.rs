@@ -6,9 +6,12 @@ use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{CudaEventExt, CudaStreamExt};
 
-// One thread: if an await blocked it, this program would not end.
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // One thread: if an await blocked it, this program would not end.
+    tokio::runtime::Builder::new_current_thread().build()?.block_on(run())
+}
+
+async fn run() -> Result<(), Box<dyn std::error::Error>> {
     // The NVIDIA driver, or the software driver on a machine without one.
     let soft = SoftDriver::new();
     let driver = Driver::load().unwrap_or_else(|_| soft.driver());
@@ -23,18 +26,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     let done = stream.record_event(EventFlags::empty())?;
 
-    let waits = async {
+    let waits = tokio::spawn(async move {
         println!("the first task waits for the event");
         done.completion().await?;
         println!("the first task's work is done");
         Ok::<_, cuda_events::Error>(())
-    };
-    let ends = async {
+    });
+    let ends = tokio::spawn(async move {
         println!("the second task runs meanwhile");
         let _ = end.send(());
-    };
-    let (waited, ()) = tokio::join!(waits, ends);
-    waited?;
+    });
+    waits.await??;
+    ends.await?;
 
     // Awaits the work that is in the stream now. This crate creates the event.
     let completion = stream.completion()?;
