@@ -50,6 +50,7 @@ impl Semaphore {
 
 /// A part of a graph node's work.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum GraphWork {
     /// A kernel, an empty node, or other work that the host does not poll.
     Work(Vec<Access>),

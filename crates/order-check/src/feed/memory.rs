@@ -15,6 +15,7 @@ const FLAG: u64 = 8;
 
 /// Who can read memory without a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Memory {
     /// Devices only.
     Device,

@@ -6,6 +6,7 @@ use crate::op::{ContextId, EventId, Op, StreamId, StreamKind, What};
 
 /// Who created a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Creator {
     /// The call under way. Reports name it.
     Call,
