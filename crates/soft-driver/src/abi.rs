@@ -35,13 +35,8 @@ pub struct HostNodeParams {
     pub user_data: *mut core::ffi::c_void,
 }
 
-/// A handle of device memory for another process (`CUipcMemHandle`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct MemHandle {
-    /// For the driver's use only.
-    pub reserved: [u8; 64],
-}
+/// A handle of device memory for another process.
+pub type MemHandle = CUipcMemHandle;
 
 /// The parameters of a node of stream memory operations (`CUDA_BATCH_MEM_OP_NODE_PARAMS`).
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ pub(crate) mod allocations;
 pub(crate) mod contexts;
 pub(crate) mod copies;
 pub(crate) mod devices;
+mod exports;
 pub(crate) mod graph_edits;
 pub(crate) mod graph_nodes;
 pub(crate) mod graph_updates;

@@ -161,6 +161,12 @@ macro_rules! define {
             )*
         }
 
+        // The types of the functions are those of the raw layer, where it declares them.
+        const _: fn(&Symbols) = |symbols| {
+            fn is<F>(_: impl Into<Option<F>>) {}
+            $(bound!(symbols is $name $($version)? $arguments);)*
+        };
+
         const fn addresses<const SLOT: usize>() -> [Address; OWN_COUNT] {
             [
                 $(
@@ -169,6 +175,14 @@ macro_rules! define {
                 )*
             ]
         }
+    };
+}
+
+/// Compares the parameters of a function that the raw layer declares; the others have a version.
+macro_rules! bound {
+    ($symbols:ident $is:ident $name:ident $version:literal $arguments:tt) => {};
+    ($symbols:ident $is:ident $name:ident ($($argument:ident: $ty:ty),*)) => {
+        $is::<unsafe extern "C" fn($($ty),*) -> CUresult>($symbols.$name)
     };
 }
 
