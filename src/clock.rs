@@ -65,7 +65,7 @@ pub trait HostClock: Send + Sync {
     /// checks, time does not move.
     fn wait(&self, until: Duration);
 
-    /// The calling thread was told, without a driver call, that `what` is pending. `what` is any
+    /// The calling thread learned, without a driver call, that `what` is pending. `what` is any
     /// number that stands for the question.
     ///
     /// A thread that asks the same thing over and over takes part in the time, too: this blocks it

@@ -143,7 +143,7 @@ pub(crate) enum Owned {
     /// Nothing: other code owns the context.
     Nothing,
     /// An owner, which keeps another library's context alive. It is dropped last.
-    KeptBy(#[expect(dead_code, reason = "kept for its destructor")] Box<dyn Any + Send + Sync>),
+    Foreign(#[expect(dead_code, reason = "it has a destructor")] Box<dyn Any + Send + Sync>),
     /// A retain of the device's primary context.
     Primary,
     /// The green context that the context stands for.
@@ -354,7 +354,7 @@ impl Context {
         O: Any + Send + Sync,
     {
         // SAFETY: as the caller says.
-        unsafe { Self::name(driver, raw, Owned::KeptBy(Box::new(owner))) }
+        unsafe { Self::name(driver, raw, Owned::Foreign(Box::new(owner))) }
     }
 
     /// # Safety
@@ -682,7 +682,7 @@ impl Drop for Inner {
         }
         match self.owned {
             // The owner is a field, and so dropped after this function.
-            Owned::Nothing | Owned::KeptBy(_) => {}
+            Owned::Nothing | Owned::Foreign(_) => {}
             Owned::Primary => {
                 // SAFETY: one release for the one retain.
                 let _ = unsafe { ask!(driver, cuDevicePrimaryCtxRelease_v2(device.as_raw())) };

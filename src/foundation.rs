@@ -72,7 +72,7 @@ pub use crate::capture::external::OwnCapture;
 pub use crate::context::WeakContext;
 pub use crate::driver::HostReads;
 pub use crate::driver::observing::{Deferring, deferring_observers};
-pub use crate::graph::kept::GraphValue;
+pub use crate::graph::retained::GraphValue;
 pub use crate::ipc::envelope::{Damage, Envelope, Fields};
 pub use crate::ipc::origin::Origin;
 

@@ -364,7 +364,7 @@ impl Context {
         match self.owned() {
             Owned::Green(_) => return Ok(true),
             Owned::Primary => return Ok(false),
-            Owned::Nothing | Owned::KeptBy(_) => {}
+            Owned::Nothing | Owned::Foreign(_) => {}
         }
         let Ok(get) = entry!(self.driver(), cuStreamGetGreenCtx?) else { return Ok(false) };
         let stream = StreamRef::legacy_default(self);

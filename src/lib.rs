@@ -109,7 +109,7 @@
 //! Records, queries, waits for events and elapsed times read the flag in the first row. Except for
 //! external records and waits (see the third row), they read nothing else of this table.
 //!
-//! | kept | until | lock |
+//! | held | until | lock |
 //! | --- | --- | --- |
 //! | a flag: the process was forked after the driver was initialised, or has loaded several driver libraries | the process ends | none |
 //! | the drivers that were loaded | the process ends | none |
@@ -150,13 +150,13 @@ mod error;
 mod event;
 pub mod ext;
 pub mod external;
-mod forms;
 pub mod foundation;
 pub mod graph;
 pub mod green;
 mod growing_list;
 #[cfg(doc)]
 pub mod guide;
+mod handle_traits;
 pub mod ipc;
 pub mod loader;
 mod progress;

@@ -115,7 +115,7 @@ impl Capture<'_> {
             // one returns.
             let (node, edge) =
                 unsafe { (nodes.add(at).read(), (!edges.is_null()).then(|| edges.add(at).read())) };
-            CaptureDependency { node: self.kept.node(node), edge: edge.unwrap_or_default() }
+            CaptureDependency { node: self.retained.node(node), edge: edge.unwrap_or_default() }
         };
         Ok((0..count).map(dependency).collect())
     }
@@ -184,7 +184,7 @@ impl Capture<'_> {
         dependencies: &[CaptureDependency],
     ) -> Result<Vec<CUgraphNode>> {
         self.check(stream, function)?;
-        self.kept.handles(function, dependencies.iter().map(|dependency| dependency.node))
+        self.retained.handles(function, dependencies.iter().map(|dependency| dependency.node))
     }
 
     /// An error unless the stream takes part in this capture. It then does so at least as long as

@@ -8,7 +8,7 @@ use super::registry;
 use crate::error::Result;
 use crate::event::Event;
 use crate::event::RecordFlags;
-use crate::graph::kept::{Captured, GraphValue};
+use crate::graph::retained::{Captured, GraphValue};
 use crate::stream::StreamRef;
 use crate::stream::WaitFlags;
 use crate::stream::capture_info::CaptureStatus;
@@ -131,9 +131,9 @@ impl StreamRef {
         values: &[Captured],
         call: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let kept = registry::find(self.driver(), capture);
-        if let Some(kept) = &kept {
-            values.iter().for_each(|value| kept.keep(value));
+        let retained = registry::find(self.driver(), capture);
+        if let Some(retained) = &retained {
+            values.iter().for_each(|value| retained.keep(value));
         }
         let made = call();
         // The driver may have made the node even if it returned an error, because it also returns
@@ -143,8 +143,8 @@ impl StreamRef {
             let failed = error.function().filter(|_| error.code().is_some());
             failed.is_some_and(|it| it == function || it == Function::cuCtxPopCurrent_v2)
         });
-        match kept {
-            Some(kept) if !asked => values.iter().for_each(|value| kept.forget(value)),
+        match retained {
+            Some(retained) if !asked => values.iter().for_each(|value| retained.forget(value)),
             // The end of the graph is not known.
             None if asked => values.iter().cloned().for_each(forget),
             _ => {}

@@ -12,7 +12,7 @@ use crate::driver::call::{Entry, entry};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::graph::kept::Kept;
+use crate::graph::retained::Retained;
 use crate::graph::{Graph, GraphNode};
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
@@ -68,7 +68,7 @@ pub struct Capture<'a> {
     stream: &'a StreamRef,
     /// The capture's number, once the driver has returned it.
     pub(super) id: Option<u64>,
-    pub(super) kept: Arc<Kept>,
+    pub(super) retained: Arc<Retained>,
     ended: bool,
     _not_send: PhantomData<*mut ()>,
 }
@@ -191,7 +191,7 @@ impl<'a> Capture<'a> {
         mode: CaptureMode,
     ) -> Result<Self> {
         let begin = entry!(stream, cuStreamBeginCaptureToGraph?)?;
-        let after = graph.kept().handles(begin.function, after.iter().copied())?;
+        let after = graph.retained().handles(begin.function, after.iter().copied())?;
         stream.driver().check(graph.context().driver(), begin.function)?;
         let raw = graph.as_raw();
         // SAFETY: the stream is alive as long as its reference is; this function owns the graph,
@@ -209,7 +209,7 @@ impl<'a> Capture<'a> {
         mut graph: Option<Graph>,
         begin: impl FnOnce(F) -> CUresult,
     ) -> Result<Self> {
-        let kept = graph.as_ref().map_or_else(Kept::new, |graph| graph.kept().clone());
+        let retained = graph.as_ref().map_or_else(Retained::new, |graph| graph.retained().clone());
         let mut begun = None;
         let called = entry.ask(stream, |pointer| {
             let code = begin(pointer);
@@ -219,7 +219,7 @@ impl<'a> Capture<'a> {
                 begun = Some(Self {
                     stream,
                     id: None,
-                    kept: kept.clone(),
+                    retained: retained.clone(),
                     ended: false,
                     _not_send: PhantomData,
                 });
@@ -240,7 +240,7 @@ impl<'a> Capture<'a> {
         };
         capture.id = stream.capture_info()?.id;
         if let Some(id) = capture.id {
-            registry::add(stream.driver(), id, &capture.kept);
+            registry::add(stream.driver(), id, &capture.retained);
         }
         Ok(capture)
     }
@@ -253,9 +253,9 @@ impl<'a> Capture<'a> {
         match stream.capture_info() {
             Ok(info) if info.status == CaptureStatus::Active && info.graph == graph.as_raw() => {
                 UNDER_WAY.fetch_add(1, Ordering::Relaxed);
-                let kept = graph.kept().clone();
+                let retained = graph.retained().clone();
                 graph.disarm();
-                drop(Self { stream, id: None, kept, ended: false, _not_send: PhantomData });
+                drop(Self { stream, id: None, retained, ended: false, _not_send: PhantomData });
             }
             Ok(info) if info.status != CaptureStatus::Invalidated => drop(graph),
             _ => core::mem::forget(graph),
@@ -280,7 +280,7 @@ impl<'a> Capture<'a> {
     }
 
     fn end_now(&mut self) -> Result<Graph> {
-        let Self { stream, kept, ended, .. } = self;
+        let Self { stream, retained, ended, .. } = self;
         let end = entry!(*stream, cuStreamEndCapture);
         let mut raw = null_mut();
         let mut graph = None;
@@ -293,7 +293,7 @@ impl<'a> Capture<'a> {
             UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
             if code == CUresult::CUDA_SUCCESS {
                 // Made here, so it is dropped if the caller's context cannot be restored.
-                graph = Some(Graph::with(stream.context(), raw, kept.clone()));
+                graph = Some(Graph::with(stream.context(), raw, retained.clone()));
             }
             code
         });

@@ -15,23 +15,23 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::driver::Driver;
-use crate::graph::kept::Kept;
+use crate::graph::retained::Retained;
 use crate::sync::lock;
 
 /// The kept values of each capture, by its number. Numbers are never reused, so an entry that
 /// outlives its graph is never found, and is removed when the next one is added.
-static CAPTURES: Mutex<Vec<(Driver, u64, Weak<Kept>)>> = Mutex::new(Vec::new());
+static CAPTURES: Mutex<Vec<(Driver, u64, Weak<Retained>)>> = Mutex::new(Vec::new());
 
-pub(super) fn add(driver: Driver, id: u64, kept: &Arc<Kept>) {
+pub(super) fn add(driver: Driver, id: u64, retained: &Arc<Retained>) {
     let mut captures = lock(&CAPTURES);
-    captures.retain(|(_, _, kept)| kept.strong_count() > 0);
-    captures.push((driver, id, Arc::downgrade(kept)));
+    captures.retain(|(_, _, retained)| retained.strong_count() > 0);
+    captures.push((driver, id, Arc::downgrade(retained)));
 }
 
-pub(super) fn find(driver: Driver, id: u64) -> Option<Arc<Kept>> {
+pub(super) fn find(driver: Driver, id: u64) -> Option<Arc<Retained>> {
     let captures = lock(&CAPTURES);
     captures
         .iter()
-        .find(|known| known.0.is_same_library(driver) && known.1 == id)
-        .and_then(|(_, _, kept)| kept.upgrade())
+        .find(|entry| entry.0.is_same_library(driver) && entry.1 == id)
+        .and_then(|(_, _, retained)| retained.upgrade())
 }

@@ -75,13 +75,13 @@ impl Instance {
 }
 
 /// A loaded driver, with the candidates by which it was found.
-struct Known {
+struct Library {
     candidates: Candidates,
     instance: Instance,
 }
 
 global! {
-    static KNOWN: List<Known> = List::new();
+    static LIBRARIES: List<Library> = List::new();
 }
 
 impl Driver {
@@ -156,17 +156,18 @@ impl Driver {
     pub fn load_with(options: &LoadOptions) -> Result<Self> {
         // By candidates, not by options: the environment may have changed since.
         let candidates = options.candidates();
-        if let Some(known) = KNOWN.items().find(|known| known.candidates == candidates) {
-            return Ok(Self(&known.instance));
+        if let Some(library) = LIBRARIES.items().find(|library| library.candidates == candidates) {
+            return Ok(Self(&library.instance));
         }
         // Without any lock of this crate: opening runs the library's own code, which may load a
         // driver too. Another thread may fork meanwhile, and its child would inherit a lock that is
         // never released.
         let loaded = loader::open(&candidates)?;
-        let known = Known { candidates, instance: Instance::new(loaded) };
+        let library = Library { candidates, instance: Instance::new(loaded) };
         // Another thread may have been faster. Then the library has been opened twice and stays
         // open.
-        Ok(Self(&KNOWN.add(known, |known, new| known.candidates == new.candidates).instance))
+        let is_same = |one: &Library, other: &Library| one.candidates == other.candidates;
+        Ok(Self(&LIBRARIES.add(library, is_same).instance))
     }
 
     /// Makes a driver from the functions that `resolve` returns.

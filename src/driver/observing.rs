@@ -225,7 +225,7 @@ fn call_observer(observer: Arc<Observer>, call: &Call<'_>) {
 }
 
 /// Calls the observer of a slot, if it has one, or notes the call for later.
-fn tell(slot: usize, returned: &Returned<'_>) {
+fn notify(slot: usize, returned: &Returned<'_>) {
     let elapsed = returned.started.elapsed();
     // Calls that an observer makes itself are not observed: that would never end.
     if OBSERVING.get() {
@@ -308,7 +308,7 @@ impl Driver {
             if place.observer.is_some() {
                 continue;
             }
-            let target = target.get_or_init(|| Target { symbols: self.symbols(), tell });
+            let target = target.get_or_init(|| Target { symbols: self.symbols(), notify });
             if !target.symbols.is_same(self.symbols()) {
                 continue;
             }
@@ -429,11 +429,11 @@ mod tests {
     fn telling_waits_for_no_lock() {
         let last = SLOTS - 1;
         let held = write(&PLACES[last]);
-        let (done, told) = channel();
+        let (done, finished) = channel();
         std::thread::spawn(move || {
             let (function, result) =
                 (crate::sys::Function::cuInit, crate::sys::CUresult::CUDA_SUCCESS);
-            tell(
+            notify(
                 last,
                 &Returned {
                     function,
@@ -445,7 +445,7 @@ mod tests {
             );
             let _ = done.send(());
         });
-        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the lock");
+        assert_eq!(finished.recv_timeout(Duration::from_secs(60)), Ok(()), "it waits for the lock");
         drop(held);
     }
 }

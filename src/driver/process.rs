@@ -31,9 +31,9 @@ impl Identity {
 
     /// The start time of the process, if its id is valid on this system.
     pub(crate) fn comparable_start(&self) -> Option<u64> {
-        let known =
+        let comparable =
             self.started != 0 && system::numbering().is_some_and(|here| here == self.numbering);
-        known.then_some(self.started)
+        comparable.then_some(self.started)
     }
 }
 
@@ -195,10 +195,10 @@ mod system {
         let [created, ended, kernel, user] = &mut times;
         let process = process.as_raw_handle();
         // SAFETY: a handle that is open for the call, and places for the times.
-        let told = unsafe { GetProcessTimes(process, created, ended, kernel, user) } != 0;
+        let read = unsafe { GetProcessTimes(process, created, ended, kernel, user) } != 0;
         let FileTime([low, high]) = *created;
         let time = u64::from(high) << 32 | u64::from(low);
-        if told { Ok(time) } else { Err(io::Error::last_os_error()) }
+        if read { Ok(time) } else { Err(io::Error::last_os_error()) }
     }
 
     pub(super) fn own() -> Option<Identity> {

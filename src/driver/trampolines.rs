@@ -21,7 +21,7 @@ const _: () = assert!(SLOTS == 16, "each slot has an arm in `observable`");
 /// that they came from.
 pub(crate) struct Target {
     pub(crate) symbols: &'static Symbols,
-    pub(crate) tell: fn(usize, &Returned<'_>),
+    pub(crate) notify: fn(usize, &Returned<'_>),
 }
 
 /// A call that has returned.
@@ -103,7 +103,7 @@ macro_rules! observable {
                         created = place.map(|place| unsafe { **place } as u64);
                     }
                     let arguments = &[$(word(&$argument)),*];
-                    (target.tell)(slot, &Returned { function, arguments, result, created,
+                    (target.notify)(slot, &Returned { function, arguments, result, created,
                         started });
                     result
                 }
@@ -268,9 +268,9 @@ mod tests {
             };
             let handle = handle.trim_end_matches(';');
             // The description of a green context is not an object: no call ends it.
-            let known = super::HANDLES.contains(&handle) || handle == "CUdevResourceDesc";
+            let is_listed = super::HANDLES.contains(&handle) || handle == "CUdevResourceDesc";
             assert!(
-                known,
+                is_listed,
                 "wrapper.h:{}: add {handle} to `handles!` in src/driver/trampolines.rs",
                 at + 1
             );

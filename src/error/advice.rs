@@ -32,8 +32,8 @@ pub(super) fn advice(function: Function, code: CUresult) -> Option<&'static str>
              SoftDriver was dropped before the objects that use it"
         }
         (_, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
-            "a host function may make no driver call; have another thread make it, after the \
-             function has told it so"
+            "a host function may make no driver call; have another thread make it, when the \
+             function asks it to"
         }
         (
             Function::cuEventDestroy_v2 | Function::cuStreamDestroy_v2,

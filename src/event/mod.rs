@@ -21,7 +21,7 @@ use crate::device::Device;
 use crate::driver::Driver;
 use crate::driver::call::{Answer, ask, call};
 use crate::error::{Error, Result};
-use crate::forms::form_of;
+use crate::handle_traits::impl_handle_traits;
 use crate::progress::Progress;
 use crate::sys::{CUevent, Function};
 use crate::timeout;
@@ -65,7 +65,7 @@ use crate::sys::calls::*;
 /// ```
 pub struct Event(EventRef);
 
-form_of!(EventRef: Event);
+impl_handle_traits!(EventRef: Event);
 
 /// For types that take an event, or a share of one.
 impl AsRef<EventRef> for Arc<Event> {

@@ -8,7 +8,7 @@ use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
 use std::sync::Arc;
 
-use crate::forms::form_of;
+use crate::handle_traits::impl_handle_traits;
 use crate::{Context, StreamRef};
 
 type Shared = Arc<dyn AsRef<StreamRef> + Send + Sync>;
@@ -190,7 +190,7 @@ impl Deref for CurrentStream {
     }
 }
 
-form_of!(StreamRef: CurrentStream);
+impl_handle_traits!(StreamRef: CurrentStream);
 
 static_assertions::assert_impl_all!(CurrentStream: Send, Sync);
 static_assertions::assert_not_impl_any!(StreamScope: Send, Sync);

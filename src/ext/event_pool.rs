@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicUsize;
 
 use crate::capture::under_way as capture_under_way;
 use crate::driver::fork::forked;
-use crate::forms::form_of;
+use crate::handle_traits::impl_handle_traits;
 use crate::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, few, lock};
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
@@ -431,7 +431,7 @@ impl Deref for PooledEvent {
     }
 }
 
-form_of!(EventRef: PooledEvent);
+impl_handle_traits!(EventRef: PooledEvent);
 
 /// For types that take an event, or a share of one.
 impl AsRef<EventRef> for std::sync::Arc<PooledEvent> {

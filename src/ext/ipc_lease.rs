@@ -14,11 +14,11 @@ use crate::{Event, IpcEventDescriptor, Result};
 /// 1. The exporter creates a lease for the importer, and sends [`descriptor`](Self::descriptor).
 /// 2. The importer opens it ([`Event::from_ipc_descriptor`]), uses it, and waits until its work
 ///    that depends on the event is done.
-/// 3. The importer drops the opened event, and tells the exporter.
+/// 3. The importer drops the opened event, and notifies the exporter.
 /// 4. The exporter drops the lease.
 ///
 /// Create one lease for each importer. The event is destroyed with the last lease and the
-/// exporter's own `Arc`. If an importer ends without telling the exporter, drop its lease as soon
+/// exporter's own `Arc`. If an importer ends without notifying the exporter, drop its lease as soon
 /// as its process has ended.
 ///
 /// ```

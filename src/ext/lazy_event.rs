@@ -452,8 +452,8 @@ impl LazyEvent {
             return Ok((start, end));
         }
         // Without any driver object there is no driver to be asked which call it has.
-        let known = self.event().or(end.event()).map(|event| event.elapsed_function());
-        let function = known.unwrap_or(Function::cuEventElapsedTime_v2);
+        let function = self.event().or(end.event()).map(|event| event.elapsed_function());
+        let function = function.unwrap_or(Function::cuEventElapsedTime_v2);
         Err(if (self.flags & end.flags).contains(EventFlags::TIMING) {
             Error::NotRecorded { function, code: None }
         } else {

@@ -150,7 +150,7 @@ fn other_device(
 fn import_error(context: &Context, answer: Answer) -> Error {
     let Answer { function, code } = answer;
     // Also the error of a context that failed with this code. In such a context nothing can be
-    // created, so another creation tells. It does not wait, and disturbs no capture.
+    // created, so another creation distinguishes the two. It does not wait, and disturbs no capture.
     if code == CUresult::CUDA_ERROR_UNKNOWN
         && let Err(error) = Event::new(context, EventFlags::empty())
     {
@@ -199,7 +199,7 @@ impl Imported {
         // The reserved words are zero.
         let description =
             CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_: kind, handle, ..Default::default() };
-        // By the guard, whose end has nobody to tell: once the driver has taken the descriptor
+        // By the guard, whose end can return no error: once the driver has taken the descriptor
         // over, no error may give that back.
         let _current = context.make_current()?;
         let mut raw = null_mut();

@@ -65,8 +65,8 @@ pub(super) fn is_binary_twice(points: &[SemaphorePoint<'_>]) -> bool {
     let binary = || points.iter().filter(|point| point.value.is_none());
     let mut raws = binary().map(|point| point.semaphore.raw);
     if points.len() > FEW {
-        let mut known = HashSet::with_capacity(points.len());
-        return raws.any(|raw| !known.insert(raw));
+        let mut seen = HashSet::with_capacity(points.len());
+        return raws.any(|raw| !seen.insert(raw));
     }
     while let Some(raw) = raws.next() {
         if raws.clone().any(|other| other == raw) {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::external::imported::mismatch;
 use crate::external::point::{is_binary_twice, signal_params, wait_params, with_points};
 use crate::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
-use crate::graph::kept::Captured;
+use crate::graph::retained::Captured;
 use crate::stream::StreamRef;
 use crate::sys::Function;
 
@@ -185,9 +185,9 @@ impl StreamRef {
         call: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let Some(capture) = self.active_capture()? else { return call() };
-        let kept: Vec<_> =
+        let retained: Vec<_> =
             points.iter().map(|point| Captured::Other(point.semaphore.clone())).collect();
-        self.keeping(capture, function, &kept, call)
+        self.keeping(capture, function, &retained, call)
     }
 
     /// Checks that this stream may use all of them: to the driver, a handle of another library is

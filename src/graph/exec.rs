@@ -7,8 +7,8 @@ use core::ptr::null_mut;
 use std::sync::Arc;
 
 use super::Graph;
-use super::kept::{Values, settle};
 use super::node::GraphNode;
+use super::retained::{Values, settle};
 use crate::context::Context;
 use crate::driver::call::{Entry, ask, call, entry};
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ pub struct GraphExec {
     context: Context,
     /// The number of the graph from which it was made.
     graph: u64,
-    kept: Values,
+    retained: Values,
     /// Whether one of the kept events is an interprocess event.
     interprocess: bool,
     /// Whether the kept values are prepared for launches. The cell also makes the type not Sync.
@@ -124,27 +124,27 @@ impl Graph {
     ) -> Result<GraphExec> {
         // Before the lock of the kept values, which in a forked child may stay locked forever.
         self.driver().check(self.driver(), entry.function)?;
-        let kept = self.kept.all();
-        for event in kept.events.iter() {
+        let retained = self.retained.all();
+        for event in retained.events.iter() {
             event.check_wait(entry.function, &self.context)?;
         }
         self.context.with_current(|| {
             let mut raw = null_mut();
             entry.ask(self.driver(), |pointer| instantiate(pointer, &mut raw))?.check()?;
             // Made in the closure, so it is dropped if the caller's context cannot be restored.
-            Ok(GraphExec::new(self, raw, kept))
+            Ok(GraphExec::new(self, raw, retained))
         })
     }
 }
 
 #[allow(unsafe_code)]
 impl GraphExec {
-    fn new(graph: &Graph, raw: CUgraphExec, kept: Values) -> Self {
+    fn new(graph: &Graph, raw: CUgraphExec, retained: Values) -> Self {
         let interprocess =
-            kept.events.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
-        let prepared = Cell::new(kept.prepared.iter().next().is_none());
+            retained.events.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
+        let prepared = Cell::new(retained.prepared.iter().next().is_none());
         let context = graph.context.clone();
-        Self { raw, context, graph: graph.kept.graph(), kept, interprocess, prepared }
+        Self { raw, context, graph: graph.retained.graph(), retained, interprocess, prepared }
     }
 
     /// Launches the graph: puts its work into the stream, after the work that is there.
@@ -169,7 +169,7 @@ impl GraphExec {
     pub fn launch(&self, stream: &StreamRef) -> Result<()> {
         // From the stream's table, because the table decides what NULL means.
         if self.interprocess {
-            for event in self.kept.events.iter() {
+            for event in self.retained.events.iter() {
                 event.check_wait(Function::cuGraphLaunch, stream.context())?;
             }
         }
@@ -184,7 +184,7 @@ impl GraphExec {
     #[cold]
     fn prepare(&self) -> Result<()> {
         self.context.driver().check(self.context.driver(), Function::cuGraphLaunch)?;
-        self.kept.prepared.iter().for_each(|value| value.prepare());
+        self.retained.prepared.iter().for_each(|value| value.prepare());
         self.prepared.set(true);
         Ok(())
     }
@@ -257,19 +257,19 @@ impl GraphExec {
         let function = set.function;
         driver.check(graph.driver(), function)?;
         driver.check(event.driver(), function)?;
-        if graph.kept.graph() != self.graph {
+        if graph.retained.graph() != self.graph {
             // The driver cannot always detect this: it identifies nodes by handle, and reuses the
-            // handles of destroyed graphs. The events in `kept` are found by the same handles.
+            // handles of destroyed graphs. The events in `retained` are found by the same handles.
             return Err(Error::GraphMismatch { function });
         }
-        let node = graph.kept.handle(function, node)?;
+        let node = graph.retained.handle(function, node)?;
         event.check_wait(function, &self.context)?;
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the
         // node's graph and with it the node, all of one library; the event is of that library too,
         // is alive, and is kept from the next statements on, whatever the result.
         let answer = set.ask(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
-        drop(settle(&mut self.kept.events, node, event, &answer));
+        drop(settle(&mut self.retained.events, node, event, &answer));
         answer
     }
 

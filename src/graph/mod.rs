@@ -37,10 +37,10 @@ use crate::event::Event;
 use crate::sys::{CUevent, CUgraph, CUgraphNode, CUresult};
 
 mod exec;
-pub(crate) mod kept;
 mod node;
+pub(crate) mod retained;
 
-use kept::Kept;
+use retained::Retained;
 
 pub use exec::GraphExec;
 pub use node::GraphNode;
@@ -92,7 +92,7 @@ pub struct Graph {
     /// NULL once this value no longer owns the graph.
     raw: CUgraph,
     context: Context,
-    kept: Arc<Kept>,
+    retained: Arc<Retained>,
     _not_sync: PhantomData<Cell<()>>,
 }
 
@@ -116,11 +116,11 @@ impl Graph {
         let mut raw = null_mut();
         // SAFETY: a place for the handle; the flags must be 0.
         unsafe { call!(context.driver(), cuGraphCreate(&mut raw, 0)) }?;
-        Ok(Self::with(context, raw, Kept::new()))
+        Ok(Self::with(context, raw, Retained::new()))
     }
 
-    pub(crate) fn with(context: &Context, raw: CUgraph, kept: Arc<Kept>) -> Self {
-        Self { raw, context: context.clone(), kept, _not_sync: PhantomData }
+    pub(crate) fn with(context: &Context, raw: CUgraph, retained: Arc<Retained>) -> Self {
+        Self { raw, context: context.clone(), retained, _not_sync: PhantomData }
     }
 
     /// Takes ownership of a graph that other code made; its executable graphs will be made in the
@@ -152,7 +152,7 @@ impl Graph {
     /// thread while another thread launches an executable graph made of this graph: see
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
-        Self::with(context, raw, Kept::new())
+        Self::with(context, raw, Retained::new())
     }
 
     /// Destroys the graph and returns the driver's error, if any. Its executable graphs stay valid.
@@ -248,7 +248,7 @@ impl Graph {
     ) -> Result<GraphNode> {
         let driver = self.driver();
         driver.check(event.driver(), add.function)?;
-        let after = self.kept.handles(add.function, after.iter().copied())?;
+        let after = self.retained.handles(add.function, after.iter().copied())?;
         let mut node = null_mut();
         // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the
         // dependencies are nodes of it; the event is alive, and kept as long as the graph from the
@@ -256,8 +256,8 @@ impl Graph {
         let answer = add.ask(driver, |add| unsafe {
             add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw())
         })?;
-        self.kept.settle(node, event, answer.check())?;
-        Ok(self.kept.node(node))
+        self.retained.settle(node, event, answer.check())?;
+        Ok(self.retained.node(node))
     }
 
     /// Returns the event that a record node records; `None` if other code put the event into the
@@ -290,12 +290,12 @@ impl Graph {
     fn get(&self, get: Entry<GetEvent>, node: GraphNode) -> Result<Option<Arc<Event>>> {
         let driver = self.driver();
         driver.check(driver, get.function)?;
-        let raw = self.kept.handle(get.function, node)?;
+        let raw = self.retained.handle(get.function, node)?;
         let mut event = null_mut();
         // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for
         // the handle.
         get.ask(driver, |get| unsafe { get(raw, &mut event) })?.check()?;
-        Ok(self.kept.by_handle(event))
+        Ok(self.retained.by_handle(event))
     }
 
     /// Makes a record node record another event. CUDA 11.1.
@@ -331,11 +331,11 @@ impl Graph {
     fn set(&mut self, set: Entry<SetEvent>, node: GraphNode, event: &Arc<Event>) -> Result<()> {
         let driver = self.driver();
         driver.check(event.driver(), set.function)?;
-        let raw = self.kept.handle(set.function, node)?;
+        let raw = self.retained.handle(set.function, node)?;
         // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is
         // alive, and kept as long as the graph from the next statement on, whatever the result.
         let answer = set.ask(driver, |set| unsafe { set(raw, event.as_raw()) })?;
-        self.kept.settle(raw, event, answer.check())
+        self.retained.settle(raw, event, answer.check())
     }
 
     /// Returns the context in which executable graphs are made.
@@ -352,8 +352,8 @@ impl Graph {
         self.raw
     }
 
-    pub(crate) fn kept(&self) -> &Arc<Kept> {
-        &self.kept
+    pub(crate) fn retained(&self) -> &Arc<Retained> {
+        &self.retained
     }
 
     fn driver(&self) -> Driver {
@@ -376,7 +376,7 @@ impl GraphNode {
     /// graph made of it is used. No other code may use the node or the graph in another thread
     /// while this crate uses it.
     pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
-        graph.kept.node(raw)
+        graph.retained.node(raw)
     }
 }
 

@@ -281,7 +281,7 @@ mod watch {
         }
     }
 
-    /// Whether no process has this id, which the system tells also about processes that this one
+    /// Whether no process has this id, which the system also reports for processes that this one
     /// may not see.
     #[allow(unsafe_code)]
     fn is_unused(pid: u32) -> bool {

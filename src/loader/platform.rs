@@ -273,12 +273,12 @@ pub(crate) fn privileged() -> bool {
     let (mut elevated, mut needed) = (1_u32, 0_u32);
     // SAFETY: TokenElevation fills one 32-bit word, and a place of that size is passed; the token
     // is open.
-    let known = unsafe {
+    let succeeded = unsafe {
         GetTokenInformation(token, TOKEN_ELEVATION, (&raw mut elevated).cast(), 4, &mut needed)
     };
     // SAFETY: the token was opened above and is closed once.
     unsafe { CloseHandle(token) };
-    known == 0 || elevated != 0
+    succeeded == 0 || elevated != 0
 }
 
 /// If the rights cannot be detected, the environment is not trusted.

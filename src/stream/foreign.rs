@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::call::{Entry, entry};
 use crate::error::{Error, Result};
-use crate::forms::form_of;
+use crate::handle_traits::impl_handle_traits;
 use crate::sys::{CUcontext, CUresult, CUstream};
 
 #[cfg(doc)]
@@ -236,7 +236,7 @@ impl<O> Deref for ForeignStream<O> {
     }
 }
 
-form_of!(StreamRef: ForeignStream<O>, O);
+impl_handle_traits!(StreamRef: ForeignStream<O>, O);
 
 static_assertions::assert_impl_all!(ForeignStream<()>: Send, Sync);
 static_assertions::assert_not_impl_any!(ForeignStream<*mut ()>: Send, Sync);

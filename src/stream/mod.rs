@@ -14,7 +14,7 @@ use crate::driver::Driver;
 use crate::driver::call::{Answer, Target, ask, call};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::forms::form_of;
+use crate::handle_traits::impl_handle_traits;
 use crate::progress::Progress;
 use crate::sys::{
     CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult,
@@ -69,7 +69,7 @@ use crate::sys::calls::*;
 /// ```
 pub struct Stream(StreamRef);
 
-form_of!(StreamRef: Stream);
+impl_handle_traits!(StreamRef: Stream);
 
 /// A stream that other code owns, or a default stream; [`Stream`] dereferences to this type.
 ///

@@ -25,7 +25,7 @@ mod growing_list;
 
 pub use world::{Context, Driver, Error, Event, EventFlags, EventRef, Progress, Result, StreamRef};
 pub use world::{capture, foundation, sys};
-use world::{error, forms, handle, thread, time};
+use world::{error, handle, handle_traits, thread, time};
 
 // The files of cuda-timelines import these by this name.
 extern crate self as cuda_events;

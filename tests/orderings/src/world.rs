@@ -368,11 +368,11 @@ pub mod foundation {
     }
 }
 
-pub mod forms {
-    macro_rules! form_of {
+pub mod handle_traits {
+    macro_rules! impl_handle_traits {
         ($($ignored:tt)*) => {};
     }
-    pub(crate) use form_of;
+    pub(crate) use impl_handle_traits;
 }
 
 pub mod handle {

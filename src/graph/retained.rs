@@ -12,7 +12,7 @@ use crate::sync::lock;
 use crate::sys::{CUevent, CUgraphNode, Function};
 
 /// The values that the nodes of one graph refer to. The driver's nodes hold bare handles.
-pub(crate) struct Kept {
+pub(crate) struct Retained {
     /// The number of the graph: unlike a handle it is never reused.
     graph: u64,
     values: Mutex<Values>,
@@ -55,7 +55,7 @@ pub(crate) enum Captured {
     Prepared(Arc<dyn GraphValue>),
 }
 
-impl Kept {
+impl Retained {
     pub(crate) fn new() -> Arc<Self> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Arc::new(Self { graph: LAST.fetch_add(1, Ordering::Relaxed), values: Mutex::default() })
@@ -189,9 +189,13 @@ impl<K: Ord + Copy, V: Clone> References<K, V> {
 
     /// Removes one reference, and returns the value if it was the last.
     fn forget(&mut self, key: K) -> Option<V> {
-        let kept = self.values.get_mut(&key)?;
-        kept.references = kept.references.saturating_sub(1);
-        if kept.references == 0 { self.values.remove(&key).map(|kept| kept.value) } else { None }
+        let retained = self.values.get_mut(&key)?;
+        retained.references = retained.references.saturating_sub(1);
+        if retained.references == 0 {
+            self.values.remove(&key).map(|retained| retained.value)
+        } else {
+            None
+        }
     }
 
     /// Makes a known node refer to a value, and returns its previous value if no other node refers
@@ -203,11 +207,11 @@ impl<K: Ord + Copy, V: Clone> References<K, V> {
     }
 
     fn get(&self, key: K) -> Option<&V> {
-        self.values.get(&key).map(|kept| &kept.value)
+        self.values.get(&key).map(|retained| &retained.value)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &V> {
-        self.values.values().map(|kept| &kept.value)
+        self.values.values().map(|retained| &retained.value)
     }
 }
 

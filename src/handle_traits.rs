@@ -1,50 +1,50 @@
-//! Traits that all forms of a handle share: comparison, hash, debug output, `Borrow` and `AsRef`.
+//! Traits that a handle shares with its owners: comparison, hash, debug output, `Borrow` and `AsRef`.
 
 /// Implements for a type that dereferences to a handle's type the traits of the handle's type.
 ///
 /// `Borrow` requires that both hash and compare alike. They do, because each implementation calls
 /// the handle's.
-macro_rules! form_of {
-    ($handle:ty: $form:ty $(, $parameter:ident)?) => {
-        impl$(<$parameter>)? PartialEq for $form {
+macro_rules! impl_handle_traits {
+    ($handle:ty: $owner:ty $(, $parameter:ident)?) => {
+        impl$(<$parameter>)? PartialEq for $owner {
             fn eq(&self, other: &Self) -> bool {
                 **self == **other
             }
         }
 
-        impl$(<$parameter>)? Eq for $form {}
+        impl$(<$parameter>)? Eq for $owner {}
 
-        impl$(<$parameter>)? PartialEq<$handle> for $form {
+        impl$(<$parameter>)? PartialEq<$handle> for $owner {
             fn eq(&self, other: &$handle) -> bool {
                 **self == *other
             }
         }
 
-        impl$(<$parameter>)? PartialEq<$form> for $handle {
-            fn eq(&self, other: &$form) -> bool {
+        impl$(<$parameter>)? PartialEq<$owner> for $handle {
+            fn eq(&self, other: &$owner) -> bool {
                 *self == **other
             }
         }
 
-        impl$(<$parameter>)? core::hash::Hash for $form {
+        impl$(<$parameter>)? core::hash::Hash for $owner {
             fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
                 (**self).hash(state);
             }
         }
 
-        impl$(<$parameter>)? core::borrow::Borrow<$handle> for $form {
+        impl$(<$parameter>)? core::borrow::Borrow<$handle> for $owner {
             fn borrow(&self) -> &$handle {
                 self
             }
         }
 
-        impl$(<$parameter>)? AsRef<$handle> for $form {
+        impl$(<$parameter>)? AsRef<$handle> for $owner {
             fn as_ref(&self) -> &$handle {
                 self
             }
         }
 
-        impl$(<$parameter>)? core::fmt::Debug for $form {
+        impl$(<$parameter>)? core::fmt::Debug for $owner {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 core::fmt::Debug::fmt(&**self, f)
             }
@@ -52,4 +52,4 @@ macro_rules! form_of {
     };
 }
 
-pub(crate) use form_of;
+pub(crate) use impl_handle_traits;
