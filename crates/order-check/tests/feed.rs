@@ -1,0 +1,84 @@
+//! The feed without a driver: what it adds to the checker's operations.
+
+use cuda_order_check::feed::{Feed, Memory, Observer};
+use cuda_order_check::{Access, EventId, Finding, Options, StreamId, ThreadId};
+
+#[derive(Default)]
+struct Count(usize);
+
+impl Observer for Count {
+    fn thread(&self) -> ThreadId {
+        ThreadId(1)
+    }
+
+    fn thread_name(&self, thread: ThreadId) -> String {
+        thread.0.to_string()
+    }
+
+    fn finding(&mut self, _finding: Finding) {
+        self.0 += 1;
+    }
+}
+
+const A: StreamId = StreamId(0xa);
+const B: StreamId = StreamId(0xb);
+const EVENT: EventId = EventId(0xe);
+const DEVICE: u64 = 0x7000;
+const PINNED: u64 = 0x9000;
+
+/// How many findings a program has: its calls, with device memory and a pinned page.
+fn findings(calls: impl FnOnce(&mut Feed<Count>)) -> usize {
+    let mut feed = Feed::new(Options::default(), Count::default());
+    feed.begin("calls", 1, None);
+    feed.allocate(DEVICE, 4096, Memory::Device);
+    feed.allocate(PINNED, 4096, Memory::Host);
+    feed.event_create(EVENT, false);
+    calls(&mut feed);
+    feed.observer().0
+}
+
+#[test]
+fn the_record_of_an_exported_event_waits_for_the_last_one() {
+    for exported in [true, false] {
+        let found = findings(|feed| {
+            if exported {
+                feed.event_exported(EVENT, None);
+            }
+            feed.write(A, None, &[Access::write(DEVICE, 64)]);
+            feed.record(EVENT, A);
+            feed.record(EVENT, B);
+            feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        });
+        assert_eq!(found, usize::from(!exported), "exported: {exported}");
+    }
+}
+
+/// A stream sets a flag in pinned memory behind its work; the next call is in another stream.
+#[test]
+fn the_host_may_have_seen_a_flag_once_it_is_written() {
+    let program = |place: Option<u64>, written: Option<bool>| {
+        findings(|feed| {
+            feed.write(A, place, &[Access::write(DEVICE, 64)]);
+            feed.write(A, place.map(|place| place + 1), &[Access::write(PINNED, 4)]);
+            if let Some(changes) = written {
+                feed.written(2, changes);
+            }
+            feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        })
+    };
+    assert_eq!(program(Some(1), None), 1, "it is not written yet");
+    assert_eq!(program(Some(1), Some(false)), 1, "the same value was there before");
+    assert_eq!(program(Some(1), Some(true)), 0);
+    assert_eq!(program(None, None), 0, "nobody will say when it is written");
+}
+
+#[test]
+fn memory_is_of_the_host_until_it_ends() {
+    let mut feed = Feed::new(Options::default(), Count::default());
+    feed.allocate(PINNED, 16, Memory::Host);
+    let at = |feed: &Feed<Count>, address| feed.memory(address);
+    assert_eq!(at(&feed, PINNED + 15), Some(Memory::Host));
+    assert_eq!(at(&feed, PINNED + 16).or(at(&feed, PINNED - 1)), None);
+    feed.free(PINNED);
+    assert_eq!(at(&feed, PINNED), None);
+}
