@@ -46,7 +46,8 @@ fn update(
 ) -> Result<Option<(u32, u64)>, CUresult> {
     let exec = state.exec(exec)?;
     let graph = state.graph(graph)?;
-    let new = state.flattened(graph).ok_or(INVALID_VALUE)?;
+    // Measured: a circle is another topology.
+    let Some(new) = state.flattened(graph) else { return Ok(Some((TOPOLOGY_CHANGED, 0))) };
     if let Some(refused) = update_refused(&state.graphs.execs[exec].nodes, &new) {
         return Ok(Some(refused));
     }
@@ -68,11 +69,10 @@ pub(crate) fn graph_exec_update_v2(
     info: Ptr<UpdateInfo>,
 ) -> Answer {
     let state = call.ready()?;
-    info.required()?;
     let refused = update(call, state, exec, graph)?;
     let (result, node) = refused.unwrap_or((0, 0));
     let error_node = core::ptr::without_provenance_mut(node as usize);
-    info.put(UpdateInfo { result, error_node, error_from_node: core::ptr::null_mut() })?;
+    info.put_if(UpdateInfo { result, error_node, error_from_node: core::ptr::null_mut() });
     if refused.is_some() { Err(UPDATE_FAILURE) } else { Ok(()) }
 }
 
