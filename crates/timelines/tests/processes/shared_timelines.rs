@@ -816,13 +816,26 @@ fn a_dropped_file_is_an_end() {
     assert_eq!(imported.point(1).expect("a point").query(), Err(Error::ExporterGone));
 }
 
+/// Counts this process's descriptors of `file`. Those of other files do not count: the thread may
+/// still close what the maker has of a file that ended before.
+#[cfg(target_os = "linux")]
+fn descriptors(file: &TimelineFile) -> impl Fn() -> usize {
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::MetadataExt as _;
+    let inode = |path: &Path| std::fs::metadata(path).map(|data| (data.dev(), data.ino()));
+    let number = file.as_fd().as_raw_fd();
+    let this = inode(&Path::new("/proc/self/fd").join(number.to_string())).expect("it is open");
+    move || {
+        let open = std::fs::read_dir("/proc/self/fd").expect("this process's files").flatten();
+        open.flat_map(|file| inode(&file.path())).filter(|file| *file == this).count()
+    }
+}
+
 /// After the end of a timeline nobody looks after those who waited for it: the thread lets go of
 /// the import, and so of the file, while the maker lives.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_ended_timeline_is_let_go() {
-    use std::os::fd::AsRawFd as _;
-    use std::os::unix::fs::MetadataExt as _;
     common::own_process!();
     let Some(gpu) = gpu() else { return };
     for way in WAYS {
@@ -831,14 +844,7 @@ fn an_ended_timeline_is_let_go() {
             _ => TimelineFile::writable(&gpu.context),
         };
         let file = file.expect("a file");
-        // Of this file alone: the thread may still close what the maker has of the one before it.
-        let number = file.as_fd().as_raw_fd();
-        let inode = |path: &Path| std::fs::metadata(path).map(|data| (data.dev(), data.ino()));
-        let this = inode(&Path::new("/proc/self/fd").join(number.to_string())).expect("it is open");
-        let files = || {
-            let open = std::fs::read_dir("/proc/self/fd").expect("this process's files").flatten();
-            open.flat_map(|file| inode(&file.path())).filter(|file| *file == this).count()
-        };
+        let files = descriptors(&file);
         let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
         let descriptor = timeline.descriptor().expect("it is shared");
         let own = files();
@@ -866,11 +872,6 @@ fn an_ended_timeline_is_let_go() {
 fn an_import_goes_with_the_graph_that_captured_it() {
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let files = || {
-        let open = std::fs::read_dir("/proc/self/fd").expect("this process's files").flatten();
-        let paths = open.flat_map(|file| std::fs::read_link(file.path()));
-        paths.filter(|path| path.to_string_lossy().contains("memfd:cuda-events")).count()
-    };
     for way in WAYS {
         let file = match way {
             "sealed" => TimelineFile::new(&gpu.context),
@@ -879,6 +880,7 @@ fn an_import_goes_with_the_graph_that_captured_it() {
         let file = file.expect("a file");
         let timeline = Timeline::shared(gpu.stream(), &file).expect("a timeline");
         let stream = gpu.stream();
+        let files = descriptors(&file);
         let own = files();
         let captured = || {
             let given = match way {
