@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::counting::{calls, counting};
-use common::{Door, Gpu, Other, check, current, not_run};
+use common::{Door, Gpu, check, current, not_run};
 use cuda_events::sys::{CUcontext, CUresult, CUstream, Function};
 use cuda_events::{
     Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef,
@@ -173,35 +173,6 @@ fn an_owner_can_be_shared_and_given_back() {
     assert!(Arc::ptr_eq(&back, &owner));
     assert_eq!(Arc::strong_count(&owner), 2);
     assert_eq!(back.synchronize(), Ok(()));
-}
-
-#[test]
-fn any_type_can_be_the_owner() {
-    struct Theirs<'a>(&'a AtomicUsize);
-    impl Drop for Theirs<'_> {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-    let gpu = Gpu::new();
-    let (stream, dropped) = (gpu.stream(), AtomicUsize::new(0));
-    // SAFETY: `stream` outlives it.
-    let foreign =
-        unsafe { ForeignStream::new(&gpu.context, stream.as_raw(), Box::new(Theirs(&dropped))) };
-    let foreign = foreign.expect("a stream");
-    let synchronized =
-        std::thread::scope(|scope| scope.spawn(move || foreign.synchronize()).join());
-    assert_eq!(synchronized.expect("no panic"), Ok(()));
-    assert_eq!(dropped.load(Ordering::Relaxed), 1);
-    let other = Other::new(&gpu);
-    // SAFETY: a live stream, of another context, so that it is refused.
-    let refused = unsafe { ForeignStream::new(&other, stream.as_raw(), Theirs(&dropped)) };
-    assert!(matches!(refused, Err(Error::ContextMismatch { .. })));
-    assert_eq!(
-        dropped.load(Ordering::Relaxed),
-        2,
-        "without a stream there is nothing to keep it for"
-    );
 }
 
 #[test]
