@@ -122,10 +122,9 @@ impl<'a> Capture<'a> {
     /// * An event is recorded in the capture by [`record`](crate::EventRef::record). An event that
     ///   is used only with [`record_external`](StreamRef::record_external) or
     ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
-    /// * This rule includes a thread of this crate: the poller, which queries the event of each
-    ///   pending `Completion` of the crate `cuda-timelines`. Await or drop the futures of an event
-    ///   before you record it in the capture. When the drop has returned, the poller no longer
-    ///   queries the event.
+    /// * This rule includes the thread of the crate `cuda-timelines`, which queries the event of
+    ///   each pending `Completion`. Await or drop the futures of an event before you record it in
+    ///   the capture. When the drop has returned, that thread no longer queries the event.
     /// * An [`EventPool`](crate::ext::EventPool) does not reuse events that are returned to it
     ///   during the capture.
     #[doc(alias = "cuStreamBeginCapture")]
