@@ -68,6 +68,12 @@ impl Driver {
         if flag::unusual() { self.check_closely(other, function) } else { Ok(()) }
     }
 
+    /// The same without another object.
+    #[inline(always)]
+    pub(crate) fn check_alone(self, function: Function) -> Result<()> {
+        self.check(self, function)
+    }
+
     #[cold]
     #[inline(never)]
     fn check_closely(self, other: Self, function: Function) -> Result<()> {
@@ -107,16 +113,28 @@ impl Answer {
     /// `Ok` for success, otherwise the plain driver error.
     #[inline(always)]
     pub(crate) fn check(self) -> Result<()> {
-        Error::check(self.function, self.code)
+        self.check_or(Self::error)
+    }
+
+    /// The same with an error that the caller makes of the answer.
+    #[inline(always)]
+    pub(crate) fn check_or(self, error: impl FnOnce(Self) -> Error) -> Result<()> {
+        if self.is_success() { Ok(()) } else { Err(error(self)) }
     }
 
     /// The same for a query, where "not ready" is not an error.
     #[inline(always)]
     pub(crate) fn progress(self) -> Result<Progress> {
+        self.progress_or(Self::error)
+    }
+
+    /// The same with an error that the caller makes of the answer.
+    #[inline(always)]
+    pub(crate) fn progress_or(self, error: impl FnOnce(Self) -> Error) -> Result<Progress> {
         match self.code {
             CUresult::CUDA_SUCCESS => Ok(Progress::Done),
             CUresult::CUDA_ERROR_NOT_READY => Ok(Progress::Pending),
-            _ => Err(self.error()),
+            _ => Err(error(self)),
         }
     }
 
@@ -199,8 +217,8 @@ macro_rules! call {
     };
 }
 
-/// An [`Entry`]. If the last entry point named is optional, it is a result, and its error names the
-/// first one. The checks before the call are made with the call.
+/// An [`Entry`]; for an optional entry point a result. The checks before the call are made with the
+/// call.
 macro_rules! entry {
     ($target:expr, $function:ident) => {
         $crate::driver::call::Entry {
@@ -213,20 +231,6 @@ macro_rules! entry {
         match driver.symbols().$function {
             Some(pointer) => Ok($crate::driver::call::Entry {
                 function: $crate::sys::Function::$function,
-                pointer,
-            }),
-            None => Err(driver.unsupported(driver, $crate::sys::Function::$function)),
-        }
-    }};
-    ($target:expr, $function:ident or $otherwise:ident?) => {{
-        let driver = $crate::driver::call::Target::driver($target);
-        match driver.symbols().$function.or(driver.symbols().$otherwise) {
-            Some(pointer) => Ok($crate::driver::call::Entry {
-                function: if driver.symbols().$function.is_some() {
-                    $crate::sys::Function::$function
-                } else {
-                    $crate::sys::Function::$otherwise
-                },
                 pointer,
             }),
             None => Err(driver.unsupported(driver, $crate::sys::Function::$function)),

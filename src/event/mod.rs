@@ -315,8 +315,8 @@ impl EventRef {
     #[inline]
     pub fn query(&self) -> Result<Progress> {
         // SAFETY: the event is alive as long as `self` is.
-        let answer = unsafe { ask!(self.driver, cuEventQuery(self.raw)) };
-        answer.and_then(Answer::progress).inspect_err(|_| self.mark_failed())
+        unsafe { ask!(self.driver, cuEventQuery(self.raw)) }?
+            .progress_or(|answer| self.refused(answer))
     }
 
     /// Blocks the calling thread until all work before the last record is done. The thread spins
@@ -346,8 +346,8 @@ impl EventRef {
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is alive as long as `self` is.
-        let answer = unsafe { ask!(self.driver, cuEventSynchronize(self.raw)) }?;
-        if answer.is_success() { Ok(()) } else { Err(self.refused(answer)) }
+        unsafe { ask!(self.driver, cuEventSynchronize(self.raw)) }?
+            .check_or(|answer| self.refused(answer))
     }
 
     /// Blocks the calling thread until all work before the last record is done, for at most

@@ -69,9 +69,8 @@ impl EventRef {
     pub fn record(&self, stream: &StreamRef) -> Result<()> {
         // The call goes through the stream's table, because the table decides what NULL means.
         // SAFETY: event and stream are alive as long as their references are.
-        let answer =
-            unsafe { ask!(stream, self.driver; cuEventRecord(self.raw, stream.as_raw())) }?;
-        if answer.is_success() { Ok(()) } else { Err(self.record_error(stream, answer)) }
+        unsafe { ask!(stream, self.driver; cuEventRecord(self.raw, stream.as_raw())) }?
+            .check_or(|answer| self.record_error(stream, answer))
     }
 
     /// Records the event in the stream, with flags for this record. Without flags it is
@@ -126,11 +125,11 @@ impl EventRef {
             return self.record(stream);
         }
         // SAFETY: event and stream are alive as long as their references are.
-        let answer = unsafe {
+        unsafe {
             ask!(stream, self.driver;
                 cuEventRecordWithFlags?(self.raw, stream.as_raw(), flags.bits()))
-        }?;
-        if answer.is_success() { Ok(()) } else { Err(self.record_error(stream, answer)) }
+        }?
+        .check_or(|answer| self.record_error(stream, answer))
     }
 
     /// Records the event after all work that is in any stream of the context now. CUDA 12.5.

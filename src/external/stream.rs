@@ -194,7 +194,7 @@ impl StreamRef {
     /// an arbitrary address. It refuses one of another context, with a code that does not say so.
     #[inline]
     fn check_points(&self, points: &[SemaphorePoint<'_>], function: Function) -> Result<()> {
-        self.driver().check(self.driver(), function)?;
+        self.driver().check_alone(function)?;
         points.iter().try_for_each(|point| {
             let own = &point.semaphore.context;
             self.driver().check(own.driver(), function)?;

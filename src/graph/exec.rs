@@ -123,7 +123,7 @@ impl Graph {
         instantiate: impl FnOnce(F, *mut CUgraphExec) -> CUresult,
     ) -> Result<GraphExec> {
         // Before the lock of the kept values, which in a forked child may stay locked forever.
-        self.driver().check(self.driver(), entry.function)?;
+        self.driver().check_alone(entry.function)?;
         let retained = self.retained.all();
         for event in retained.events.iter() {
             event.check_wait(entry.function, &self.context)?;
@@ -183,7 +183,7 @@ impl GraphExec {
 
     #[cold]
     fn prepare(&self) -> Result<()> {
-        self.context.driver().check(self.context.driver(), Function::cuGraphLaunch)?;
+        self.context.driver().check_alone(Function::cuGraphLaunch)?;
         self.retained.prepared.iter().for_each(|value| value.prepare());
         self.prepared.set(true);
         Ok(())

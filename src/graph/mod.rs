@@ -289,7 +289,7 @@ impl Graph {
 
     fn get(&self, get: Entry<GetEvent>, node: GraphNode) -> Result<Option<Arc<Event>>> {
         let driver = self.driver();
-        driver.check(driver, get.function)?;
+        driver.check_alone(get.function)?;
         let raw = self.retained.handle(get.function, node)?;
         let mut event = null_mut();
         // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for

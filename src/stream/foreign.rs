@@ -6,10 +6,10 @@ use core::ptr::null_mut;
 use super::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
-use crate::driver::call::{Entry, entry};
+use crate::driver::call::call;
 use crate::error::{Error, Result};
 use crate::handle_traits::impl_handle_traits;
-use crate::sys::{CUcontext, CUresult, CUstream};
+use crate::sys::{CUcontext, CUstream, Function};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -75,20 +75,12 @@ impl StreamRef {
     #[doc(alias = "ExternalStream")]
     #[doc(alias = "get_stream_from_external")]
     pub unsafe fn from_foreign(driver: Driver, raw: CUstream) -> Result<Self> {
-        let get = get_context(driver);
-        driver.check(driver, get.function)?;
         // SAFETY: a stream that the caller vouches for.
-        let context = unsafe { context_of(driver, get, raw) }?;
+        let context = unsafe { context_of(driver, raw) }?;
         // SAFETY: the driver has just returned it; the caller vouches for the rest.
         let context = unsafe { Context::from_raw(driver, context) }?;
         Ok(Self::new(&context, raw))
     }
-}
-
-type GetContext = unsafe extern "C" fn(CUstream, *mut CUcontext) -> CUresult;
-
-fn get_context(driver: Driver) -> Entry<GetContext> {
-    entry!(driver, cuStreamGetCtx)
 }
 
 /// The context that the driver returns for the stream.
@@ -97,10 +89,10 @@ fn get_context(driver: Driver) -> Entry<GetContext> {
 ///
 /// `raw` must be a live stream of the driver, or a default stream's handle.
 #[allow(unsafe_code)]
-unsafe fn context_of(driver: Driver, get: Entry<GetContext>, raw: CUstream) -> Result<CUcontext> {
+unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
     let mut context = null_mut();
     // SAFETY: a place for the handle, and a stream that the caller vouches for.
-    get.ask(driver, |get| unsafe { get(raw, &mut context) })?.check()?;
+    unsafe { call!(driver, cuStreamGetCtx(raw, &mut context)) }?;
     Ok(context)
 }
 
@@ -201,16 +193,16 @@ impl<O> ForeignStream<O> {
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {
         let stream = StreamRef::new(context, raw);
-        let get = get_context(stream.driver());
-        stream.driver().check(stream.driver(), get.function)?;
+        let (driver, function) = (stream.driver(), Function::cuStreamGetCtx);
+        driver.check_alone(function)?;
         if !stream.is_default() {
             // SAFETY: a stream that the caller vouches for.
-            let theirs = unsafe { context_of(stream.driver(), get, raw) }?;
+            let theirs = unsafe { context_of(driver, raw) }?;
             if theirs != context.as_raw() {
                 // SAFETY: the driver has just returned it, and its stream is alive.
-                let theirs = unsafe { Context::from_raw(stream.driver(), theirs) }?;
+                let theirs = unsafe { Context::from_raw(driver, theirs) }?;
                 let devices = [context, &theirs].map(|context| context.device().ordinal());
-                return Err(Error::context_mismatch(get.function, None, devices));
+                return Err(Error::context_mismatch(function, None, devices));
             }
         }
         Ok(Self { stream, owner })

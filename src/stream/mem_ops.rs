@@ -29,7 +29,7 @@ use core::fmt;
 use bitflags::bitflags;
 
 use crate::debug_by_names::debug_by_names;
-use crate::driver::call::entry;
+use crate::driver::call::call;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -330,10 +330,13 @@ impl StreamRef {
         condition: WaitCondition,
         flags: WaitValueFlags,
     ) -> Result<()> {
-        let wait = entry!(self, cuStreamWaitValue32_v2 or cuStreamWaitValue32?)?;
         let flags = condition as c_uint | flags.bits();
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
+        unsafe {
+            call!(self,
+                cuStreamWaitValue32_v2(self.as_raw(), address, value, flags)
+                or cuStreamWaitValue32?(self.as_raw(), address, value, flags))
+        }
     }
 
     /// Makes all work that is put into this stream from now on wait until the 64 bits at `address`
@@ -360,10 +363,13 @@ impl StreamRef {
         condition: WaitCondition,
         flags: WaitValueFlags,
     ) -> Result<()> {
-        let wait = entry!(self, cuStreamWaitValue64_v2 or cuStreamWaitValue64?)?;
         let flags = condition as c_uint | flags.bits();
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        wait.ask(self, |wait| unsafe { wait(self.as_raw(), address, value, flags) })?.check()
+        unsafe {
+            call!(self,
+                cuStreamWaitValue64_v2(self.as_raw(), address, value, flags)
+                or cuStreamWaitValue64?(self.as_raw(), address, value, flags))
+        }
     }
 
     /// Writes 32 bits to `address` after all work that is in the stream now. A reader that sees
@@ -389,11 +395,12 @@ impl StreamRef {
         value: u32,
         flags: WriteValueFlags,
     ) -> Result<()> {
-        let write = entry!(self, cuStreamWriteValue32_v2 or cuStreamWriteValue32?)?;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        write
-            .ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?
-            .check()
+        unsafe {
+            call!(self,
+                cuStreamWriteValue32_v2(self.as_raw(), address, value, flags.bits())
+                or cuStreamWriteValue32?(self.as_raw(), address, value, flags.bits()))
+        }
     }
 
     /// Writes 64 bits to `address` after all work that is in the stream now. A reader that sees
@@ -418,11 +425,12 @@ impl StreamRef {
         value: u64,
         flags: WriteValueFlags,
     ) -> Result<()> {
-        let write = entry!(self, cuStreamWriteValue64_v2 or cuStreamWriteValue64?)?;
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the address.
-        write
-            .ask(self, |write| unsafe { write(self.as_raw(), address, value, flags.bits()) })?
-            .check()
+        unsafe {
+            call!(self,
+                cuStreamWriteValue64_v2(self.as_raw(), address, value, flags.bits())
+                or cuStreamWriteValue64?(self.as_raw(), address, value, flags.bits()))
+        }
     }
 
     /// Performs up to 255 operations in their order, with one driver call. The driver may change
@@ -441,13 +449,16 @@ impl StreamRef {
     /// For each operation, the rules of the method for that operation alone.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_mem_op(&self, operations: &mut [MemOp]) -> Result<()> {
-        let batch = entry!(self, cuStreamBatchMemOp_v2 or cuStreamBatchMemOp?)?;
         let count = c_uint::try_from(operations.len()).unwrap_or(c_uint::MAX);
         let first = operations.as_mut_ptr().cast::<CUstreamBatchMemOpParams>();
         // SAFETY: the stream is alive as long as `self` is; `MemOp` is the driver's type, and there
         // are `count` of them (more than that many do not fit into memory); the caller vouches for
         // the addresses in them.
-        batch.ask(self, |batch| unsafe { batch(self.as_raw(), count, first, 0) })?.check()
+        unsafe {
+            call!(self,
+                cuStreamBatchMemOp_v2(self.as_raw(), count, first, 0)
+                or cuStreamBatchMemOp?(self.as_raw(), count, first, 0))
+        }
     }
 }
 

@@ -78,11 +78,11 @@ impl StreamRef {
             return self.wait_checked(event, WaitFlags::empty());
         }
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
-        let answer = unsafe {
+        unsafe {
             ask!(self, event.driver();
                 cuStreamWaitEvent(self.raw, event.as_raw(), CU_EVENT_WAIT_DEFAULT))
-        }?;
-        if answer.is_success() { Ok(()) } else { Err(answer.error()) }
+        }?
+        .check()
     }
 
     /// Makes all later work in this stream wait for the event's last record, with flags for this
