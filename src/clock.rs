@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+#[cfg(doc)]
 use crate::driver::Driver;
 
 /// A clock that waits on the host use in place of the machine's.
@@ -83,44 +84,4 @@ pub trait HostClock: Send + Sync {
     /// The calling thread is one that watches for others, such as the one behind `look`. Its calls
     /// are not the program's, and it is not waited for.
     fn serve(&self);
-}
-
-impl Driver {
-    /// Returns the same driver with a clock, which all that is created with the returned driver
-    /// uses.
-    ///
-    /// No driver call. Each call makes a new table of about 1 kB that is never freed.
-    ///
-    /// ```
-    /// use std::time::{Duration, Instant};
-    ///
-    /// use cuda_events::{Device, HostClock};
-    ///
-    /// /// A clock that is a thousand times as fast as the machine's.
-    /// struct Fast(Instant);
-    ///
-    /// impl HostClock for Fast {
-    ///     fn now(&self) -> Duration {
-    ///         self.0.elapsed() * 1000
-    ///     }
-    ///     fn wait(&self, _until: Duration) {
-    ///         std::thread::sleep(Duration::from_micros(100));
-    ///     }
-    ///     fn polled(&self, _what: usize) {}
-    ///     fn begin_task(&self, _look: fn()) {}
-    ///     fn end_task(&self) {}
-    ///     fn serve(&self) {}
-    /// }
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let clock: &'static Fast = Box::leak(Box::new(Fast(Instant::now())));
-    /// let driver = driver.with_clock(clock);
-    /// assert!(driver.clock().is_some());
-    /// assert_eq!(Device::new(driver, 0)?.driver(), driver);
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    pub fn with_clock(self, clock: &'static dyn HostClock) -> Self {
-        self.with(Some(clock), self.host_reads())
-    }
 }

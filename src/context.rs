@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
-use core::ptr::null_mut;
+use core::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::device::{Device, Uuid};
@@ -16,7 +16,7 @@ use crate::driver::process::Identity;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::sys::{CUcontext, CUevent, CUgreenCtx, Function};
+use crate::sys::{CU_STREAM_LEGACY, CUcontext, CUevent, CUgreenCtx, Function};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -446,7 +446,7 @@ impl Context {
     #[doc(alias = "cuCtxSetCurrent")]
     pub fn make_current(&self) -> Result<CurrentContext<'_>> {
         let driver = self.driver();
-        driver.check(driver, Function::cuCtxPushCurrent_v2)?;
+        driver.check_alone(Function::cuCtxPushCurrent_v2)?;
         let nested = current(driver)? == self.0.raw;
         push(driver, self.0.raw)?;
         Ok(CurrentContext { context: self, nested, _not_send: PhantomData })
@@ -579,6 +579,37 @@ impl Context {
     #[must_use = "dropping the last share can block"]
     pub fn drop_unless_last(self) -> Option<Self> {
         Arc::into_inner(self.0).map(|last| Self(Arc::new(last)))
+    }
+
+    /// Returns whether this is a green context, or stands for one that other code owns.
+    ///
+    /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
+    /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
+    /// current, for the default stream: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have no
+    /// green contexts, and no call is made. [`green`](Self::green) has an example.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamGetGreenCtx")]
+    pub fn is_green(&self) -> Result<bool> {
+        match self.0.owned {
+            Owned::Green(_) => return Ok(true),
+            Owned::Primary => return Ok(false),
+            Owned::Nothing | Owned::Foreign(_) => {}
+        }
+        let driver = self.driver();
+        if driver.symbols().cuStreamGetGreenCtx.is_none() {
+            return Ok(false);
+        }
+        driver.check_alone(Function::cuStreamGetGreenCtx)?;
+        self.with_current(|| {
+            let stream = without_provenance_mut(CU_STREAM_LEGACY);
+            let mut green = null_mut();
+            // SAFETY: the handle is a constant, and a place for the handle of the green context.
+            unsafe { call!(driver, cuStreamGetGreenCtx?(stream, &mut green)) }?;
+            Ok(!green.is_null())
+        })
     }
 
     /// Whether the driver treats the events of both contexts alike: a primary context and its green

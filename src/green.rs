@@ -24,7 +24,6 @@ use crate::context::{Context, Owned};
 use crate::device::Device;
 use crate::driver::call::{call, entry};
 use crate::error::{Error, Result};
-use crate::stream::StreamRef;
 use crate::sys::{CU_GREEN_CTX_DEFAULT_STREAM, CUdevResource, CUdevResourceType, CUdevSmResource};
 
 #[cfg(doc)]
@@ -347,31 +346,6 @@ impl Context {
         }
         answer.check()?;
         Ok(Self::new(raw, device, Owned::Green(green)))
-    }
-
-    /// Returns whether this is a green context, or stands for one that other code owns.
-    ///
-    /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
-    /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
-    /// current, for the default stream: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have no
-    /// green contexts, and no call is made. [`green`](Self::green) has an example.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForkedChild`].
-    #[doc(alias = "cuStreamGetGreenCtx")]
-    pub fn is_green(&self) -> Result<bool> {
-        match self.owned() {
-            Owned::Green(_) => return Ok(true),
-            Owned::Primary => return Ok(false),
-            Owned::Nothing | Owned::Foreign(_) => {}
-        }
-        let Ok(get) = entry!(self.driver(), cuStreamGetGreenCtx?) else { return Ok(false) };
-        let stream = StreamRef::legacy_default(self);
-        let mut green = null_mut();
-        // SAFETY: the handle is a constant, and a place for the handle of the green context.
-        get.ask(&stream, |get| unsafe { get(stream.as_raw(), &mut green) })?.check()?;
-        Ok(!green.is_null())
     }
 
     /// Returns the multiprocessors of the context: its part if it is green, otherwise all of the
