@@ -493,6 +493,7 @@ rules! {
 
     /// Managed memory can be attached to all streams, to the host or to one stream, as a whole.
     /// NULL is no stream to attach it to.
+    [since(12, 2)]
     fn attaching_managed_memory(rig, saw) =
         "success from all, host, one stream, by its size, prefetched by its place; \
          CUDA_ERROR_INVALID_VALUE (1) from a part, from within, other memory, no such flags, the \
