@@ -1,5 +1,5 @@
-//! Processes that are killed at each of their calls, exporters and importers: what the one that
-//! survives sees, and what is left when it has ended.
+//! Processes that are killed at each of their calls, exporters and importers of timelines, and what
+//! the one that survives sees.
 //!
 //! A test starts a victim, which goes through all that its side does and is killed at its first
 //! driver call; then one that is killed at its second; and so on, until one comes to its end. It is
@@ -7,9 +7,7 @@
 //! an observer does it, after the call.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
 
 use cuda_events::{
     Context, Device, Driver, Event, EventFlags, LoadOptions, Progress, Result, Stream,
@@ -17,7 +15,6 @@ use cuda_events::{
 };
 
 use crate::child::{Child, end_after, hear, role, say, starts_are_made_up};
-use crate::futures::wait_until;
 use crate::handover::Handover;
 use crate::timelines::{WAIT, WRITE, idle};
 use crate::{Door, Gpu, load, needs, soft_settings};
@@ -118,14 +115,6 @@ impl Victim {
     }
 }
 
-/// What became of a run.
-pub struct Outcome {
-    /// Whether the victim came to its end.
-    pub ended: bool,
-    /// Whether the survivor had opened what the victim made.
-    pub opened: bool,
-}
-
 /// The survivor can do all that it could before.
 pub fn works(gpu: &Gpu) {
     let (stream, other) = (gpu.stream(), gpu.stream());
@@ -136,65 +125,27 @@ pub fn works(gpu: &Gpu) {
     assert_eq!(event.query(), Ok(Progress::Done));
 }
 
-/// What a process has left in shared memory.
-pub fn left_by(process: u32) -> Vec<PathBuf> {
-    let prefix = format!("cuda-soft-driver.{process}.");
-    let files = std::fs::read_dir("/dev/shm").expect("it can be listed").flatten();
-    let ours = files.filter(|file| file.file_name().to_string_lossy().starts_with(&prefix));
-    ours.map(|file| file.path()).collect()
-}
-
-/// Nothing is left of the victim once the survivor has ended.
-pub fn nothing_is_left(victim: u32, opened: bool) {
-    if opened && Door::chosen() == Door::Soft {
-        // The crate's thread may have the last share of what was open, for one more pass.
-        return wait_until("the survivor lets go of it", || left_by(victim).is_empty());
-    }
-    let left = left_by(victim);
-    // Whoever comes next finds it, a minute later.
-    for file in &left {
-        let file = std::fs::File::options().append(true).open(file).expect("it is ours");
-        file.set_modified(SystemTime::now() - Duration::from_secs(3600)).expect("it is ours");
-    }
-    let gpu = Gpu::new();
-    drop(Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event"));
-    if Door::chosen() == Door::Shared {
-        // Its one context has its file already, and looks when it opens one. Another of its
-        // contexts makes a file, and looks too.
-        let other = crate::Other::new(&gpu);
-        drop(Event::new(&other, EventFlags::INTERPROCESS).expect("an event"));
-    }
-    assert_eq!(left_by(victim), [] as [PathBuf; 0], "it was old, and nobody's");
-}
-
-/// Kills a victim at each of its calls, and gives how many those are.
+/// Kills a victim at each of its calls, and gives how many those are. `survive` returns whether the
+/// victim came to its end.
 #[track_caller]
 pub fn at_every_call(
     side: &str,
     kind: &str,
-    survive: fn(&Gpu, &mut Victim, &str) -> Outcome,
+    survive: fn(&Gpu, &mut Victim, &str) -> bool,
 ) -> Option<u64> {
     for nth in 1.. {
         let gpu = Gpu::new();
-        if kind != "events" && !(needs(gpu.driver, WRITE) && needs(gpu.driver, WAIT)) {
+        if !(needs(gpu.driver, WRITE) && needs(gpu.driver, WAIT)) {
             return None;
         }
-        let looks_for_its_end = kind == "handle" || (side, kind) == ("exporter", "events");
-        if looks_for_its_end && starts_are_made_up() {
+        if kind == "handle" && starts_are_made_up() {
             return None;
         }
         let mut victim = Victim::start(side, kind, nth);
-        let outcome = survive(&gpu, &mut victim, kind);
+        let ended = survive(&gpu, &mut victim, kind);
         works(&gpu);
-        let process = victim.child.id();
-        if outcome.ended {
+        if ended {
             victim.child.finish();
-        }
-        drop(gpu);
-        if Door::chosen() != Door::Native {
-            nothing_is_left(process, outcome.opened && !outcome.ended);
-        }
-        if outcome.ended {
             return Some(nth - 1);
         }
     }

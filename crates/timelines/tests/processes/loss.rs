@@ -7,7 +7,7 @@ use common::child::{from_hex, to_hex};
 use common::futures::block_on;
 use common::handover::Handover;
 use common::timelines::{PATIENCE, idle, reached};
-use common::victims::{Outcome, Victim, at_every_call, at_least, be_a_victim, report, stream_of};
+use common::victims::{Victim, at_every_call, at_least, be_a_victim, report, stream_of};
 use common::{Gpu, Latch};
 use cuda_events::{Context, Driver, Progress};
 use cuda_timelines::{
@@ -96,7 +96,7 @@ fn open(
     ImportedTimeline::open(context, handover.take(), &descriptor)
 }
 
-fn an_exporter_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outcome {
+fn an_exporter_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> bool {
     let (stream, never_done) = (gpu.stream(), gpu.stream());
     let (mut import, mut reached_one, mut pending, mut never) = (None, None, None, None);
     let mut ended = false;
@@ -157,10 +157,10 @@ fn an_exporter_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outco
     }
     idle(&stream);
     idle(&never_done);
-    Outcome { ended, opened: import.is_some() }
+    ended
 }
 
-fn an_importer_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outcome {
+fn an_importer_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> bool {
     let (mut file, mut memory) = (None, None);
     let timeline = match kind {
         "handle" => {
@@ -208,7 +208,7 @@ fn an_importer_of_timelines(gpu: &Gpu, victim: &mut Victim, kind: &str) -> Outco
     idle(&other);
     reached(point);
     assert_eq!(timeline.completed(), point.value());
-    Outcome { ended, opened: false }
+    ended
 }
 
 /// One byte of the victim's word is written when it has ended, without an order to copies of the
