@@ -5,4 +5,4 @@ use cuda_events_test_support as common;
 mod capture;
 mod capture_info;
 mod graphs;
-mod kept;
+mod retained;

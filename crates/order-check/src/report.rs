@@ -148,11 +148,11 @@ pub enum Problem {
     /// The second access is after the bytes were freed.
     UseAfterFree,
     /// One thread destroys an event or a stream while another thread uses it, and nothing orders
-    /// the two. Only in [`HostOrder::Told`](crate::HostOrder::Told).
+    /// the two. Only in [`HostOrder::Reported`](crate::HostOrder::Reported).
     DestroyedWhileUsed,
     /// One thread records an event, another one waits for it or has a stream wait for it, and
     /// nothing orders the two. So it depends on the run which record the wait is for. Only in
-    /// [`HostOrder::Told`](crate::HostOrder::Told).
+    /// [`HostOrder::Reported`](crate::HostOrder::Reported).
     RecordedWhileAwaited,
 }
 

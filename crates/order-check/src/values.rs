@@ -249,18 +249,18 @@ impl Values {
         }
         self.values.retain(|_, of| {
             // A copy that everybody is after tells nobody anything, unless a stream may see it.
-            let mut tells = false;
+            let mut orders = false;
             for (slot, writes) in &mut of.writes {
                 writes.retain(|write| !write.is_hidden(&known));
                 for write in writes {
                     write.clock.prune(floor);
-                    tells |= write.value.is_some() && (of.awaited || !write.copied)
+                    orders |= write.value.is_some() && (of.awaited || !write.copied)
                         || !known(*slot, write.time);
                 }
             }
             of.writes.retain(|(_, writes)| !writes.is_empty());
             of.count = of.writes.iter().map(|(_, writes)| writes.len()).sum();
-            tells || !of.waiting.is_empty()
+            orders || !of.waiting.is_empty()
         });
     }
 }

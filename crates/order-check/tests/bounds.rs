@@ -130,7 +130,7 @@ fn what_is_destroyed_is_forgotten() {
 /// Streams come and go, and the host never waits for any of them.
 #[test]
 fn streams_that_are_destroyed_give_their_places_away() {
-    for host_order in [HostOrder::Submission, HostOrder::Told] {
+    for host_order in [HostOrder::Submission, HostOrder::Reported] {
         let mut all = Watched::new(host_order);
         let (context, kind) = (ContextId(0), StreamKind::Blocking);
         while all.number < FEWER {
@@ -201,7 +201,7 @@ fn rows_are_one_range() {
 /// streams.
 #[test]
 fn threads_tokens_and_values_are_forgotten() {
-    let mut all = Watched::new(HostOrder::Told);
+    let mut all = Watched::new(HostOrder::Reported);
     let cell = Cell { address: 0x10, bytes: 8 };
     let mut value = 0;
     while all.number < FEWER {

@@ -249,10 +249,10 @@ impl Table {
         self.add(kind, expect, HostOrder::Submission, vec![steps]);
     }
 
-    /// Threads, of which nothing is told but what is in the steps.
+    /// Threads, of which only the steps are reported.
     #[track_caller]
-    fn told(&mut self, kind: &'static str, expect: Expect, threads: Vec<Vec<At>>) {
-        self.add(kind, expect, HostOrder::Told, threads);
+    fn reported(&mut self, kind: &'static str, expect: Expect, threads: Vec<Vec<At>>) {
+        self.add(kind, expect, HostOrder::Reported, threads);
     }
 
     /// Threads that make their calls in any order.
@@ -637,13 +637,13 @@ fn table() -> Vec<Planted> {
         writes(A).one(), record(1, A).mended(), wait(B, 1).mended(),
         does(Do::Function(B, None, vec![Access::read(BUFFER, 64)])).two(),
     ]);
-    t.told("a host function begins and ends, and nothing is handed over", Race, vec![vec![
+    t.reported("a host function begins and ends, and nothing is handed over", Race, vec![vec![
         writes(A), does(Do::Function(A, Some(1), Vec::new())), does(Do::Begin(1)).in_function(1),
         of(Do::Host(vec![Access::write(BUFFER, 64)])).in_function(1).one(),
         does(Do::HandOver(1)).in_function(1), does(Do::End(1)).in_function(1),
         does(Do::TakeOver(1)).mended(), host_reads().two(),
     ]]);
-    t.told("a host function writes after it has handed over", Race, vec![vec![
+    t.reported("a host function writes after it has handed over", Race, vec![vec![
         does(Do::Function(A, Some(1), Vec::new())), does(Do::Begin(1)).in_function(1),
         does(Do::HandOver(1)).in_function(1).faulty(),
         of(Do::Host(vec![Access::write(BUFFER, 64)])).in_function(1).one(),
@@ -680,20 +680,20 @@ fn table() -> Vec<Planted> {
         vec![wait(B, 2).stage(1), wait(B, 1).mended().stage(1), reads(B).two().stage(1)],
     ]);
 
-    // Threads of which only what is told is known.
-    t.told("one thread waits, another one reads", Race, vec![
+    // Threads that only reported operations order.
+    t.reported("one thread waits, another one reads", Race, vec![
         vec![does(Do::Start(1)), writes(A).one().stage(1), stream_sync(A).stage(1),
             does(Do::HandOver(1)).mended().stage(1)],
         vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).mended().stage(2),
             host_reads().two().stage(2)],
     ]);
-    t.told("handed over before the wait", Race, vec![
+    t.reported("handed over before the wait", Race, vec![
         vec![does(Do::Start(1)), does(Do::HandOver(1)).faulty().stage(1), writes(A).one().stage(1),
             stream_sync(A).stage(1), does(Do::HandOver(1)).mended().stage(1)],
         vec![touches(C, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2),
             host_reads().two().stage(2)],
     ]);
-    t.told("two threads hand over, one of them too early", Race, vec![
+    t.reported("two threads hand over, one of them too early", Race, vec![
         vec![does(Do::Start(1)), does(Do::Start(2)), does(Do::HandOver(1)).faulty().stage(1),
             host_writes().one().stage(1),
             does(Do::HandOver(1)).mended().stage(1)],
@@ -701,36 +701,36 @@ fn table() -> Vec<Planted> {
         vec![touches(B, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).stage(2),
             host_reads().two().stage(2)],
     ]);
-    t.told("two threads write host memory", Race, vec![
+    t.reported("two threads write host memory", Race, vec![
         vec![does(Do::Start(1)), host_writes().one().stage(1),
             does(Do::HandOver(1)).mended().stage(1)],
         vec![touches(B, Access::read(OTHER, 1)).stage(1), does(Do::TakeOver(1)).mended().late(2),
             host_writes().two().late(2)],
     ]);
-    t.told("a started thread, and what its parent does later", Race, vec![
+    t.reported("a started thread, and what its parent does later", Race, vec![
         vec![host_writes().one().mended(), does(Do::Start(1)), host_writes().one().faulty()],
         vec![host_reads().two().stage(1)],
     ]);
-    t.told("a thread that is not joined", Race, vec![
+    t.reported("a thread that is not joined", Race, vec![
         vec![does(Do::Start(1)), does(Do::Join(1)).mended().late(2), host_reads().two().late(2)],
         vec![host_writes().one().stage(1)],
     ]);
-    t.told("an event is destroyed while another thread records it", Destroyed, vec![
+    t.reported("an event is destroyed while another thread records it", Destroyed, vec![
         vec![does(Do::Event(1, false)), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2),
             does(Do::EventDestroy(1)).one().late(2)],
         vec![record(1, A).two().stage(1), does(Do::HandOver(1)).mended().stage(1)],
     ]);
-    t.told("a stream waits for an event while another thread records it", Recorded, vec![
+    t.reported("a stream waits for an event while another thread records it", Recorded, vec![
         vec![does(Do::Event(1, false)), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2),
             wait(B, 1).one().late(2)],
         vec![record(1, A).two().stage(1), does(Do::HandOver(1)).mended().stage(1)],
     ]);
-    t.told("a stream is destroyed while another thread submits to it", Destroyed, vec![
+    t.reported("a stream is destroyed while another thread submits to it", Destroyed, vec![
         vec![create(A, NonBlocking), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2),
             does(Do::Destroy(A)).one().late(2)],
         vec![writes(A).two().stage(1), does(Do::HandOver(1)).mended().stage(1)],
     ]);
-    t.told("memory is freed while another thread submits work for it", Race, vec![
+    t.reported("memory is freed while another thread submits work for it", Race, vec![
         vec![allocates(), does(Do::Start(1)), does(Do::TakeOver(1)).mended().stage(2),
             frees().one().late(2)],
         vec![writes(A).two().stage(1), stream_sync(A).stage(1),

@@ -128,7 +128,7 @@ impl Writer {
 
     fn write(seed: u64) -> (HostOrder, Vec<Step>) {
         let mut random = Random(seed);
-        let order = if random.chance(2) { HostOrder::Told } else { HostOrder::Submission };
+        let order = if random.chance(2) { HostOrder::Reported } else { HostOrder::Submission };
         let threads = 1 + random.below(3);
         let (streams, contexts) = (1 + random.below(4), 1 + random.below(2));
         let (functions, captures) = (BTreeMap::new(), BTreeSet::new());

@@ -105,7 +105,7 @@ fn a_wait_is_ended_from_outside() {
         tell(2, Op::WaitEnded { call: wait, cell: VALUE });
         checker.take_findings().len()
     };
-    for host_order in [HostOrder::Submission, HostOrder::Told] {
+    for host_order in [HostOrder::Submission, HostOrder::Reported] {
         assert_eq!(program(host_order, false, false), 1);
         assert_eq!(program(host_order, true, false), 0, "after all written values");
         assert_eq!(program(host_order, false, true), 0, "after what each thread is after");

@@ -107,7 +107,7 @@
 //! at least one of them a write or a free, that no event, wait, value or synchronization orders. If
 //! only events order the streams, it finds the race on every run. By default it assumes order that
 //! a driver cannot see: among threads, by host functions, and by values in host memory. With
-//! [`HostOrder::Told`] it uses only the order that the program [reports](SoftDriver::hand_over). A
+//! [`HostOrder::Reported`] it uses only the order that the program [reports](SoftDriver::hand_over). A
 //! program that passes then has no race in this run, for all accesses that the driver sees or that
 //! the program [reports](SoftDriver::reads).
 

@@ -46,7 +46,7 @@ impl Checker {
     pub(super) fn add_thread(&mut self, thread: ThreadId, clock: Clock) {
         let slot = match self.options.host_order {
             HostOrder::Submission => self.host.0,
-            HostOrder::Told => self.new_slot(),
+            HostOrder::Reported => self.new_slot(),
         };
         let name = Arc::from(thread.0.to_string());
         self.threads
@@ -55,7 +55,7 @@ impl Checker {
 
     pub(super) fn end_thread(&mut self, thread: ThreadId) {
         // If it is the last one, the next one is after all that it is after.
-        if self.options.host_order == HostOrder::Told {
+        if self.options.host_order == HostOrder::Reported {
             self.host.1.join(&self.agreed());
         }
         if let Some(thread) = self.threads.get_mut(&thread) {
@@ -74,17 +74,17 @@ impl Checker {
     /// Adds a thread whose start was not reported.
     pub(super) fn ensure(&mut self, by: By) {
         let By::Thread(thread) = by else { return };
-        let told = self.options.host_order == HostOrder::Told;
+        let reported = self.options.host_order == HostOrder::Reported;
         match self.threads.get_mut(&thread) {
             // Its number is another thread's now.
-            Some(of) if !of.live && told => self.leave_thread(thread),
+            Some(of) if !of.live && reported => self.leave_thread(thread),
             Some(of) => {
                 of.live = true;
                 return;
             }
             None => {}
         }
-        let clock = if told { self.agreed() } else { Clock::default() };
+        let clock = if reported { self.agreed() } else { Clock::default() };
         self.add_thread(thread, clock);
     }
 
@@ -103,14 +103,14 @@ impl Checker {
     }
 
     pub(super) fn clock_of(&self, by: By) -> Clock {
-        let told = self.options.host_order == HostOrder::Told;
+        let reported = self.options.host_order == HostOrder::Reported;
         match by {
             By::Function(function) => self
                 .functions
                 .get(&function)
                 .and_then(|task| self.tasks.get(task))
                 .map_or_else(|| self.host.1.clone(), |task| task.base.clone()),
-            By::Thread(thread) if told => {
+            By::Thread(thread) if reported => {
                 self.threads.get(&thread).map_or_else(Clock::default, |of| of.clock.clone())
             }
             By::Thread(_) => self.host.1.clone(),
@@ -159,11 +159,11 @@ impl Checker {
             By::Function(function) => {
                 match self.functions.get(&function).and_then(|task| self.tasks.get_mut(task)) {
                     Some(task) => &mut task.base,
-                    // It is over, for all that was told.
+                    // It is over, for all that was reported.
                     None => return,
                 }
             }
-            By::Thread(thread) if self.options.host_order == HostOrder::Told => {
+            By::Thread(thread) if self.options.host_order == HostOrder::Reported => {
                 match self.threads.get_mut(&thread) {
                     Some(thread) => &mut thread.clock,
                     None => return,

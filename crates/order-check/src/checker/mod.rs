@@ -179,7 +179,7 @@ pub struct Checker {
     findings: Vec<Finding>,
     reported: HashSet<(Place, Place)>,
     warned: HashSet<(Place, Place)>,
-    /// Races that were told apart by their backtraces.
+    /// Races that are distinguished by their backtraces.
     traced: HashMap<[Place; 2], u32>,
     hits: Vec<Hit>,
     /// For the texts of reports.

@@ -141,13 +141,13 @@ impl Checker {
             }
             Op::ThreadStart { thread } => {
                 let clock = self.clock_of(call.by);
-                if self.options.host_order == HostOrder::Told {
+                if self.options.host_order == HostOrder::Reported {
                     self.leave_thread(thread);
                     self.add_thread(thread, clock);
                 }
             }
             Op::ThreadJoin { thread } => {
-                if self.options.host_order == HostOrder::Told
+                if self.options.host_order == HostOrder::Reported
                     && let Some(of) = self.threads.get(&thread)
                 {
                     let clock = of.clock.clone();

@@ -14,7 +14,7 @@ pub enum HostOrder {
     /// [`Op::TakeOver`](crate::Op::TakeOver), [`Op::ThreadStart`](crate::Op::ThreadStart) and
     /// [`Op::ThreadJoin`](crate::Op::ThreadJoin). A thread without a reported start is after
     /// everything that all other threads are after, because one of them has started it.
-    Told,
+    Reported,
 }
 
 /// The enabled warnings. By default none is enabled.
@@ -68,7 +68,7 @@ impl Warnings {
 /// ```
 /// use cuda_order_check::{Checker, HostOrder, Options, Warnings};
 ///
-/// let options = Options::new().host_order(HostOrder::Told).warnings(Warnings::all());
+/// let options = Options::new().host_order(HostOrder::Reported).warnings(Warnings::all());
 /// let checker = Checker::new(options);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -78,7 +78,7 @@ impl Checker {
             spare.push(*slot);
             false
         });
-        if self.options.host_order == HostOrder::Told {
+        if self.options.host_order == HostOrder::Reported {
             let gone: Vec<ThreadId> = self
                 .threads
                 .iter()

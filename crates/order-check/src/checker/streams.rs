@@ -105,16 +105,16 @@ impl Checker {
         let Some(of) = self.streams.get_mut(&stream) else { return };
         let tail = std::mem::take(&mut of.tail);
         let mut base = Clock::default();
-        // A thread that has learned nothing since has nothing to tell.
-        let mut told = of.joined.same(&submit);
+        // A thread that is after nothing more since adds nothing.
+        let mut joined = of.joined.same(&submit);
         match tail {
             Point::Done(clock) => base = clock,
             pending => {
                 after.push(pending);
-                told = false;
+                joined = false;
             }
         }
-        if !told {
+        if !joined {
             base.join(&submit);
             of.joined = submit;
         }

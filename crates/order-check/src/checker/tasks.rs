@@ -203,7 +203,7 @@ impl Checker {
         let found = self.tasks.iter().filter(|(_, task)| is_it(task)).map(|(&id, _)| id).min();
         let Some(id) = found else { return };
         let mut known = self.clock_of(by);
-        if self.options.host_order == HostOrder::Told {
+        if self.options.host_order == HostOrder::Reported {
             // Any thread may have written it.
             for thread in self.threads.values() {
                 known.join(&thread.clock);

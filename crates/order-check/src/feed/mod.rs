@@ -162,7 +162,7 @@ impl<O: Observer> Feed<O> {
             checker: Checker::new(options),
             observer,
             warns: options.warnings != Warnings::NONE,
-            reported_order: options.host_order == HostOrder::Told,
+            reported_order: options.host_order == HostOrder::Reported,
             call: Call::new("", 0, ThreadId(0)),
             ended_threads: 0,
             named: HashSet::new(),

@@ -137,8 +137,8 @@ impl Reference {
         }
     }
 
-    fn told(&self) -> bool {
-        self.order == HostOrder::Told
+    fn only_reported(&self) -> bool {
+        self.order == HostOrder::Reported
     }
 
     /// All that is before any of these, and they themselves.
@@ -164,7 +164,7 @@ impl Reference {
             By::Function(function) => {
                 self.tasks[&self.functions[&function.0]].running.clone().unwrap()
             }
-            By::Thread(thread) if self.told() => self.threads[&thread.0].0.clone(),
+            By::Thread(thread) if self.only_reported() => self.threads[&thread.0].0.clone(),
             By::Thread(_) => self.host.clone(),
         }
     }
@@ -175,7 +175,7 @@ impl Reference {
                 let task = self.tasks.get_mut(&self.functions[&function.0]).unwrap();
                 task.running.as_mut().unwrap().extend(what);
             }
-            By::Thread(thread) if self.told() => {
+            By::Thread(thread) if self.only_reported() => {
                 self.threads.get_mut(&thread.0).unwrap().0.extend(what)
             }
             By::Thread(_) => self.host.extend(what),
@@ -183,7 +183,7 @@ impl Reference {
     }
 
     fn agreed(&self) -> Vec<usize> {
-        if !self.told() {
+        if !self.only_reported() {
             return self.host.clone();
         }
         let live =
@@ -193,7 +193,7 @@ impl Reference {
     }
 
     fn leave(&mut self, thread: u64) {
-        if self.told() {
+        if self.only_reported() {
             let agreed = self.agreed();
             self.host.extend(agreed);
         }
@@ -205,7 +205,7 @@ impl Reference {
     pub fn step(&mut self, line: usize, step: &Step) {
         self.at = line;
         if let By::Thread(thread) = step.by {
-            if self.told() && self.threads.get(&thread.0).is_some_and(|thread| !thread.1) {
+            if self.only_reported() && self.threads.get(&thread.0).is_some_and(|thread| !thread.1) {
                 self.threads.remove(&thread.0);
             }
             if !self.threads.contains_key(&thread.0) {
@@ -276,7 +276,7 @@ impl Reference {
                 while self.tasks.get(&node).is_some_and(|task| task.running.is_none())
                     && self.force_one(node)
                 {}
-                if !self.told() && self.tasks.contains_key(&node) {
+                if !self.only_reported() && self.tasks.contains_key(&node) {
                     let host = self.host.clone();
                     self.learn(By::Function(FunctionId(*function)), &host);
                 }
@@ -285,7 +285,7 @@ impl Reference {
                 let Some(node) = self.functions.remove(function) else { return };
                 let Some(task) = self.tasks.remove(&node) else { return };
                 self.before[node].extend(task.running.unwrap());
-                if !self.told() {
+                if !self.only_reported() {
                     self.host.push(node);
                 }
             }
@@ -342,13 +342,13 @@ impl Reference {
             }
             Do::Start(thread) => {
                 let known = self.knowledge(by);
-                if self.told() {
+                if self.only_reported() {
                     self.leave(*thread);
                     self.threads.insert(*thread, (known, true));
                 }
             }
             Do::Join(thread) => {
-                if self.told()
+                if self.only_reported()
                     && let Some((known, _)) = self.threads.get(thread).cloned()
                 {
                     self.learn(by, &known);
@@ -717,7 +717,7 @@ impl Reference {
     }
 
     fn object(&mut self, by: By, event: bool, number: u64, kind: AccessKind) {
-        if !self.told() || matches!(by, By::Function(_)) {
+        if !self.only_reported() || matches!(by, By::Function(_)) {
             return;
         }
         let node = self.host_node(by);

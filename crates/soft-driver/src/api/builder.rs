@@ -55,7 +55,7 @@ use crate::order::findings::Suppression;
 /// let strict = strict
 ///     .check_order(OrderCheck::Report)
 ///     .order_warnings(OrderWarnings::all())
-///     .order_host(HostOrder::Told)
+///     .order_host(HostOrder::Reported)
 ///     .order_backtraces(true)
 ///     .order_suppress("call:cuMemsetD8*");
 /// // For CI: JSON lines in a file, and an exit status.
@@ -263,7 +263,7 @@ impl Builder {
     /// value in host memory, how far the stream is. No correct program is reported. An error that
     /// only such an assumed order hides is found only in runs without that order.
     ///
-    /// [`HostOrder::Told`]: a thread is ordered after the work for which its own calls have waited,
+    /// [`HostOrder::Reported`]: a thread is ordered after the work for which its own calls have waited,
     /// and after everything that was [handed over](SoftDriver::hand_over) to it. Errors among
     /// threads are found on every run, also those that a host function or a value would hide. A new
     /// thread is ordered after the common work of all threads with earlier calls. The program must
@@ -508,7 +508,7 @@ impl Builder {
     /// | `order` | `report`, `abort` or `off` | [`check_order`](Self::check_order) |
     /// | `order_warnings` | `all`, or names such as `lost_record`, separated by `+` | [`order_warnings`](Self::order_warnings) |
     /// | `order_backtraces` | `on` or `off` | [`order_backtraces`](Self::order_backtraces) |
-    /// | `order_host` | `submission` or `told` | [`order_host`](Self::order_host) |
+    /// | `order_host` | `submission` or `reported` | [`order_host`](Self::order_host) |
     /// | `order_log` | a file's path | [`order_log`](Self::order_log) |
     /// | `order_format` | `text` or `json` | [`order_json`](Self::order_json) |
     /// | `order_suppress` | `call:NAME`, `function:NAME` or `file:PATH` | [`order_suppress`](Self::order_suppress) |

@@ -118,7 +118,7 @@ impl SoftDriver {
         let slot = places::take();
         let is_virtual = config.time == Time::Virtual;
         let reports_reads =
-            config.check_order != OrderCheck::Off && config.order_host == HostOrder::Told;
+            config.check_order != OrderCheck::Off && config.order_host == HostOrder::Reported;
         let mut driver = Self { slot, owned: true, clock: None, reports_reads };
         driver.start(config, faults);
         if is_virtual {

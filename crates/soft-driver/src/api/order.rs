@@ -166,14 +166,14 @@ impl SoftDriver {
     ///
     /// A thread that later [takes over](Self::take_over) with the same number is after everything
     /// that this thread is after now. The program chooses the numbers, for example the address of
-    /// the lock or the channel. It matters with [`HostOrder::Told`](crate::HostOrder::Told) only.
+    /// the lock or the channel. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported) only.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
     /// use cuda_soft_driver::{HostOrder, OrderCheck, SoftDriver};
     ///
     /// let builder = SoftDriver::builder().check_order(OrderCheck::Report);
-    /// let soft = builder.order_host(HostOrder::Told).build();
+    /// let soft = builder.order_host(HostOrder::Reported).build();
     /// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
     /// let words = [0_u32; 16];
     /// std::thread::scope(|scope| {
@@ -207,7 +207,7 @@ impl SoftDriver {
     /// (`cuStreamWriteValue32` and `64`).
     ///
     /// The calling thread is then after the work before that write, like a stream that waited for
-    /// the value. It matters with [`HostOrder::Told`](crate::HostOrder::Told) only.
+    /// the value. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported) only.
     ///
     /// # Panics
     ///

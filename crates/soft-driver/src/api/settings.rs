@@ -90,8 +90,8 @@ impl Builder {
                 self.order_warnings(warnings)
             }
             "order_backtraces" => self.order_backtraces(choice("off", "on")?),
-            "order_host" => self.order_host(if choice("submission", "told")? {
-                HostOrder::Told
+            "order_host" => self.order_host(if choice("submission", "reported")? {
+                HostOrder::Reported
             } else {
                 HostOrder::Submission
             }),
@@ -153,7 +153,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("order", "`report`, `abort` or `off`"),
     ("order_warnings", ORDER_WARNINGS),
     ("order_backtraces", "`on` or `off`"),
-    ("order_host", "`submission` or `told`"),
+    ("order_host", "`submission` or `reported`"),
     ("order_log", "a file's path"),
     ("order_format", "`text` or `json`"),
     ("order_suppress", "`call:NAME`, `function:NAME` or `file:PATH`"),
@@ -245,7 +245,7 @@ mod tests {
             ("order_warnings=all", "`order_warnings` has no effect without the order checker"),
             ("order=off order_warnings=lost_record", "add `order=report`"),
             ("order_backtraces=on", "`order_backtraces` has no effect without"),
-            ("order_host=told", "`order_host` has no effect without"),
+            ("order_host=reported", "`order_host` has no effect without"),
             ("order_log=a", "`order_log` has no effect without"),
             ("order_format=json", "`order_format` has no effect without"),
             ("order_suppress=call:cu*", "`order_suppress` has no effect without"),
@@ -253,7 +253,7 @@ mod tests {
             ("order=report order_exitcode=256", "use 0 to 255"),
             ("order=report order_suppress=race:x", "is not a suppression: use call:NAME"),
             ("order=report order_suppress=file:/nowhere/x", "cannot read /nowhere/x"),
-            ("order=report order_host=all", "use `submission` or `told`"),
+            ("order=report order_host=all", "use `submission` or `reported`"),
             ("latency=1.5", "use whole microseconds"),
             (
                 "init=xyz",

@@ -65,7 +65,7 @@ pub enum OnDeadlock {
 /// the host's threads; [`Builder::order_host`](crate::Builder::order_host) chooses the assumption.
 /// With [`HostOrder::Submission`] a correct program is never reported. An error between two
 /// threads, or one that a host function or a value in host memory may hide, is found on some runs
-/// only. With [`HostOrder::Told`] such errors are found on every run, too, and the program reports
+/// only. With [`HostOrder::Reported`] such errors are found on every run, too, and the program reports
 /// the order of its threads ([`hand_over`](crate::SoftDriver::hand_over)).
 ///
 /// Each pair of places is reported once. A place is the source line if it is known, as for calls of

@@ -104,7 +104,7 @@ pub(crate) fn memset_d32_async(
 pub(crate) enum Side {
     Device(u64),
     Host(*const c_void),
-    /// Told by the address.
+    /// Determined by the address.
     Any(u64),
 }
 

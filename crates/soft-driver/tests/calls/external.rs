@@ -57,7 +57,7 @@ fn destroy(raw: &Raw, semaphore: CUexternalSemaphore) -> u32 {
 /// The order checker, for which a signal that is done by the next call orders nothing: the host may
 /// have seen it, and on a slow machine it often is.
 fn told() -> Builder {
-    SoftDriver::builder().check_order(OrderCheck::Report).order_host(HostOrder::Told)
+    SoftDriver::builder().check_order(OrderCheck::Report).order_host(HostOrder::Reported)
 }
 
 /// Two streams write the same bytes: how many findings there are.
@@ -554,7 +554,7 @@ fn a_signal_can_be_seen_by_the_host() {
 fn a_wait_that_others_end_has_the_hosts_order() {
     cuda_events_test_support::own_process!();
     for kind in [SemaphoreKind::Timeline, SemaphoreKind::Binary] {
-        for (order, synchronizes) in [HostOrder::Submission, HostOrder::Told]
+        for (order, synchronizes) in [HostOrder::Submission, HostOrder::Reported]
             .map(|order| [(order, true), (order, false)])
             .concat()
         {

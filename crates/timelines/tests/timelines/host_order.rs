@@ -22,7 +22,7 @@ type Learn = fn(&Stream, &StreamRef, Point);
 fn reports(learn: Learn) -> usize {
     let soft = SoftDriver::builder()
         .check_order(OrderCheck::Report)
-        .order_host(HostOrder::Told)
+        .order_host(HostOrder::Reported)
         .order_log("/dev/null")
         .build();
     let device = Device::new(soft.driver(), 0).expect("a device");

@@ -3,11 +3,11 @@
 //! silent about the mended program.
 
 mod desk;
-mod forms;
 mod host;
 mod kinds;
+mod reported;
 mod streams;
-mod told;
+mod synchronous;
 mod warnings;
 
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ const EQ: u32 = CU_STREAM_WAIT_VALUE_EQ;
 
 /// All of them.
 fn table() -> impl Iterator<Item = &'static Row> {
-    [streams::ROWS, kinds::ROWS, forms::ROWS, host::ROWS].into_iter().flatten()
+    [streams::ROWS, kinds::ROWS, synchronous::ROWS, host::ROWS].into_iter().flatten()
 }
 
 fn builder(seed: u64) -> Builder {

@@ -247,7 +247,7 @@ fn the_missing_order_depends_on_who_they_are() {
         "free the memory after call #2 (cuMemsetD8Async), or stop using it after the free"
     );
 
-    let mut program = Program::with(Options::new().host_order(HostOrder::Told));
+    let mut program = Program::with(Options::new().host_order(HostOrder::Reported));
     let other = ThreadId(2);
     program.tell("spawn", Do::Start(2)).tell("store", Do::Host(vec![Access::write(0x1000, 64)]));
     program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
@@ -340,7 +340,7 @@ fn the_missing_order_follows_the_calls() {
     for (order, by) in [
         (HostOrder::Submission, [1, 1]),
         (HostOrder::Submission, [1, 2]),
-        (HostOrder::Told, [1, 1]),
+        (HostOrder::Reported, [1, 1]),
     ] {
         let said = held(order, by);
         assert_eq!(
@@ -355,8 +355,8 @@ fn the_missing_order_follows_the_calls() {
              not after any call on stream work"
         );
     }
-    // The calls of two threads have no order, where nobody told one.
-    let said = held(HostOrder::Told, [1, 2]);
+    // The calls of two threads have no order, where none is reported.
+    let said = held(HostOrder::Reported, [1, 2]);
     assert!(line(&said, "first:").starts_with("call #3 (cuMemcpyDtoHAsync) reads them"), "{said}");
 }
 
@@ -427,7 +427,7 @@ fn backtraces_tell_places_apart() {
     // Without names of functions the stream counts too.
     assert_eq!(races(&[["<unknown>", "<unknown>"]; 5]), 5);
 
-    // The same two streams, and more places than are told apart.
+    // The same two streams, and more places than are distinguished.
     let mut program = Program::new();
     for round in 0..200 {
         for (side, does) in (1..).zip([write(1), read(2)]) {
@@ -495,7 +495,7 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
         .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
         .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
     assert!(program.said().is_empty() && program.checker.size().tasks == 0);
-    // And one that is told too late changes nothing.
+    // And one that is reported too late changes nothing.
     let by = By::Function(FunctionId(5));
     for does in [Do::Begin(5), Do::End(5)] {
         let Step { by, does } = Step { by, does };
@@ -609,7 +609,7 @@ fn a_copied_graph_keeps_its_nodes() {
     program.tell("cuEventSynchronize", Do::Sync(What::Event(EventId(u64::MAX))));
 }
 
-/// A wait that nobody's told write ended is after what the host is after; one that such a write may
+/// A wait that no reported write ended is after what the host is after; one that such a write may
 /// have ended is not.
 #[test]
 fn a_wait_that_somebody_ended_is_after_what_the_host_knows() {
@@ -618,14 +618,14 @@ fn a_wait_that_somebody_ended_is_after_what_the_host_knows() {
         || Op::WaitValue { stream: StreamId(1), cell, value: 1, compare: Compare::GreaterOrEqual };
     let work = |stream, accesses| Op::Work { stream: StreamId(stream), accesses };
     let (read, write) = ([Access::read(0x1000, 8)], [Access::write(0x1000, 8)]);
-    for (told, expected) in [(false, 0), (true, 1)] {
+    for (reported, expected) in [(false, 0), (true, 1)] {
         let mut checker = Checker::default();
         let call = |number| Call::new("call", number, ThreadId(1));
         checker.apply(call(1), wait());
         checker.apply(call(2), work(1, &read));
         checker.apply(call(3), work(2, &write));
         let what = What::Stream(StreamId(2));
-        if told {
+        if reported {
             // The host waits for it only when the wait may have ended long ago.
             checker.apply(call(4), Op::WriteValue { stream: StreamId(3), cell, value: 1 });
         }
@@ -633,7 +633,7 @@ fn a_wait_that_somebody_ended_is_after_what_the_host_knows() {
         // Another wait, or another value.
         checker.apply(call(6), Op::WaitEnded { call: 2, cell });
         checker.apply(call(6), Op::WaitEnded { call: 1, cell: Cell { address: 0x8000, bytes: 4 } });
-        assert_eq!(checker.size().tasks, if told { 0 } else { 2 });
+        assert_eq!(checker.size().tasks, if reported { 0 } else { 2 });
         checker.apply(call(7), Op::WaitEnded { call: 1, cell });
         assert_eq!(checker.size().tasks, 0);
         let found = checker.take_findings();
@@ -692,7 +692,7 @@ fn waits_that_the_program_did_not_make() {
 
     // Nor is one that another thread has asked about.
     for (asked, lost) in [(true, 0), (false, 1)] {
-        let (host_order, warnings) = (HostOrder::Told, Warnings::all());
+        let (host_order, warnings) = (HostOrder::Reported, Warnings::all());
         let mut program = Program::with(Options::new().host_order(host_order).warnings(warnings));
         program.tell("start", Do::Start(2)).tell("write", write(1));
         program.tell("record", Do::Record(1, 1));
@@ -719,7 +719,7 @@ fn waits_that_the_program_did_not_make() {
     }
 }
 
-/// A call that waits for long is warned about as one that is told at its end.
+/// A call that waits for long is warned about as one that is reported at its end.
 #[test]
 fn a_wait_that_begins_is_warned_about() {
     let mut program = Program::with(Options::new().warnings(Warnings::all()));

@@ -1,4 +1,4 @@
-//! Programs whose order is made on the host. With `HostOrder::Told` an error among threads is
+//! Programs whose order is made on the host. With `HostOrder::Reported` an error among threads is
 //! reported whichever thread comes first. One that a host function or a value in host memory would
 //! hide is reported although the function has run, or the value was written, before.
 
@@ -298,7 +298,7 @@ const ROWS: &[Row] = &[
 fn each_told_error_is_reported_on_every_seed() {
     aside("each_told_error_is_reported_on_every_seed", || {
         for seed in 0..SEEDS {
-            let raw = Raw::planting(builder(seed).order_host(HostOrder::Told));
+            let raw = Raw::planting(builder(seed).order_host(HostOrder::Reported));
             for (kind, begins, program) in ROWS {
                 each(&raw, seed, kind, begins, |desk| program(desk, seed));
             }
@@ -310,7 +310,7 @@ fn each_told_error_is_reported_on_every_seed() {
 #[test]
 fn what_is_told_is_no_report() {
     aside("what_is_told_is_no_report", || {
-        let raw = Raw::planting(builder(0).order_host(HostOrder::Told));
+        let raw = Raw::planting(builder(0).order_host(HostOrder::Reported));
         for round in 0..20 {
             let desk = Desk::new(&raw, true);
             let p = &desk;
@@ -337,7 +337,7 @@ fn what_is_told_is_no_report() {
 fn reports_tell_threads_apart() {
     aside("reports_tell_threads_apart", || {
         let builder = SoftDriver::builder().check_order(OrderCheck::Report);
-        let raw = Raw::planting(builder.order_host(HostOrder::Told));
+        let raw = Raw::planting(builder.order_host(HostOrder::Reported));
         let desk = Desk::new(&raw, false);
         threads(&desk, false, |p| p.writes(p.a), |p| p.reads(p.b));
         desk.end();
