@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::rounds::{percentile, rounded};
 
-/// Work of another length each time, so that its end falls anywhere between two looks of whoever
+/// Work of another length each time, so that its end falls anywhere between two looks of one that
 /// looks from time to time.
 pub fn short(sample: usize) -> Duration {
     Duration::from_micros(100 + (sample as u64 * 7919) % 211)
@@ -50,7 +50,7 @@ pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)
     for ((way, _), late) in ways.into_iter().zip(late) {
         report(wake_row(way, "100 to 310 us", 0, late));
     }
-    // Whoever asks less often the longer it is quiet is late here.
+    // A thread that asks less often the longer it is quiet is late here.
     let late = (0..samples.div_ceil(40))
         .filter_map(|sample| lateness(context, &stream, FUTURE, EventFlags::empty(), long(sample)));
     report(wake_row(FUTURE, "50 ms", 0, late.collect()));
@@ -256,7 +256,7 @@ impl<'a> Hold<'a> {
     }
 
     fn word(&self) -> &AtomicU32 {
-        // SAFETY: 64 bytes that live as long as this; whoever else looks at them only reads.
+        // SAFETY: 64 bytes that live as long as this; all others that look at them only read.
         unsafe { &*self.word.cast::<AtomicU32>() }
     }
 }

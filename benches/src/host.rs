@@ -21,7 +21,7 @@ use crate::timelines::{Between, Bytes};
 
 /// How many are submitted at once: fewer than a queue of the driver's holds.
 const BATCH: u64 = 100;
-/// Whoever waits longer than this has hung.
+/// A wait that takes longer than this has hung.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {

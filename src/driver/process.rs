@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn other_namespaces_are_told() {
+    fn other_namespaces_are_detected() {
         let status = |numbers: &str| {
             format!("Name:\tPid:\nPid:\t17\nPPid:\t1\nNSpid:\t{numbers}\nNSpgid:\t17\n")
         };

@@ -46,7 +46,7 @@ use cuda_events::{
 };
 use cuda_soft_driver::{Builder, OrderCheck, SoftDriver, Time};
 
-pub use cuda_test_harness::TestDriver as Door;
+pub use cuda_test_harness::TestDriver;
 #[cfg(any(target_os = "linux", windows))]
 pub use cuda_test_harness::memory;
 pub use cuda_test_harness::{
@@ -97,7 +97,7 @@ impl Gpu {
         // for all, with one legacy default stream and one thread for host functions: its tests take
         // turns.
         static TURN: Mutex<()> = Mutex::new(());
-        let alone = (Door::chosen() != Door::Soft)
+        let alone = (TestDriver::chosen() != TestDriver::Soft)
             .then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         let (driver, soft) = load_with(options, set_up);
         let device = Device::new(driver, 0).expect("device 0");
@@ -168,19 +168,19 @@ fn load_with(
     set_up: impl FnOnce(Builder) -> Builder,
 ) -> (Driver, Option<SoftDriver>) {
     watch::alive();
-    match Door::chosen() {
-        Door::Soft => {
+    match TestDriver::chosen() {
+        TestDriver::Soft => {
             let soft = set_up(soft_driver()).build();
             // SAFETY: the software driver has the driver's ABI, and its functions are part of this
             // program.
             let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), options) };
             (driver.expect("the software driver resolves"), Some(soft))
         }
-        Door::Shared => {
+        TestDriver::Shared => {
             let driver = Driver::load_with(&options.clone().path(shared_library()));
             (driver.expect("the shared software driver loads"), None)
         }
-        Door::Native => {
+        TestDriver::Native => {
             let options = match named_library() {
                 Some(path) => &options.clone().path(path),
                 None => options,
@@ -338,7 +338,7 @@ impl SlowWork {
 /// in the process can do everything, so there it is a failure.
 #[track_caller]
 pub fn not_run(why: &str) {
-    assert_ne!(Door::chosen(), Door::Soft, "{why}");
+    assert_ne!(TestDriver::chosen(), TestDriver::Soft, "{why}");
     say_not_run(why);
 }
 

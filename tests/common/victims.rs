@@ -17,7 +17,7 @@ use cuda_events::{
 use crate::child::{Child, end_after, hear, role, say, starts_are_made_up};
 use crate::handover::Handover;
 use crate::timelines::{WAIT, WRITE, idle};
-use crate::{Door, Gpu, load, needs, soft_settings};
+use crate::{Gpu, TestDriver, load, needs, soft_settings};
 
 /// Which side of what the victim is, and at which of its calls it is killed.
 const PART: &str = "CUDA_EVENTS_TEST_VICTIM";
@@ -38,7 +38,8 @@ pub fn be_a_victim<E: std::fmt::Debug + Send>(
     let handover = Handover::of_role(&role);
     end_after(150);
     let (driver, _soft) = load(&LoadOptions::new());
-    let driver = if Door::chosen() == Door::Native { mortal(driver, nth) } else { driver };
+    let driver =
+        if TestDriver::chosen() == TestDriver::Native { mortal(driver, nth) } else { driver };
     std::thread::scope(|scope| {
         let named = std::thread::Builder::new().name(VICTIM.to_owned());
         let work = || work(side, kind, driver, &handover);
@@ -91,7 +92,7 @@ impl Victim {
     pub fn start(side: &str, kind: &str, nth: u64) -> Self {
         let (child, handover) = Handover::start("victim", |command| {
             command.env(PART, format!("{side} {kind} {nth}"));
-            if Door::chosen() != Door::Native {
+            if TestDriver::chosen() != TestDriver::Native {
                 let fault = format!("fault=*:thread={VICTIM}:nth={nth}:kill");
                 command.env("CUDA_SOFT_DRIVER", soft_settings(&fault));
             }

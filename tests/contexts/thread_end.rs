@@ -65,7 +65,7 @@ impl Held {
 fn thread_locals_are_dropped_with_their_thread() {
     let gpu = Gpu::new();
     let stream = Arc::new(gpu.stream());
-    // SAFETY: `gpu`, and with it the context, lives until the end of this function. Whoever has
+    // SAFETY: `gpu`, and with it the context, lives until the end of this function. What has
     // this reference is a thread that is joined before that, and joining a thread waits until its
     // thread-locals are dropped.
     let context: &'static Context = unsafe { &*std::ptr::from_ref(&gpu.context) };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::counting::{calls, calls_with_arguments, counting};
-use common::{Door, Gpu, Latch};
+use common::{Gpu, Latch, TestDriver};
 use cuda_events::capture::{CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::graph::Graph;
@@ -175,7 +175,7 @@ fn elapsed_time_is_that_of_the_clock() {
             (2.9, f32::INFINITY)
         }
     };
-    assert_eq!(gpu.soft().is_some(), Door::chosen() == Door::Soft);
+    assert_eq!(gpu.soft().is_some(), TestDriver::chosen() == TestDriver::Soft);
     end.record(&stream).expect("a record");
     end.synchronize().expect("no work");
     let elapsed = start.elapsed_ms(&end).expect("both are recorded and done");
@@ -244,7 +244,7 @@ fn wait_stream_of_a_named_stream_is_two_calls() {
         makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&current()));
         makes(&[cuEventRecord, cuStreamWaitEvent], || stream.wait_stream(&other));
     }
-    // The legacy default stream is one, whoever names it and how.
+    // The legacy default stream is one, whatever stands for it.
     let _current = gpu.context.make_current().expect("the context can be made current");
     let default = [cuCtxGetCurrent, cuEventRecord, cuStreamWaitEvent];
     makes(&[&[cuCtxGetCurrent, cuEventCreate], &default[..]].concat(), || {

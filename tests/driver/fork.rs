@@ -218,7 +218,7 @@ fn named_contexts() {
 #[test]
 fn a_driver_that_cannot_initialise() {
     own_process!("init=3");
-    if common::Door::chosen() == common::Door::Native {
+    if common::TestDriver::chosen() == common::TestDriver::Native {
         return common::not_run("this driver initialises");
     }
     let (driver, _soft) = load(&LoadOptions::new());
@@ -233,7 +233,7 @@ fn a_driver_that_cannot_initialise() {
 #[test]
 fn another_reason_is_the_same_in_a_child() {
     own_process!("init=100");
-    if common::Door::chosen() == common::Door::Native {
+    if common::TestDriver::chosen() == common::TestDriver::Native {
         return common::not_run("this driver initialises");
     }
     let (driver, _soft) = load(&LoadOptions::new());

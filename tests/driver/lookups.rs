@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
-use common::{Door, load};
+use common::{TestDriver, load};
 use cuda_events::loader::LoadFailure;
 use cuda_events::sys::*;
 use cuda_events::{Driver, Error, LoadOptions};
@@ -246,7 +246,7 @@ fn all_ways_of_lookup_give_the_same_table() {
                     continue;
                 }
                 // A library may export another function than the one that its lookup gives.
-                if Door::chosen() == Door::Soft {
+                if TestDriver::chosen() == TestDriver::Soft {
                     assert_eq!(addresses[0], addresses[1], "{way:?}, {per_thread}: {entry:?}");
                 } else {
                     assert_eq!(

@@ -6,7 +6,7 @@ use crate::common;
 use std::process::Output;
 
 use common::child::{command, full_name, own_binary, role};
-use common::{Door, Gpu};
+use common::{Gpu, TestDriver};
 use cuda_events::{Event, EventFlags};
 
 /// Two streams write the same memory.
@@ -37,7 +37,7 @@ fn an_error_is_found_through_the_tests_own_door() {
     match role().as_deref() {
         Some(role) => return two_writes(role == "ordered"),
         // The checker is the software driver's.
-        None if Door::chosen() == Door::Native => return,
+        None if TestDriver::chosen() == TestDriver::Native => return,
         None => {}
     }
     let test = full_name("an_error_is_found_through_the_tests_own_door");

@@ -195,7 +195,7 @@ fn the_programs_own_choice_outranks_the_variable() {
     }
 }
 
-/// Whether the kernel says that this process has more rights than whoever started it.
+/// Whether the kernel says that this process has more rights than the process that started it.
 fn is_privileged() -> bool {
     unsafe extern "C" {
         fn getauxval(kind: std::ffi::c_ulong) -> std::ffi::c_ulong;

@@ -7,7 +7,7 @@ use crate::common;
 use std::path::Path;
 
 use common::child::{self, own_binary, role, say};
-use common::{Door, say_not_run, shared_library};
+use common::{TestDriver, say_not_run, shared_library};
 use cuda_events::loader::DRIVER_VARIABLE;
 use cuda_events::{Driver, Error};
 
@@ -28,7 +28,7 @@ fn the_file_of_a_library_is_told() {
 fn a_library_beside_the_program_is_not_taken() {
     // One that the process has loaded already is found by its name.
     common::own_process!();
-    if Door::chosen() == Door::Shared {
+    if TestDriver::chosen() == TestDriver::Shared {
         return say_not_run("this process has the library already");
     }
     let library = shared_library();

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::counting::{counting, fail_next};
-use common::{Door, Gpu, Latch, Other, not_run};
+use common::{Gpu, Latch, Other, TestDriver, not_run};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
@@ -52,7 +52,8 @@ fn a_record_on_a_stream_of_another_context() {
 
 #[test]
 fn a_record_on_another_device_names_both() {
-    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let soft = (TestDriver::chosen() == TestDriver::Soft)
+        .then(|| SoftDriver::builder().devices(2).build());
     let gpu = Gpu::new();
     let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
     let Ok(second) = Device::new(driver, 1).and_then(Context::primary) else {

@@ -124,7 +124,7 @@ fn an_event_may_outlive_its_pool_and_is_destroyed_then() {
     assert_eq!(calls(|| drop(event)).1, [Function::cuEventDestroy_v2]);
 }
 
-/// Whoever has no more than an `&EventRef` need not know of pools; nor does a future that holds a
+/// Code that has no more than an `&EventRef` need not know of pools; nor does a future that holds a
 /// type of the caller's.
 #[test]
 fn an_error_through_a_reference_to_the_event_counts() {

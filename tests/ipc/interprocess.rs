@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::child::{Child, from_hex, hear, role, say, to_hex};
 use common::counting::{calls, counting, fail_next};
-use common::{Door, Gpu, Latch, Other, current};
+use common::{Gpu, Latch, Other, TestDriver, current};
 use cuda_events::ipc::DescriptorError;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
@@ -368,7 +368,8 @@ fn an_event_of_another_device_is_refused() {
 #[test]
 fn another_visible_device_is_told() {
     // The software driver in the process can have as many devices as a test needs.
-    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let soft = (TestDriver::chosen() == TestDriver::Soft)
+        .then(|| SoftDriver::builder().devices(2).build());
     let gpu = soft.is_none().then(Gpu::new);
     let driver = match (&soft, &gpu) {
         (Some(soft), _) => soft.driver(),

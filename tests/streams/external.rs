@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use common::counting::{Watched, calls, counting, fail_next};
-use common::{Door, Gpu, Latch, Other, not_run, own_process};
+use common::{Gpu, Latch, Other, TestDriver, not_run, own_process};
 use cuda_events::capture::CaptureMode;
 use cuda_events::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
 use cuda_events::graph::Graph;
@@ -56,7 +56,7 @@ fn binary_of(context: &Context, of: &ExternalSemaphore) -> BinarySemaphore {
 /// A driver that takes what the software driver makes.
 fn gpu() -> Option<Gpu> {
     let gpu = Gpu::new();
-    if Door::chosen() == Door::Native {
+    if TestDriver::chosen() == TestDriver::Native {
         not_run("a real driver takes a semaphore of Vulkan, as in examples/vulkan");
         return None;
     }
@@ -577,10 +577,10 @@ fn raw_handles_go_both_ways() {
     assert!(ours == ours && ours != again, "by handle");
 }
 
-/// Whoever takes the handle takes nothing else with it, and gives all of it back.
+/// Code that takes the handle takes nothing else with it, and gives all of it back.
 #[test]
 fn a_handle_given_up_leaves_nothing() {
-    if Door::chosen() != Door::Soft {
+    if TestDriver::chosen() != TestDriver::Soft {
         return not_run("what is left is counted by a software driver in this process");
     }
     let (soft, context, stream) = driver();
@@ -667,7 +667,7 @@ fn a_graph_keeps_its_semaphores() {
         assert_eq!(destroyed(|| drop(exec)).1, 1, "the first one");
     }
 
-    // Whoever takes the handle out destroys it, and nobody else.
+    // The code that takes the handle out destroys it, and no other.
     let (timeline, _binary) = imported();
     let capture = begin();
     stream.signal_external(&timeline, 4).expect("a signal");

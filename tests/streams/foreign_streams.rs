@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::counting::{calls, counting};
-use common::{Door, Gpu, check, current, not_run};
+use common::{Gpu, TestDriver, check, current, not_run};
 use cuda_events::sys::{CUcontext, CUresult, CUstream, Function};
 use cuda_events::{
     Context, Device, Driver, Error, EventFlags, ForeignStream, Stream, StreamOptions, StreamRef,
@@ -92,7 +92,8 @@ fn it_does_so_on_older_drivers() {
 #[test]
 fn another_devices_handle_is_of_that_device() {
     let gpu = Gpu::new();
-    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let soft = (TestDriver::chosen() == TestDriver::Soft)
+        .then(|| SoftDriver::builder().devices(2).build());
     let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
     let Ok(second) = Device::new(driver, 1) else {
         return not_run("this machine has one device");

@@ -25,16 +25,16 @@ const DONE: &str = "@done";
 /// The child's side.
 pub(crate) fn answer(system: &System, contexts: bool) {
     // The other end may be gone; then nobody wants to know.
-    let say = |line: &str| {
+    let write = |line: &str| {
         let mut out = std::io::stdout().lock();
         // A library may have printed the beginning of a line.
         let _ = writeln!(out, "\n{line}").and_then(|()| out.flush());
     };
     let mut step = |name: &str, so_far: &Probe| {
-        say(&format!("{ANSWERS}{}\n{STEP}{name}", so_far.to_json()));
+        write(&format!("{ANSWERS}{}\n{STEP}{name}", so_far.to_json()));
     };
     let probe = Probe::ask_aloud(system, Driver::load, contexts, &mut step);
-    say(&format!("{ANSWERS}{}\n{DONE}", probe.to_json()));
+    write(&format!("{ANSWERS}{}\n{DONE}", probe.to_json()));
 }
 
 /// Starts `command`, which prints the lines of [`answer`], and kills it after `limit`.
@@ -62,13 +62,13 @@ pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
             }
         });
     }
-    let (said, settings) = channel();
+    let (sender, settings) = channel();
     if let Some(errors) = child.stderr.take() {
         thread::spawn(move || {
             for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 match line.strip_prefix(SETTINGS) {
-                    Some(what) => drop(said.send(what.to_owned())),
+                    Some(what) => drop(sender.send(what.to_owned())),
                     // Other text is shown as it comes.
                     None => drop(writeln!(std::io::stderr().lock(), "{line}")),
                 }

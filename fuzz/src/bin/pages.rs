@@ -216,7 +216,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-    // Whoever still waits is let go: the largest value there is.
+    // Each wait that is left ends: the largest value there is.
     for place in 1..=4 {
         world.words.write(8 * place, (1 << 62) - 1);
     }

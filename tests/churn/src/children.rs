@@ -18,12 +18,12 @@ use cuda_timelines::{
 
 use crate::cost::Clock;
 use crate::worker::{PATIENCE, block_on};
-use crate::{Door, Generation, Random, Totals};
+use crate::{Generation, Random, TestDriver, Totals};
 
 /// The child: `child exporter|importer soft|native seed`.
 pub fn main(words: &[String]) {
-    let [role, door, seed] = words else { panic!("{words:?} is no role") };
-    let soft = (door == "soft").then(SoftDriver::new);
+    let [role, chosen, seed] = words else { panic!("{words:?} is no role") };
+    let soft = (chosen == "soft").then(SoftDriver::new);
     let driver = match &soft {
         Some(soft) => soft.driver(),
         None => Driver::load().expect("the driver of the parent"),
@@ -150,10 +150,10 @@ struct Beside {
 }
 
 impl Beside {
-    fn start(role: &str, door: Door, seed: u64) -> Self {
+    fn start(role: &str, chosen: TestDriver, seed: u64) -> Self {
         let program = std::env::current_exe().expect("this program has a path");
         let mut process = Command::new(program)
-            .args(["child", role, door.name(), &seed.to_string()])
+            .args(["child", role, chosen.name(), &seed.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -215,7 +215,7 @@ fn outlive_an_exporter(
     totals: &Totals,
 ) -> Result<()> {
     let context = &generation.context;
-    let mut child = Beside::start("exporter", generation.door, random.number());
+    let mut child = Beside::start("exporter", generation.chosen, random.number());
     let line = child.line();
     let with_timeline = random.one_in(EVENTS_ALONE);
     let (event, exporter) = clock.time("an import", || opened_event(context, &line))?;
@@ -312,7 +312,7 @@ fn outlive_an_importer(
     event.record(timeline.stream())?;
     event.synchronize()?;
     let line = told(&event, &timeline, file)?;
-    let mut child = Beside::start("importer", generation.door, random.number());
+    let mut child = Beside::start("importer", generation.chosen, random.number());
     child.send(&line);
     assert_eq!(child.line(), "opened");
     for _ in 0..random.below(20) {

@@ -188,7 +188,7 @@ impl fmt::Display for Fit {
 }
 
 /// How many files of killed exporters are in shared memory that are older than all that this run
-/// lets them be: they are swept up after a minute by whoever comes next.
+/// lets them be: they are swept up after a minute by the next process.
 fn old_files() -> usize {
     const OLD: Duration = Duration::from_secs(120);
     let files = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();

@@ -37,12 +37,12 @@ const THREADS: usize = 16;
 const WITH_CHILDREN: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Door {
+pub enum TestDriver {
     Soft,
     Native,
 }
 
-impl Door {
+impl TestDriver {
     pub fn name(self) -> &'static str {
         match self {
             Self::Soft => "soft",
@@ -60,7 +60,7 @@ pub struct Generation {
     /// Held by who captures, and alone by who synchronizes the context, which a capture forbids.
     pub captures: RwLock<()>,
     pub seed: u64,
-    pub door: Door,
+    pub chosen: TestDriver,
     /// Whether the threads are to end.
     pub stop: AtomicBool,
     /// Whether the context fails or is about to.
@@ -120,7 +120,7 @@ impl Random {
 
 struct Arguments {
     length: Duration,
-    door: Door,
+    chosen: TestDriver,
     seed: u64,
     longest: Duration,
     out: Option<String>,
@@ -130,7 +130,7 @@ fn arguments(given: &[String]) -> Option<Arguments> {
     let fresh = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
     let mut read = Arguments {
         length: Duration::from_secs(60),
-        door: Door::Soft,
+        chosen: TestDriver::Soft,
         seed: fresh,
         longest: Duration::from_secs(10),
         out: None,
@@ -145,8 +145,8 @@ fn arguments(given: &[String]) -> Option<Arguments> {
             "--seconds" => read.length = seconds(1.0)?,
             "--longest" => read.longest = seconds(1.0)?,
             "--seed" => read.seed = value.parse().ok()?,
-            "--driver" if value == "soft" => read.door = Door::Soft,
-            "--driver" if value == "native" => read.door = Door::Native,
+            "--driver" if value == "soft" => read.chosen = TestDriver::Soft,
+            "--driver" if value == "native" => read.chosen = TestDriver::Native,
             "--out" => read.out = Some(value.clone()),
             _ => return None,
         }
@@ -174,10 +174,12 @@ fn main() -> ExitCode {
 }
 
 /// The driver of a generation.
-fn driver(door: Door, random: &mut Random) -> (Driver, Option<SoftDriver>, bool) {
-    match door {
-        Door::Native => (Driver::load().expect("this machine has an NVIDIA driver"), None, false),
-        Door::Soft => {
+fn driver(chosen: TestDriver, random: &mut Random) -> (Driver, Option<SoftDriver>, bool) {
+    match chosen {
+        TestDriver::Native => {
+            (Driver::load().expect("this machine has an NVIDIA driver"), None, false)
+        }
+        TestDriver::Soft => {
             let mut builder = SoftDriver::builder().devices(2);
             if random.one_in(3) {
                 builder = builder.scheduler(Scheduler::Seeded(random.number()));
@@ -199,13 +201,13 @@ fn driver(door: Door, random: &mut Random) -> (Driver, Option<SoftDriver>, bool)
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
-    let Arguments { length, door, seed, longest, .. } = *arguments;
+    let Arguments { length, chosen, seed, longest, .. } = *arguments;
     // Now, and not after an hour.
     if let Some(Err(error)) = arguments.out.as_ref().map(std::fs::File::create) {
         eprintln!("churn: --out {}: {error}", arguments.out.as_deref().unwrap_or_default());
         return ExitCode::from(2);
     }
-    println!("churn: {} for {} s, seed {seed}", door.name(), length.as_secs());
+    println!("churn: {} for {} s, seed {seed}", chosen.name(), length.as_secs());
     let started = Instant::now();
     let (clocks, totals) = (Clocks::new(THREADS + 1), Totals::default());
     let mut samples = Samples::default();
@@ -237,7 +239,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         }
         while started.elapsed() < length {
             generations += 1;
-            let (driver, soft, faulty) = driver(door, &mut random);
+            let (driver, soft, faulty) = driver(chosen, &mut random);
             let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
             let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
             let generation = Arc::new(Generation {
@@ -246,7 +248,7 @@ fn run(arguments: &Arguments) -> ExitCode {
                 table: Mutex::default(),
                 captures: RwLock::new(()),
                 seed: random.number(),
-                door,
+                chosen,
                 stop: AtomicBool::new(false),
                 failed: AtomicBool::new(false),
                 faulty,
@@ -323,7 +325,7 @@ fn run(arguments: &Arguments) -> ExitCode {
              \"generations\":{generations},\"failed_generations\":{failures},\"operations\":{},\
              \"looks\":{},\"killed\":{},\"refusals\":{},\"files\":{},\"longest_call\":\"{name}\",\
              \"longest_ms\":{:.3},\"bound_ms\":{:.0},\"good\":{good}}}\n",
-            door.name(),
+            chosen.name(),
             started.elapsed().as_secs_f64(),
             totals.operations.load(Ordering::Relaxed),
             totals.checked.load(Ordering::Relaxed),

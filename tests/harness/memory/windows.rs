@@ -177,7 +177,7 @@ pub fn leave(file: impl AsShared) -> usize {
 
 /// The handle of this number, which this process was [given](give).
 pub fn given(number: usize) -> Shared {
-    // SAFETY: whoever says the number has made the handle for this process, once.
+    // SAFETY: the caller of this has made the handle for this process, once.
     unsafe { Shared::from_raw_handle(null_mut::<c_void>().with_addr(number)) }
 }
 

@@ -298,8 +298,8 @@ fn version_in(text: &str) -> Option<&str> {
 }
 
 pub(super) fn module_version(system: &System) -> Option<String> {
-    let said = system.read("/proc/driver/nvidia/version").unwrap_or_default();
-    let line = said.lines().find(|line| line.starts_with("NVRM version:"));
+    let version = system.read("/proc/driver/nvidia/version").unwrap_or_default();
+    let line = version.lines().find(|line| line.starts_with("NVRM version:"));
     if let Some(version) = line.and_then(version_in) {
         return Some(version.to_owned());
     }

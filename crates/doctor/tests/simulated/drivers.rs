@@ -30,7 +30,7 @@ fn a_driver_that_works_is_enough() {
     let probe = Probe::ask(&System::here(), Ok(gpu.driver), true);
     let told = Told::new(&System::here(), &probe).usable();
     assert!(probe.devices.iter().all(|device| device.context.is_some()), "{}", told.0);
-    if Door::chosen() == Door::Native {
+    if TestDriver::chosen() == TestDriver::Native {
         Told(Report::of_this_process(Driver::load())).usable().finds(Module, Good, "as the");
     }
 }

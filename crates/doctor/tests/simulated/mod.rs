@@ -14,7 +14,7 @@ use std::time::Duration;
 use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, Function, Version};
 use cuda_events::{Driver, Error, LoadOptions};
 use cuda_events_test_support::child::{self as other, own_binary, role};
-use cuda_events_test_support::{Door, Gpu, fake_library, shared_library};
+use cuda_events_test_support::{Gpu, TestDriver, fake_library, shared_library};
 use cuda_soft_driver::{Builder, Fault, SoftDriver};
 use serde_json::Value;
 

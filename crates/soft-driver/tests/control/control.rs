@@ -415,7 +415,7 @@ fn a_context_that_failed_stays_so() {
 }
 
 #[test]
-fn a_failure_wakes_whoever_waits_for_ever() {
+fn a_failure_wakes_those_that_wait_for_ever() {
     // Often, for the failure may come before the thread waits.
     for _ in 0..50 {
         let raw = Raw::new();
@@ -497,7 +497,7 @@ fn after_the_shutdown_and_after_the_drop() {
     // Another test may have the slot by now, and not be initialised yet.
     assert!(matches!(code, DEINITIALIZED | NOT_INITIALIZED), "{code}");
     let next: Vec<Raw> = (0..8).map(|_| Raw::new()).collect();
-    assert_eq!(unsafe { query(event) }.0, DEINITIALIZED, "and whoever has it now");
+    assert_eq!(unsafe { query(event) }.0, DEINITIALIZED, "and any later holder");
     assert!(next.iter().all(|raw| raw.soft.misuses().is_empty()));
 }
 
@@ -612,7 +612,7 @@ fn nothing_is_held_back_in_a_context_that_failed() {
     assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), null_mut(), 0) }.0, OK);
     raw.record(event, stream);
     raw.soft.fail_contexts(CUresult(719));
-    // Whoever waits for the streams is not held either, the last release above all.
+    // A thread that waits for the streams is not held either, the last release above all.
     let release = raw.cuDevicePrimaryCtxRelease_v2;
     assert_eq!(begin(move || unsafe { release(0) }.0).join(), OK);
     assert_eq!(*STATUS.lock().unwrap(), Some(719), "callbacks are told");

@@ -339,7 +339,8 @@ fn an_importer_keeps_few_files_of_dead_exporters() {
         peer.kill();
     }
     assert_eq!(held(), MOST);
-    // What it still has open is removed at its end; of the others whoever finds it an hour later.
+    // What it still has open is removed at its end; what the others left, by the next process an
+    // hour later.
     drop(raw);
     let left = |killed: &[u32]| killed.iter().filter(|id| !files_of(**id).is_empty()).count();
     assert_eq!(left(&killed[3..]), 0);

@@ -374,7 +374,7 @@ fn inner_semaphores() {
     assert_eq!(signal(&file, 9), INVALID_VALUE);
 }
 
-/// A call that is not supported says so by name, once, whoever calls it how often, and before
+/// A call that is not supported says so by name, once, however often it is called, and before
 /// `cuInit` too.
 #[test]
 fn what_is_not_supported_says_so_once() {

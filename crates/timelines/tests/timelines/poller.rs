@@ -149,7 +149,7 @@ fn only_the_first_poll_asks_the_driver() {
 
 /// Neither an event, nor the last share of a context, nor a waker is ever dropped by the poller.
 #[test]
-fn whoever_drops_a_future_drops_what_it_holds() {
+fn dropping_a_future_drops_what_it_holds() {
     own_process!();
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum When {

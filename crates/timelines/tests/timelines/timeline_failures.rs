@@ -12,7 +12,7 @@ use common::counting::{Watched, calls, counting, fail_next};
 use common::futures::{Unpark, wait_until};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached, timeline};
 use common::trap::{FAILED, Trap};
-use common::{Door, Latch, Other};
+use common::{Latch, Other, TestDriver};
 use cuda_events::Error::ForkedChild;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
@@ -152,17 +152,18 @@ fn a_signal_that_fails_leaves_its_value_out() {
 /// Two devices: the software driver's, or those of the machine, where a context breaks in a process
 /// of its own.
 fn two_devices(test: &str) -> Option<(Option<SoftDriver>, Driver, [Context; 2])> {
-    if Door::chosen() == Door::Native && role().is_none() {
+    if TestDriver::chosen() == TestDriver::Native && role().is_none() {
         Child::start(test, "breaks a context").finish();
         return None;
     }
-    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let soft = (TestDriver::chosen() == TestDriver::Soft)
+        .then(|| SoftDriver::builder().devices(2).build());
     let driver = match &soft {
         Some(soft) => soft.driver(),
         None => common::load(&LoadOptions::new()).0,
     };
     let primary = |at| Device::new(driver, at).and_then(Context::primary);
-    if soft.is_none() && (Door::chosen() == Door::Shared || primary(1).is_err()) {
+    if soft.is_none() && (TestDriver::chosen() == TestDriver::Shared || primary(1).is_err()) {
         common::not_run("it takes two devices, of which one fails");
         return None;
     }

@@ -12,7 +12,7 @@ use common::counting::{Watched, calls, counting};
 use common::futures::{PATIENCE, wait_until};
 use common::hooked::{Hooked, hook_in};
 use common::timelines::{WAIT, WRITE, gpu, idle, poll, reached, timeline};
-use common::{Door, Gpu, Latch, Other};
+use common::{Gpu, Latch, Other, TestDriver};
 use cuda_events::capture::CaptureMode;
 use cuda_events::sys::Function;
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
@@ -405,7 +405,8 @@ fn a_wait_between_contexts_holds_the_timelines() {
 #[test]
 fn the_end_of_another_context_blocks_nobody() {
     let gpu = common::Gpu::new();
-    let soft = (Door::chosen() == Door::Soft).then(|| SoftDriver::builder().devices(2).build());
+    let soft = (TestDriver::chosen() == TestDriver::Soft)
+        .then(|| SoftDriver::builder().devices(2).build());
     let driver = soft.as_ref().map_or(gpu.driver, SoftDriver::driver);
     let Ok(second) = Device::new(driver, 1) else {
         return common::not_run("this machine has one device");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::counting::{calls_with_arguments, counting};
 use common::timelines::{PATIENCE, gpu, idle, reached, timeline, timeline as timeline_of};
-use common::{Door, Gpu, Latch};
+use common::{Gpu, Latch, TestDriver};
 use cuda_events::{Context, Device, EventFlags, Progress, Stream, StreamOptions};
 use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
 
@@ -40,7 +40,7 @@ struct Stage {
 impl Stage {
     fn new(gpu: &Gpu) -> Self {
         // As many as make a GPU's channels be shared.
-        let streams = if Door::chosen() == Door::Native { 64 } else { 12 };
+        let streams = if TestDriver::chosen() == TestDriver::Native { 64 } else { 12 };
         let streams = (0..streams).map(|_| Arc::new(gpu.stream())).collect();
         Self { streams, context: gpu.context.clone() }
     }

@@ -19,7 +19,7 @@ pub const ALL: &[Check] = &[
     ("list_without_doubles", list_without_doubles),
 ];
 
-/// Whoever has got a driver of each library sees the flag.
+/// A thread that has a driver of each library sees the flag.
 fn flag_of_two_libraries() {
     let drivers = Arc::new(Mutex::new(Vec::new()));
     let load = |library: usize| {

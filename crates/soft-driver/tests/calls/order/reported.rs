@@ -370,7 +370,7 @@ fn reports_tell_per_thread_default_streams_apart() {
     });
 }
 
-/// A value is read by whoever reads it: only so many bytes are one.
+/// A value is read as what its reader takes it for: only so many bytes are one.
 #[test]
 #[should_panic(expected = "this stream, value or driver accepts no report")]
 fn a_value_has_four_or_eight_bytes() {
