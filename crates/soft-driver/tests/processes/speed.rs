@@ -9,7 +9,7 @@ use common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::own_process;
 
-fn nanoseconds(name: &str, mut call: impl FnMut()) -> f64 {
+fn nanoseconds(name: &str, mut call: impl FnMut()) {
     const CALLS: u32 = if cfg!(debug_assertions) { 5_000 } else { 200_000 };
     let best = (0..5).map(|_| {
         let began = Instant::now();
@@ -20,7 +20,6 @@ fn nanoseconds(name: &str, mut call: impl FnMut()) -> f64 {
     });
     let best = best.fold(f64::INFINITY, f64::min);
     println!("{name:32} {best:6.0} ns");
-    best
 }
 
 #[test]
@@ -31,32 +30,25 @@ fn hot_calls() {
     let (plain, timing, pending) = (raw.event(CU_EVENT_DISABLE_TIMING), raw.event(0), raw.event(0));
     let latch = raw.latch(held);
     raw.record(pending, held);
-    let slowest = [
-        nanoseconds("record, no timing", || raw.record(plain, stream)),
-        nanoseconds("record, timing", || raw.record(timing, stream)),
-        nanoseconds("record, blocking stream", || raw.record(plain, other)),
-        nanoseconds("query, done", || assert_eq!(raw.query(plain), OK)),
-        nanoseconds("query, pending", || assert_eq!(raw.query(pending), NOT_READY)),
-        nanoseconds("wait for what is done", || raw.wait(stream, plain)),
-        nanoseconds("stream query", || assert!(!raw.busy(stream))),
-        nanoseconds("synchronize, done", || {
-            assert_eq!(unsafe { (raw.cuEventSynchronize)(plain) }.0, OK);
-        }),
-        nanoseconds("record and wait, pending", || {
-            raw.record(pending, held);
-        }),
-        nanoseconds("create and destroy", || {
-            let event = raw.event(0);
-            assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
-        }),
-    ]
-    .into_iter()
-    .fold(0.0, f64::max);
+    nanoseconds("record, no timing", || raw.record(plain, stream));
+    nanoseconds("record, timing", || raw.record(timing, stream));
+    nanoseconds("record, blocking stream", || raw.record(plain, other));
+    nanoseconds("query, done", || assert_eq!(raw.query(plain), OK));
+    nanoseconds("query, pending", || assert_eq!(raw.query(pending), NOT_READY));
+    nanoseconds("wait for what is done", || raw.wait(stream, plain));
+    nanoseconds("stream query", || assert!(!raw.busy(stream)));
+    nanoseconds("synchronize, done", || {
+        assert_eq!(unsafe { (raw.cuEventSynchronize)(plain) }.0, OK);
+    });
+    nanoseconds("record and wait, pending", || {
+        raw.record(pending, held);
+    });
+    nanoseconds("create and destroy", || {
+        let event = raw.event(0);
+        assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+    });
     latch.release();
     raw.sync(held);
-    if !cfg!(debug_assertions) && std::env::var_os("CUDA_SOFT_SPEED").is_some() {
-        assert!(slowest < 300.0, "{slowest}");
-    }
 }
 
 /// What this process used of the processor while its streams were idle or waiting.
