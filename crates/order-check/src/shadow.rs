@@ -81,11 +81,11 @@ impl Rows {
         segment: &Range<u64>,
         columns: &Range<u64>,
         new: &Entry,
-        knows: &impl Fn(Slot, u64) -> bool,
+        is_before: &impl Fn(Slot, u64) -> bool,
         hits: &mut Vec<Hit>,
     ) {
         let mut found = Vec::new();
-        self.columns.access(columns, new, knows, &mut found);
+        self.columns.access(columns, new, is_before, &mut found);
         for Hit { earlier, ordered, ranges } in found {
             let mut row = segment.start;
             while row < segment.end {
@@ -174,18 +174,18 @@ fn hit(hits: &mut Vec<Hit>, earlier: &Entry, ordered: bool, range: Range<u64>) {
     }
 }
 
-/// `knows` says whether an operation is over before the new access begins.
+/// `is_before` says whether an operation is over before the new access begins.
 fn touch(
     start: u64,
     segment: &mut Segment,
     new: &Entry,
-    knows: &impl Fn(Slot, u64) -> bool,
+    is_before: &impl Fn(Slot, u64) -> bool,
     hits: &mut Vec<Hit>,
 ) {
     let range = start..segment.end;
     if let Some(rows) = &mut segment.rows {
         let columns = 0..rows.pitch;
-        rows.access(&range, &columns, new, knows, hits);
+        rows.access(&range, &columns, new, is_before, hits);
         segment.simplify();
         return;
     }
@@ -196,16 +196,16 @@ fn touch(
         return;
     }
     if let Some(freed) = &segment.freed {
-        hit(hits, freed, knows(freed.slot, freed.time), range);
+        hit(hits, freed, is_before(freed.slot, freed.time), range);
         return;
     }
     segment.entries.retain(|earlier| {
         // A call may touch the same bytes more than once, in an order of its own.
-        let known = knows(earlier.slot, earlier.time);
-        if !known && new.kind.conflicts(earlier.kind) {
+        let before = is_before(earlier.slot, earlier.time);
+        if !before && new.kind.conflicts(earlier.kind) {
             hit(hits, earlier, false, range.clone());
         }
-        !(known && new.kind.replaces(earlier.kind))
+        !(before && new.kind.replaces(earlier.kind))
     });
     if new.kind == AccessKind::Free {
         segment.entries.clear();
@@ -264,23 +264,23 @@ impl Shadow {
         &mut self,
         range: &Range<u64>,
         new: &Entry,
-        knows: &impl Fn(Slot, u64) -> bool,
+        is_before: &impl Fn(Slot, u64) -> bool,
         hits: &mut Vec<Hit>,
     ) {
         if range.is_empty() {
             return;
         }
-        if !self.spans.is_empty() && self.read_span(range, new, knows, hits) {
+        if !self.spans.is_empty() && self.read_span(range, new, is_before, hits) {
             return;
         }
-        self.access_segments(range, new, knows, hits);
+        self.access_segments(range, new, is_before, hits);
     }
 
     fn access_segments(
         &mut self,
         range: &Range<u64>,
         new: &Entry,
-        knows: &impl Fn(Slot, u64) -> bool,
+        is_before: &impl Fn(Slot, u64) -> bool,
         hits: &mut Vec<Hit>,
     ) {
         // Most programs touch the same ranges again and again.
@@ -288,7 +288,7 @@ impl Shadow {
             && segment.end == range.end
         {
             self.touched += 1;
-            touch(range.start, segment, new, knows, hits);
+            touch(range.start, segment, new, is_before, hits);
             return;
         }
         self.split(range.start);
@@ -299,7 +299,7 @@ impl Shadow {
             if at < start {
                 gaps.push(at..start);
             }
-            touch(start, segment, new, knows, hits);
+            touch(start, segment, new, is_before, hits);
             at = segment.end;
             count += 1;
         }
@@ -315,7 +315,7 @@ impl Shadow {
         }
         for gap in gaps {
             let mut segment = Segment { end: gap.end, ..Segment::default() };
-            touch(gap.start, &mut segment, new, knows, hits);
+            touch(gap.start, &mut segment, new, is_before, hits);
             self.segments.insert(gap.start, segment);
         }
         self.merge(range);
@@ -328,31 +328,32 @@ impl Shadow {
         &mut self,
         range: &Range<u64>,
         new: &Entry,
-        knows: &impl Fn(Slot, u64) -> bool,
+        is_before: &impl Fn(Slot, u64) -> bool,
         hits: &mut Vec<Hit>,
     ) -> bool {
         let same = self.spans.iter().position(|span| span.range == *range);
         let same = same.filter(|&at| {
-            new.kind == AccessKind::Read && self.spans.get(at).is_some_and(|of| of.below.all(knows))
+            new.kind == AccessKind::Read
+                && self.spans.get(at).is_some_and(|of| of.below.all(is_before))
         });
         let Some(mut span) = same.map(|at| self.spans.remove(at)) else {
             self.touch_spans(range);
             return false;
         };
         self.touched += 1;
-        let (before, mut all_known) = (hits.len(), true);
+        let (before, mut all_before) = (hits.len(), true);
         for part in &span.touched {
             self.split(part.start);
             self.split(part.end);
             for (_, segment) in self.segments.range(part.clone()) {
-                let known = |entry: &Entry| knows(entry.slot, entry.time);
-                all_known &= segment.rows.is_none() && segment.freed.is_none();
-                all_known &= segment.entries.iter().all(known);
+                let before = |entry: &Entry| is_before(entry.slot, entry.time);
+                all_before &= segment.rows.is_none() && segment.freed.is_none();
+                all_before &= segment.entries.iter().all(before);
             }
-            self.access_segments(part, new, knows, hits);
+            self.access_segments(part, new, is_before, hits);
         }
-        span.reads.retain(|read| !knows(read.slot, read.time));
-        if all_known && span.reads.is_empty() && hits.len() == before {
+        span.reads.retain(|read| !is_before(read.slot, read.time));
+        if all_before && span.reads.is_empty() && hits.len() == before {
             for (_, segment) in span.touched.drain(..).flat_map(|part| self.segments.range(part)) {
                 for entry in segment.entries.iter().filter(|entry| !entry.same(new)) {
                     span.below.raise(entry.slot, entry.time);
@@ -472,18 +473,18 @@ impl Shadow {
         range: &Range<u64>,
         Stride { width, pitch }: Stride,
         new: &Entry,
-        knows: &impl Fn(Slot, u64) -> bool,
+        is_before: &impl Fn(Slot, u64) -> bool,
         hits: &mut Vec<Hit>,
     ) {
         // The bytes between the rows are the others', and those after the last row may be anything.
         let last = range.end - width;
         self.end_spans(range);
-        self.access(&(last..range.end), new, knows, hits);
+        self.access(&(last..range.end), new, is_before, hits);
         let mut row = range.start;
         for (piece, rows) in self.pieces(range.start..last) {
             self.touched += 1;
             while row < piece.start {
-                self.access(&(row..row + width), new, knows, hits);
+                self.access(&(row..row + width), new, is_before, hits);
                 row += pitch;
             }
             if row >= piece.end || row >= last {
@@ -507,7 +508,7 @@ impl Shadow {
             {
                 for first in 0..long / pitch {
                     let columns = column + first * pitch..column + first * pitch + width;
-                    rows.access(&block, &columns, new, knows, hits);
+                    rows.access(&block, &columns, new, is_before, hits);
                     touched += 1;
                 }
                 segment.simplify();
@@ -516,7 +517,7 @@ impl Shadow {
             self.touched += touched;
         }
         while row < last {
-            self.access(&(row..row + width), new, knows, hits);
+            self.access(&(row..row + width), new, is_before, hits);
             row += pitch;
         }
         self.merge(range);

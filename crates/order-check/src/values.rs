@@ -81,7 +81,7 @@ impl Values {
         value: u64,
         (slot, time): (Slot, u64),
         clock: &Clock,
-        knows: impl Fn(Slot, u64) -> bool,
+        is_before: impl Fn(Slot, u64) -> bool,
     ) -> Vec<u64> {
         if !self.values.contains_key(&cell.address) {
             // A stream that waits may still see what a copy wrote before.
@@ -89,7 +89,7 @@ impl Values {
             self.values.insert(cell.address, before);
         }
         let of = self.value(cell);
-        let touched = of.push((Some(value), false), (slot, time), clock, knows);
+        let touched = of.push((Some(value), false), (slot, time), clock, is_before);
         let woken = std::mem::take(&mut of.waiting);
         self.touched += touched;
         woken
@@ -102,7 +102,7 @@ impl Values {
         access: &Access,
         at: (Slot, u64),
         clock: &Clock,
-        knows: impl Fn(Slot, u64) -> bool,
+        is_before: impl Fn(Slot, u64) -> bool,
         anew: bool,
     ) -> Vec<u64> {
         let mut woken = Vec::new();
@@ -136,7 +136,7 @@ impl Values {
                 of.clear();
             }
             let value = access.content(&bytes);
-            self.touched += of.push((value, true), at, clock, &knows);
+            self.touched += of.push((value, true), at, clock, &is_before);
             if value.is_some() {
                 woken.append(&mut of.waiting);
             }
@@ -151,15 +151,15 @@ impl Values {
         cell: Cell,
         value: u64,
         compare: Compare,
-        knows: impl Fn(Slot, u64) -> bool,
+        is_before: impl Fn(Slot, u64) -> bool,
     ) -> Option<Clock> {
         let mut seen: Option<Clock> = None;
         for (slot, writes) in &self.values.get(&cell.address)?.writes {
-            let known = writes.partition_point(|write| knows(*slot, write.time));
+            let known = writes.partition_point(|write| is_before(*slot, write.time));
             for write in writes.range(known.saturating_sub(1)..) {
                 self.touched += 1;
                 let fits = |seen| compare.holds(cell.bytes, seen, value);
-                if write.value.is_some_and(fits) && !write.is_hidden(&knows) {
+                if write.value.is_some_and(fits) && !write.is_hidden(&is_before) {
                     seen = Some(match seen {
                         Some(seen) => seen.meet(&write.clock),
                         None => write.clock.clone(),
@@ -214,9 +214,9 @@ impl Values {
             if !chosen(copied) {
                 continue;
             }
-            let knows = |slot, time| copied.clock.get(slot) >= time;
+            let is_before = |slot, time| copied.clock.get(slot) >= time;
             let content = (copied.access.content(&range), true);
-            of.push(content, (copied.slot, copied.time), &copied.clock, knows);
+            of.push(content, (copied.slot, copied.time), &copied.clock, is_before);
         }
         of
     }
@@ -240,7 +240,7 @@ impl Values {
     }
 
     pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool, floor: &Clock) {
-        // One that everybody is after tells nobody anything, unless a stream may see its bytes.
+        // One that all agents are after orders no work, unless a stream may see its bytes.
         self.copies.retain(|copied| {
             copied.anew || copied.access.content.is_some() || !known(copied.slot, copied.time)
         });
@@ -248,7 +248,7 @@ impl Values {
             copied.clock.prune(floor);
         }
         self.values.retain(|_, of| {
-            // A copy that everybody is after tells nobody anything, unless a stream may see it.
+            // A copy that all agents are after orders no work, unless a stream may see it.
             let mut orders = false;
             for (slot, writes) in &mut of.writes {
                 writes.retain(|write| !write.is_hidden(&known));
@@ -267,8 +267,8 @@ impl Values {
 
 impl Write {
     /// Whether work that knows this much cannot see it any more.
-    fn is_hidden(&self, knows: impl Fn(Slot, u64) -> bool) -> bool {
-        self.hidden_by.iter().any(|&(slot, time)| knows(slot, time))
+    fn is_hidden(&self, is_before: impl Fn(Slot, u64) -> bool) -> bool {
+        self.hidden_by.iter().any(|&(slot, time)| is_before(slot, time))
     }
 }
 
@@ -289,21 +289,21 @@ impl Value {
         (value, copied): (Option<u64>, bool),
         (slot, time): (Slot, u64),
         clock: &Clock,
-        knows: impl Fn(Slot, u64) -> bool,
+        is_before: impl Fn(Slot, u64) -> bool,
     ) -> u64 {
         let mut touched = 0;
         for (of, writes) in &mut self.writes {
             touched += 1;
             // Of a copy that is before this write, nothing is of use that this write does not know.
             // Only an agent's last write can be one.
-            if writes.back().is_some_and(|last| last.value.is_none() && knows(*of, last.time)) {
+            if writes.back().is_some_and(|last| last.value.is_none() && is_before(*of, last.time)) {
                 writes.pop_back();
                 self.count -= 1;
             }
-            let known = writes.partition_point(|write| knows(*of, write.time));
+            let known = writes.partition_point(|write| is_before(*of, write.time));
             let last = known.checked_sub(1).and_then(|last| writes.get_mut(last));
             // One that is before this write hides as much and more.
-            if let Some(last) = last.filter(|last| !last.is_hidden(&knows)) {
+            if let Some(last) = last.filter(|last| !last.is_hidden(&is_before)) {
                 last.hidden_by.push((slot, time));
             }
         }

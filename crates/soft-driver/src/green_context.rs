@@ -77,7 +77,7 @@ pub(crate) struct Part {
     pub(crate) split: u32,
 }
 
-/// The same where it is told to look at each multiprocessor by itself.
+/// The same where it looks at each multiprocessor by itself.
 const FINE_UNIT: u32 = 2;
 
 /// Measured: of the 16 parts of that size which would fit, the H200 makes 15; of larger ones as
@@ -114,11 +114,11 @@ impl Part {
             place.copy_from_slice(&word.to_le_bytes());
         }
         // These two fields came with CUDA 13.0.
-        let told = if state.config.version >= 13_000 { self.unit } else { 0 };
+        let size = if state.config.version >= 13_000 { self.unit } else { 0 };
         resource.u.sm = CUdevSmResource {
             smCount: self.count,
-            minSmPartitionSize: told,
-            smCoscheduledAlignment: told,
+            minSmPartitionSize: size,
+            smCoscheduledAlignment: size,
             ..Default::default()
         };
         resource

@@ -153,13 +153,13 @@ pub(crate) struct Values {
     ahead: BTreeMap<u64, ValueWait>,
     /// Writes by their words and places.
     writes: BTreeMap<WordKey, BTreeMap<u64, u64>>,
-    /// The waits of a deadlock that was told and lasts.
-    told: BTreeSet<u64>,
+    /// The waits of a reported deadlock that lasts.
+    reported: BTreeSet<u64>,
 }
 
 impl Values {
     pub(crate) const fn new() -> Self {
-        Self { ahead: BTreeMap::new(), writes: BTreeMap::new(), told: BTreeSet::new() }
+        Self { ahead: BTreeMap::new(), writes: BTreeMap::new(), reported: BTreeSet::new() }
     }
 
     /// Whether a write that is under way, and was submitted before a place, is for a wait.
@@ -185,7 +185,7 @@ impl Values {
 
     pub(crate) fn passed(&mut self, at: u64) {
         self.ahead.remove(&at);
-        self.told.remove(&at);
+        self.reported.remove(&at);
     }
 
     pub(crate) fn writes(&mut self, at: u64, write: &ValueWrite) {
@@ -201,9 +201,9 @@ impl Values {
         }
     }
 
-    /// Whether there can be a deadlock that was not told: a wait ahead of its write.
+    /// Whether there can be a deadlock that was not reported: a wait ahead of its write.
     pub(crate) fn suspicious(&self) -> bool {
-        self.told.is_empty() && self.ahead.values().any(|wait| self.has_write(wait, u64::MAX))
+        self.reported.is_empty() && self.ahead.values().any(|wait| self.has_write(wait, u64::MAX))
     }
 
     /// The writes that are under way, by their words and places.
@@ -211,9 +211,9 @@ impl Values {
         self.writes.clone()
     }
 
-    /// A deadlock of these waits is told: until all of them are over nothing else is.
+    /// A deadlock of these waits is reported: until all of them are over nothing else is.
     pub(crate) fn tell(&mut self, waits: BTreeSet<u64>) {
-        self.told = waits;
+        self.reported = waits;
     }
 }
 

@@ -65,12 +65,12 @@ impl Checker {
     fn touch_memory(&mut self, accesses: &[Access], entry: &Entry, clock: &Clock) {
         let floor = &self.floor;
         let mut hits = std::mem::take(&mut self.hits);
-        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
         for Access { range, stride, .. } in accesses {
             match stride {
-                None => self.memory.access(range, entry, &knows, &mut hits),
+                None => self.memory.access(range, entry, &is_before, &mut hits),
                 Some(stride) => {
-                    self.memory.access_rows(range, *stride, entry, &knows, &mut hits);
+                    self.memory.access_rows(range, *stride, entry, &is_before, &mut hits);
                 }
             }
         }
@@ -95,8 +95,8 @@ impl Checker {
         let entry = Entry { slot, time, kind, call: call.clone(), agent: self.agent(call.by) };
         let floor = &self.floor;
         let mut hits = Vec::new();
-        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        self.objects.access(&range, &entry, &knows, &mut hits);
+        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        self.objects.access(&range, &entry, &is_before, &mut hits);
         for hit in hits {
             // A record and a wait leave the object as it is.
             let destroyed = [hit.earlier.kind, kind].contains(&AccessKind::Write);

@@ -84,7 +84,7 @@ struct Thread {
     slot: Slot,
     clock: Clock,
     live: bool,
-    /// Queries that said "not done", the last ones.
+    /// The last queries that returned "not done".
     queries: VecDeque<(Mark, Arc<Call>)>,
 }
 
@@ -120,7 +120,7 @@ struct Event {
     record: Option<Record>,
     /// The last record is a part of this capture, after these nodes.
     captured: Option<(u64, Vec<usize>)>,
-    /// A record that nobody waited for, and the one that replaced it.
+    /// A record for which no work waited, and the one that replaced it.
     lost: Option<(Arc<Call>, Arc<Call>)>,
 }
 
@@ -377,7 +377,7 @@ impl Checker {
     /// polling `range`: bytes that the last operation of the work wrote.
     ///
     /// Later calls are after the work. But a read of `range` by the host ([`Op::Host`]) is reported
-    /// unless a call has waited for that write: only a value tells that it was polled, and the
+    /// unless a call has waited for that write: only a value shows that it was polled, and the
     /// checker does not see it.
     pub fn polled(&mut self, call: &Call, mark: &Mark, range: Range<u64>) {
         self.ensure(call.by);

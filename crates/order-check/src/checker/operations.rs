@@ -213,18 +213,18 @@ impl Checker {
         let time = self.tick(slot, &mut clock, call);
         self.advance(call.by, &clock);
         let floor = &self.floor;
-        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
         let mut before = self.values.everything();
         before.join(&clock);
-        let woken = self.values.write(cell, value, (slot, time), &before, knows);
+        let woken = self.values.write(cell, value, (slot, time), &before, is_before);
         self.ready.extend(woken.into_iter().map(Reverse));
     }
 
     fn host_saw_value(&mut self, call: &Arc<Call>, cell: Cell, value: u64) {
         let (slot, mut clock) = self.actor(call.by);
         let floor = &self.floor;
-        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        if let Some(seen) = self.values.seen(cell, value, Compare::Equal, knows) {
+        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        if let Some(seen) = self.values.seen(cell, value, Compare::Equal, is_before) {
             clock.join(&seen);
         }
         let time = self.tick(slot, &mut clock, call);

@@ -71,8 +71,8 @@ impl Checker {
             Action::WaitValue(cell, value, compare) => {
                 self.values.expect(*cell);
                 let floor = &self.floor;
-                let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-                match self.values.seen(*cell, *value, *compare, knows) {
+                let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+                match self.values.seen(*cell, *value, *compare, is_before) {
                     Some(seen) => clock.join(&seen),
                     None if force => {
                         // Somebody has written it. All that could have been the one are before it,
@@ -139,8 +139,8 @@ impl Checker {
         let time = self.tick(slot, clock, call);
         self.touch(AccessKind::AtomicWrite, &[cell.access()], (slot, time), clock, agent, call);
         let floor = &self.floor;
-        let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        let woken = self.values.write(cell, value, (slot, time), clock, knows);
+        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+        let woken = self.values.write(cell, value, (slot, time), clock, is_before);
         self.ready.extend(woken.into_iter().map(Reverse));
     }
 
@@ -148,8 +148,8 @@ impl Checker {
         let anew = access.kind == AccessKind::Allocate;
         if anew || access.kind == AccessKind::Write {
             let floor = &self.floor;
-            let knows = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-            let woken = self.values.overwrite(access, at, clock, knows, anew);
+            let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+            let woken = self.values.overwrite(access, at, clock, is_before, anew);
             self.ready.extend(woken.into_iter().map(Reverse));
         }
     }

@@ -220,14 +220,14 @@ mod tests {
             let row = format!("| `{name}` | {takes} |");
             assert!(page.contains(&row), "the page lacks {row}");
             assert!(code.contains(&format!("    /// {row}")), "the documentation lacks {row}");
-            let told = Builder::from_text(&format!("{name}=")).expect_err(name);
-            assert!(!told.contains("there is no setting"), "{told}");
+            let error = Builder::from_text(&format!("{name}=")).expect_err(name);
+            assert!(!error.contains("there is no setting"), "{error}");
         }
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        for (text, told) in [
+        for (text, message) in [
             ("version=10.0", "version 10.0 is not supported: use 11.0 to 13.5"),
             ("version=99.99", "use 11.0 to 13.5"),
             ("version=13.6", "use 11.0 to 13.5"),
@@ -265,8 +265,8 @@ mod tests {
             ("seed=random seed=3", "`seed` is set twice"),
             ("fault=cuEvntRecord", "no entry point matches `cuEvntRecord`"),
         ] {
-            let said = Builder::from_text(text).expect_err(text);
-            assert!(said.contains(told), "{text}: {said}");
+            let error = Builder::from_text(text).expect_err(text);
+            assert!(error.contains(message), "{text}: {error}");
         }
         // In Rust the first of them stops the build.
         let panics = |builder: Builder| {

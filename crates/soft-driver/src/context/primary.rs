@@ -54,7 +54,7 @@ impl State {
     }
 }
 
-/// The program has given back a primary context, whatever it is told: it does not do so twice.
+/// The program has given back a primary context, whatever the call returns. It does so once.
 pub(crate) fn released(call: &CallFrame, device: usize, all: bool) {
     let mut state = call.machine.lock();
     if state.epoch != call.epoch || !state.taken {

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a driver has unless told otherwise, and how many it can have.
+/// The default of a driver, and how many it can have.
 pub(crate) const DEFAULT_CHANNELS: u32 = 8;
 pub(crate) const MOST_CHANNELS: u32 = 32;
 

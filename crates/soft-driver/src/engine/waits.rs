@@ -28,7 +28,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
 /// The longest wait by the clock without anything that happens. Then the caller looks again, as a
 /// thread may have written what it waits for without a call.
 const LONGEST_WAIT: Duration = Duration::from_millis(2);
-/// After how many times that a thread was told the same thing it is taken to wait for it.
+/// After how many equal answers a thread is taken to wait for another one.
 const PATIENCE: u32 = 8;
 /// The questions that are kept for each thread.
 const QUESTIONS: usize = 256;
@@ -134,7 +134,7 @@ impl Machine {
         }
     }
 
-    /// The calling thread was told that something is pending. If it was told so over and over, it
+    /// The calling thread learned that something is pending. If it has learned so over and over, it
     /// waits for a step; whether it did.
     pub(crate) fn repeated(&'static self, epoch: u64, question: u64) -> bool {
         let mut state = self.lock();

@@ -120,7 +120,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
         // calls.
         unsafe {
             match work {
-                // After an error host functions are left out; the old callbacks are told.
+                // After an error host functions are left out; the old callbacks get the error.
                 Work::Host(HostCall::Function(function, data)) if status == SUCCESS => {
                     function(data.0)
                 }
@@ -203,7 +203,7 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         let moved = state.look_at_values();
         pause = if moved || more { SHORTEST_PAUSE } else { LONGEST_PAUSE.min(pause * 2) };
         state.run(machine);
-        // Nobody is there to have it for an answer; it is told all the same.
+        // No call is there to return it; it is reported all the same.
         let _ = state.look_for_deadlock(machine);
         // The calls of the program drive a seeded scheduler; this thread does only when there are
         // none.

@@ -301,8 +301,8 @@ impl Fault {
     /// result.
     fn code(&self) -> Option<CUresult> {
         let holds = self.block && !self.after;
-        let unless_told = (!holds && !self.kill).then_some(CUresult::CUDA_ERROR_UNKNOWN);
-        self.code.or(unless_told)
+        let default = (!holds && !self.kill).then_some(CUresult::CUDA_ERROR_UNKNOWN);
+        self.code.or(default)
     }
 
     /// Fills small out-parameters of a failing call with garbage. Otherwise a failing call leaves

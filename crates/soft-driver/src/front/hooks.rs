@@ -115,7 +115,7 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
     // What it is about may be gone after the work.
     let failing = verdict.fails_context.and_then(|code| Some((context_of(call, &words)?, code)));
     let mut ran = false;
-    // The work of this import takes the program's descriptor, and a program that is told of an
+    // The work of this import takes the program's descriptor, and a program that gets an
     // error closes it: that number would be closed twice, the second time perhaps as another
     // thread's file. No program can see that coming, so there is nothing to test by it.
     // Documented: the descriptor is the driver's after a success only.
@@ -135,12 +135,12 @@ pub(crate) fn hooked(call: &CallFrame, arguments: &dyn Arguments) -> CUresult {
                 }
             }
             ran = code == SUCCESS;
-            let told = verdict.after.unwrap_or(code);
-            if call.id() == Id::cuDevicePrimaryCtxRetain && code == SUCCESS && told != SUCCESS {
-                // Who is told that it failed releases nothing.
+            let returned = verdict.after.unwrap_or(code);
+            if call.id() == Id::cuDevicePrimaryCtxRetain && code == SUCCESS && returned != SUCCESS {
+                // A program that gets an error releases nothing.
                 released(call, words.0[1] as usize, false);
             }
-            told
+            returned
         }
     };
     if verdict.kill == Some(Death::After) {

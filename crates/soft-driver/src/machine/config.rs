@@ -181,8 +181,8 @@ impl Scheduler {
 pub(crate) struct Config {
     pub(crate) version: i32,
     pub(crate) devices: i32,
-    /// Whether the environment says which of them are there; unless told, the shared library asks
-    /// it.
+    /// Whether the environment says which of them are there. By default the shared library asks it,
+    /// and no other.
     pub(crate) visible_from_environment: Option<bool>,
     pub(crate) memory: u64,
     pub(crate) on_misuse: OnMisuse,
@@ -192,7 +192,7 @@ pub(crate) struct Config {
     /// Whether the driver's start prints the seed.
     pub(crate) prints_seed: bool,
     pub(crate) latency: Duration,
-    /// How many channels a context has; what the environment says, unless told.
+    /// How many channels a context has; by default what the environment says.
     pub(crate) connections: Option<u32>,
     pub(crate) on_deadlock: OnDeadlock,
     pub(crate) check_order: OrderCheck,

@@ -144,8 +144,8 @@ impl State {
                 (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
             }
             Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
-            // That driver was dropped, which is its shutdown: who comes late, as from another
-            // thread, is told so.
+            // That driver was dropped, which is its shutdown: a late caller, as in another
+            // thread, gets that code.
             Bad::EarlierLife => return DEINITIALIZED,
         };
         self.misuse(call, &what, code)

@@ -85,7 +85,7 @@ pub(crate) fn take() -> usize {
             break slot;
         }
         let left = until.saturating_duration_since(Instant::now());
-        assert!(!left.is_zero(), "{}", table.told());
+        assert!(!left.is_zero(), "{}", table.listing());
         (table, _) = wait_timeout(&PLACES.changed, table, left.min(LOOK));
     };
     table.waiting -= 1;
@@ -167,7 +167,7 @@ impl Table {
         free.get(kept).and(free.first()).map(|(_, slot)| *slot)
     }
 
-    fn told(&self) -> String {
+    fn listing(&self) -> String {
         let early = self.places.iter().filter(|place| matches!(place, Place::Retired(..))).count();
         format!(
             "a process can have {SLOTS} software drivers, of which some are kept for threads that \

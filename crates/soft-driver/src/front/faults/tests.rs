@@ -72,7 +72,7 @@ fn what_can_never_strike_is_refused() {
 
 #[test]
 fn what_cannot_be_meant_is_refused() {
-    for (text, told) in [
+    for (text, message) in [
         ("cuEventQuery:block:poison", "needs a result code"),
         ("cuEventQuery:poison:block", "needs a result code"),
         ("cuEventQuery:block:context", "needs a result code"),
@@ -85,11 +85,11 @@ fn what_cannot_be_meant_is_refused() {
         ("cuEventQuery:block:kill", "no caller is left to see it"),
         ("cuEventQuery:kill:poison", "needs a result code"),
     ] {
-        let said = Fault::from_text(text).expect_err(text);
-        assert!(said.contains(told), "{text}: {said}");
+        let error = Fault::from_text(text).expect_err(text);
+        assert!(error.contains(message), "{text}: {error}");
         assert!(
             crate::Builder::from_text(&format!("fault={text}"))
-                .is_err_and(|said| said.contains(told)),
+                .is_err_and(|error| error.contains(message)),
             "{text}"
         );
     }
