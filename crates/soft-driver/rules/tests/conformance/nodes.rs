@@ -365,10 +365,11 @@ rules! {
     }
 
     /// `cuGraphInstantiateWithParams` returns the node that keeps a graph from being launched by
-    /// the device. `cuGraphExecGetFlags` returns the flags of an executable graph.
+    /// the device. `cuGraphExecGetFlags` returns the flags of an executable graph, without the flag
+    /// for priorities of nodes (8).
     [since(12, 0)]
     fn instantiation_with_parameters(rig, saw) =
-        "flags 0, 1, 4, 8, 12 with a memset success, 0; read 0, 1, 4, 8, 12; flag 4 with an empty node \
+        "flags 0, 1, 4, 8, 12 with a memset success, 0; read 0, 1, 4, 0, 4; flag 4 with an empty node \
          CUDA_ERROR_INVALID_VALUE (1), 3, the empty node"
     {
         let (memory, graph) = (Memory::new(rig), graph(rig));
