@@ -322,6 +322,16 @@ impl Checker {
         std::mem::take(&mut self.launched).into_iter().map(|point| Mark(vec![point])).collect()
     }
 
+    /// The capture that a stream is in.
+    pub(crate) fn capture_of(&self, stream: StreamId) -> Option<u64> {
+        self.streams.get(&stream)?.capture
+    }
+
+    /// The nodes of a graph.
+    pub(crate) fn nodes(&self, graph: GraphId) -> Option<Arc<[Node]>> {
+        self.graphs.get(&graph).cloned()
+    }
+
     fn begins_to_wait(&mut self, call: &Arc<Call>, what: What) -> Mark {
         if let What::Event(event) = what {
             self.object(call, is_event(event), AccessKind::Read);

@@ -1,11 +1,13 @@
 //! Executable graphs, their launches, and what they hold: semaphores and user objects.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Feed, Launch, Observer};
 use crate::op::{
-    Access, Cell, Compare, EventId, FunctionId, GraphId, Node, NodeWork, Op, StreamId, What,
+    Access, AccessKind, Cell, Compare, EventId, FunctionId, GraphId, Node, NodeWork, Op, StreamId,
+    What,
 };
 
 /// A semaphore of another API. Clones are the same semaphore, for all feeds of a process.
@@ -120,6 +122,14 @@ impl GraphWork {
     }
 }
 
+/// Whether a captured node writes.
+fn writes_any(node: &Node) -> bool {
+    match &node.work {
+        NodeWork::Work(accesses) => accesses.iter().any(|of| of.kind == AccessKind::Write),
+        work => matches!(work, NodeWork::WriteValue(..)),
+    }
+}
+
 impl<O: Observer> Feed<O> {
     /// The nodes of an executable graph, as they are now. Child graphs are replaced by their nodes.
     pub fn graph(&mut self, graph: GraphId, nodes: Vec<GraphNode>) {
@@ -144,6 +154,28 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::GraphDefine { graph, nodes: &nodes });
     }
 
+    /// A capture begins. Until it ends, operations of this stream and of those that join it are
+    /// nodes. A driver that reports its graphs with [`graph`](Self::graph) reports no captures.
+    pub fn capture_begin(&mut self, stream: StreamId) {
+        self.apply(Op::CaptureBegin { stream });
+    }
+
+    /// A capture ends, in the stream in which it began. `graph` is what it gives, if it succeeds.
+    pub fn capture_end(&mut self, stream: StreamId, graph: Option<GraphId>) {
+        self.apply(Op::CaptureEnd { stream, graph });
+    }
+
+    /// The number of the capture that a stream is in.
+    #[must_use]
+    pub fn capture_of(&self, stream: StreamId) -> Option<u64> {
+        self.checker.capture_of(stream)
+    }
+
+    /// A graph is instantiated, cloned or updated: `to` has the nodes that `from` has now.
+    pub fn graph_copy(&mut self, from: GraphId, to: GraphId) {
+        self.apply(Op::GraphCopy { from, to });
+    }
+
     /// An executable graph is destroyed. Destructors of the user objects that it held run after its
     /// launches.
     pub fn graph_destroy(&mut self, graph: GraphId, objects: impl IntoIterator<Item = u64>) {
@@ -158,14 +190,17 @@ impl<O: Observer> Feed<O> {
     }
 
     /// An executable graph is launched. Until [`launched`](Self::launched) what is submitted are
-    /// its nodes, one after the other.
+    /// its nodes, one after the other: host functions, and operations that write. (Other nodes may
+    /// be left out.)
     pub fn launch(&mut self, stream: StreamId, graph: GraphId) {
-        let nodes = self.graphs.remove(&graph).unwrap_or_default();
-        if nodes.iter().any(GraphNode::has_binary) {
-            self.define(graph, &nodes, true);
+        let nodes = self.graphs.remove(&graph);
+        if let Some(nodes) = &nodes
+            && nodes.iter().any(GraphNode::has_binary)
+        {
+            self.define(graph, nodes, true);
         }
-        let work = || nodes.iter().flat_map(|node| &node.work);
-        let hosts = work().filter(|work| matches!(work, GraphWork::Function));
+        let own = self.checker.nodes(graph).unwrap_or_default();
+        let hosts = own.iter().filter(|node| matches!(node.work, NodeWork::Function(_)));
         let functions: Vec<FunctionId> = hosts.map(|_| self.new_function()).collect();
         // Launches of one graph do not overlap.
         let last = EventId(graph.0);
@@ -173,8 +208,8 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::Launch { stream, graph, functions: &functions });
         let mut ends = self.checker.launched().into_iter();
         self.apply(Op::Record { event: last, stream, external: false });
-        let mut writes = Vec::new();
-        for node in &nodes {
+        let mut writes = VecDeque::new();
+        for node in nodes.iter().flatten() {
             if node.work.is_empty() {
                 ends.next();
             }
@@ -182,8 +217,10 @@ impl<O: Observer> Feed<O> {
                 writes.extend(work.writes().then_some(end));
             }
         }
-        self.launch = Some(Launch { functions: functions.into(), writes: writes.into() });
-        self.graphs.insert(graph, nodes);
+        // Of a captured graph there are no other nodes.
+        writes.extend(own.iter().zip(ends).filter(|(node, _)| writes_any(node)).map(|of| of.1));
+        self.launch = Some(Launch { functions: functions.into(), writes });
+        self.graphs.extend(nodes.map(|nodes| (graph, nodes)));
     }
 
     /// All nodes of the launch are submitted.

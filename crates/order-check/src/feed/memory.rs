@@ -21,8 +21,10 @@ pub enum Memory {
     Device,
     /// The host: it is pinned.
     Host,
-    /// Others than this process's devices: the memory is managed, or another process has it.
-    Shared,
+    /// The host, as the memory is managed.
+    Managed,
+    /// Another process, which may report it to the host.
+    Exported,
 }
 
 impl<O: Observer> Feed<O> {
@@ -44,7 +46,7 @@ impl<O: Observer> Feed<O> {
         if let Some((base, (bytes, memory))) = self.memory.range_mut(..=address).next_back()
             && address - base < *bytes
         {
-            *memory = Memory::Shared;
+            *memory = Memory::Exported;
         }
     }
 
@@ -112,7 +114,7 @@ impl<O: Observer> Feed<O> {
     /// Whether the host can read what is there without a call, or another process can, which may
     /// report it to the host.
     fn others_see(&self, address: u64) -> bool {
-        matches!(self.memory(address), Some(Memory::Host | Memory::Shared))
+        self.memory(address).is_some_and(|memory| memory != Memory::Device)
     }
 
     /// An operation is submitted that writes. In a launch it is the next node that does.
@@ -123,6 +125,10 @@ impl<O: Observer> Feed<O> {
         visible: bool,
         polled: Option<Range<u64>>,
     ) {
+        // The write is of its launches, whose caller says nothing of it.
+        if self.capture_of(stream).is_some() {
+            return;
+        }
         let work = match &mut self.launch {
             Some(launch) => launch.writes.pop_front(),
             None if visible => Some(self.checker.mark(What::Stream(stream))),

@@ -340,6 +340,11 @@ impl<O: Observer> Feed<O> {
         self.exchange(By::Function(function), self.call.by);
     }
 
+    /// The host function with this place was captured: a launch of its graph submits it anew.
+    pub fn function_left(&mut self, place: u64) {
+        self.functions.remove(&place);
+    }
+
     /// The host function with this place has ended, or the driver leaves it out.
     pub fn function_ends(&mut self, place: u64) {
         let Some(function) = self.functions.remove(&place) else { return };

@@ -95,6 +95,16 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::Record { event, stream, external: false });
     }
 
+    /// An event is recorded by a node of the graph that is captured (`CU_EVENT_RECORD_EXTERNAL`).
+    pub fn record_external(&mut self, event: EventId, stream: StreamId) {
+        self.apply(Op::Record { event, stream, external: true });
+    }
+
+    /// A node of the graph that is captured waits for an event (`CU_EVENT_WAIT_EXTERNAL`).
+    pub fn wait_external(&mut self, stream: StreamId, event: EventId) {
+        self.apply(Op::Wait { stream, event, external: true });
+    }
+
     /// The record of an event that other processes may have is submitted. Once it is done another
     /// process may report that to the host. [`record_done`](Self::record_done) with the same place
     /// reports its end; without a place it may be done.

@@ -258,7 +258,8 @@ impl State {
         let memory = match kind {
             Kind::Device | Kind::Pooled(_) => Memory::Device,
             Kind::Host(_) | Kind::Registered(_) => Memory::Host,
-            Kind::Managed | Kind::Imported(..) => Memory::Shared,
+            Kind::Managed => Memory::Managed,
+            Kind::Imported(..) => Memory::Exported,
         };
         self.feed(|feed, _| feed.allocate(base as u64, bytes as u64, memory));
     }
