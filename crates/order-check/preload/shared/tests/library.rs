@@ -1,0 +1,128 @@
+//! The stand-in in front of the software driver, in programs that load the driver's library by its
+//! name and know nothing of a checker.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_test_harness::child::{command, full_name, own_binary, role};
+use cuda_test_harness::{beside, shared_library};
+
+fn stand_in() -> PathBuf {
+    beside("cuda_order_check_preload_shared", "cuda-order-check-preload-shared")
+}
+
+/// Two streams set the same bytes; an event orders them in the second role.
+fn program(role: &str) {
+    let driver = Driver::load().expect("there is a library of this name");
+    let context = Context::primary(Device::new(driver, 0).expect("it has a device"));
+    let context = context.expect("it has a context");
+    let [one, other] = [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("two"));
+    let event = Event::new(&context, EventFlags::empty()).expect("an event");
+    let symbols = driver.symbols();
+    let mut memory = 0;
+    // SAFETY: a place for the address, memory of that size, and streams that live.
+    unsafe {
+        assert_eq!((symbols.cuCtxSetCurrent)(context.as_raw()).0, 0);
+        assert_eq!((symbols.cuMemAlloc_v2)(&mut memory, 256).0, 0);
+        assert_eq!((symbols.cuMemsetD8Async)(memory, 1, 256, one.as_raw()).0, 0);
+        if role == "ordered" {
+            event.record(&one).expect("it records");
+            other.wait_event(&event).expect("it waits");
+        }
+        assert_eq!((symbols.cuMemsetD8Async)(memory + 64, 1, 64, other.as_raw()).0, 0);
+    }
+    // No hook has this.
+    type GraphCreate = unsafe extern "C" fn(*mut usize, u32) -> u32;
+    let mut graph = 0;
+    // SAFETY: the driver is loaded; the function has this type, and a place for the handle.
+    unsafe {
+        let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+        let create = libc::dlsym(library, c"cuGraphCreate".as_ptr());
+        let create: GraphCreate = std::mem::transmute(create);
+        assert_eq!([create(&mut graph, 0), create(&mut graph, 0)], [0, 0]);
+    }
+    one.synchronize().expect("it ends");
+    other.synchronize().expect("it ends");
+}
+
+/// What the checker wrote about a program that is started so.
+fn log(folder: &Path, test: &str, role: &str, set: impl FnOnce(&mut Command)) -> String {
+    let log = folder.join(role);
+    let mut command = command(&own_binary(), &full_name(test), role);
+    set(command.env("CUDA_ORDER_CHECK_LOG", &log));
+    let trace = folder.join(format!("{role}.trace"));
+    let output = command.env("CUDA_ORDER_CHECK_TRACE", &trace).output();
+    let output = output.expect("the test's own program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trace = fs::read_to_string(trace).expect("it is written");
+    for part in [
+        "\nnot hooked: cuGraphCreate 2\n",
+        "cuMemsetD8Async to=0x",
+        " cuMemAlloc_v2 address=->0x",
+        " = 0\n",
+    ] {
+        assert!(trace.contains(part), "{part}:\n{trace}");
+    }
+    fs::read_to_string(log).expect("it is written at the end")
+}
+
+fn folder(name: &str, library: &Path) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).expect("a new folder");
+    symlink(library, folder.join("libcuda.so.1")).expect("a link in it");
+    folder
+}
+
+fn judge(test: &str, folder: &Path, set: impl Fn(&mut Command)) {
+    let wrong = log(folder, test, "unordered", &set);
+    for part in ["missing order", "the same 64 bytes", "(cuMemsetD8Async) writes", "1 findings in"]
+    {
+        assert!(wrong.contains(part), "{part}:\n{wrong}");
+    }
+    let good = log(folder, test, "ordered", &set);
+    assert!(good.starts_with("order check: 0 findings in "), "{good}");
+    let line = "\norder check: not modelled: cuGraphCreate 2 times\n";
+    assert!([&wrong, &good].into_iter().all(|log| log.ends_with(line)), "{wrong}{good}");
+    fs::remove_dir_all(folder).expect("it was made here");
+}
+
+#[test]
+fn a_library_path_suffices() {
+    if let Some(role) = role() {
+        return program(&role);
+    }
+    let folder = folder("order-check-path", &stand_in());
+    judge("a_library_path_suffices", &folder.clone(), |command| {
+        command.env("LD_LIBRARY_PATH", &folder);
+        command.env("CUDA_ORDER_CHECK_LIBRARY", shared_library());
+    });
+}
+
+#[test]
+fn a_preloaded_library_finds_the_real_one() {
+    if let Some(role) = role() {
+        return program(&role);
+    }
+    let folder = folder("order-check-preload", &shared_library());
+    judge("a_preloaded_library_finds_the_real_one", &folder.clone(), |command| {
+        command.env("LD_LIBRARY_PATH", &folder).env("LD_PRELOAD", stand_in());
+    });
+}
+
+#[test]
+fn the_list_has_the_software_drivers_names() {
+    let names: Vec<&str> = include_str!("../../src/names.txt").lines().collect();
+    let lists = include_str!("../../../../soft-driver/src/front/foreign.rs");
+    let words = lists.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_');
+    let foreign =
+        words.filter(|word| word.starts_with("cu") && word.as_bytes()[2].is_ascii_uppercase());
+    let missing: Vec<&str> = foreign.filter(|name| !names.contains(name)).collect();
+    assert_eq!(missing, [""; 0]);
+    assert!(names.is_sorted());
+}

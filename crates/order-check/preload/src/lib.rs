@@ -1,0 +1,39 @@
+//! Gives a program's calls of a CUDA driver to the order checker: the stand-in for `libcuda.so.1`,
+//! but for the library itself, which is the package `cuda-order-check-preload-shared`.
+//!
+//! [`install`] looks up the real functions. [`target`] is then the address that a name has in the
+//! stand-in: a hook, which calls the real function, or that function itself. What each call means to
+//! the checker is in `cuda_order_check::feed`, which the software driver uses as well.
+//!
+//! # What it takes a kernel for
+//!
+//! A kernel's accesses are not known. Each word among its parameters that is an address of known
+//! memory counts as a read of that one byte: so a copy, a memset or a free of the byte needs an
+//! order with the kernel, and two kernels need none. A word within a structure counts if it was such
+//! an address at nine of ten launches of the kernel: programs pass structures with words that they
+//! never set, and that hold old addresses. A finding about such a word is held back until the
+//! kernel's tenth launch, or until the process ends. This is a heuristic.
+//!
+//! # What it does not model
+//!
+//! * Graphs that are built node by node: a launch of one is in its stream's order, and accesses
+//!   nothing. Captured graphs are modelled, except launches within a capture.
+//! * External semaphores, green contexts, virtual memory, arrays, batches of copies, callbacks of
+//!   streams (`cuStreamAddCallback`), prefetches, and programmatic dependent launches.
+//! * The host's own accesses, unless they are [declared](declare).
+//! * The moment at which a stream has written a value that the host polls: it is looked for at the
+//!   begin and at the end of each call.
+
+#![allow(missing_docs)]
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod hooks;
+mod real;
+mod watch;
+
+pub use hooks::{HOOKED, exported, install, target};
+pub use real::{find, open};
+pub use watch::{count_by, declare, summary, take_findings};
+
+/// The names that the stand-in exports.
+pub const NAMES: &str = include_str!("names.txt");
