@@ -6,14 +6,14 @@
     reason = "each calls the raw table with handles that it gave out and places on the stack"
 )]
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::ops::Deref;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use cuda_events::sys::*;
-use cuda_events::{Context, StreamRef};
+use cuda_events::{Context, Driver, LoadOptions, StreamRef};
 use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
 
 pub use crate::order_texts;
@@ -66,6 +66,18 @@ impl<T> Begun<T> {
 pub struct Raw {
     symbols: Symbols,
     pub soft: SoftDriver,
+    front: Option<Front>,
+}
+
+/// A library in front of the driver.
+#[derive(Clone, Copy)]
+pub struct Front {
+    /// Puts it in front of this driver.
+    pub install: fn(&SoftDriver),
+    /// The address of a name in it.
+    pub resolve: fn(&SoftDriver, &CStr) -> *mut c_void,
+    /// Reports an access of a stream or of the host: its address and bytes, and whether it writes.
+    pub declare: fn(Option<CUstream>, u64, usize, bool),
 }
 
 impl Deref for Raw {
@@ -104,7 +116,59 @@ impl Raw {
 
     fn of(soft: SoftDriver) -> Self {
         watch::alive();
-        Self { symbols: *soft.driver().symbols(), soft }
+        Self { symbols: *soft.driver().symbols(), soft, front: None }
+    }
+
+    /// As `planting`, with a library in front of the driver.
+    pub fn behind(builder: Builder, front: Front) -> Self {
+        let soft = builder.on_misuse(OnMisuse::Error).build();
+        (front.install)(&soft);
+        let resolve = &mut |name: &CStr| (front.resolve)(&soft, name);
+        let driver = unsafe { Driver::from_resolver(resolve, &LoadOptions::new()) };
+        let symbols = *driver.expect("it has the functions of the driver").symbols();
+        let mut raw = Self::of(soft);
+        (raw.symbols, raw.front) = (symbols, Some(front));
+        raw.started()
+    }
+
+    /// The address of a function by name.
+    pub fn resolve(&self, name: &CStr) -> *mut c_void {
+        match self.front {
+            Some(front) => (front.resolve)(&self.soft, name),
+            None => self.soft.resolve(name),
+        }
+    }
+
+    /// Reports an access of the host.
+    #[track_caller]
+    pub fn host_access<T>(&self, memory: *const T, bytes: usize, write: bool) -> u64 {
+        match write {
+            true => self.soft.host_writes(memory, bytes),
+            false => self.soft.host_reads(memory, bytes),
+        }
+        self.declared(None, memory.addr() as u64, bytes, write)
+    }
+
+    /// Reports an access of work in a stream.
+    #[track_caller]
+    pub fn work(&self, stream: CUstream, address: u64, bytes: usize, write: bool) -> u64 {
+        let mut current = null_mut();
+        assert_eq!(unsafe { (self.soft.driver().symbols().cuCtxGetCurrent)(&mut current) }.0, OK);
+        let context = unsafe { Context::from_raw(self.soft.driver(), current) }.expect("it is one");
+        let of = unsafe { StreamRef::from_raw(&context, stream) };
+        match write {
+            true => self.soft.writes(&of, address, bytes),
+            false => self.soft.reads(&of, address, bytes),
+        }
+        self.declared(Some(stream), address, bytes, write)
+    }
+
+    fn declared(&self, stream: Option<CUstream>, at: u64, bytes: usize, write: bool) -> u64 {
+        let number = self.soft.calls();
+        if let Some(front) = self.front {
+            (front.declare)(stream, at, bytes, write);
+        }
+        number
     }
 
     /// As `new`, and misuse ends the process.

@@ -12,7 +12,7 @@ use cuda_events_test_support::raw as common;
 macro_rules! call {
     ($raw:expr, $name:ident($($argument:expr => $type:ty),* $(,)?)) => {{
         let name = std::ffi::CString::new(stringify!($name)).unwrap();
-        let function = $raw.soft.resolve(&name);
+        let function = $raw.resolve(&name);
         assert!(!function.is_null(), "{} is not exported", stringify!($name));
         let function: unsafe extern "C" fn($($type),*) -> u32 =
             unsafe { std::mem::transmute(function) };

@@ -148,13 +148,11 @@ impl<'a> Desk<'a> {
     }
 
     pub(super) fn host_reads(&self) -> u64 {
-        self.raw.soft.host_reads(self.pinned, 64);
-        self.raw.soft.calls()
+        self.raw.host_access(self.pinned, 64, false)
     }
 
     pub(super) fn host_writes(&self) -> u64 {
-        self.raw.soft.host_writes(self.pinned, 64);
-        self.raw.soft.calls()
+        self.raw.host_access(self.pinned, 64, true)
     }
 
     pub(super) fn legacy_operation(&self) -> u64 {
@@ -219,26 +217,16 @@ impl<'a> Desk<'a> {
 pub(super) fn synchronous_copy(
     p: &Desk<'_>,
 ) -> unsafe extern "C" fn(*mut c_void, CUdeviceptr, usize) -> CUresult {
-    unsafe { std::mem::transmute(p.raw.soft.resolve(c"cuMemcpyDtoH_v2")) }
+    unsafe { std::mem::transmute(p.raw.resolve(c"cuMemcpyDtoH_v2")) }
 }
 
 pub(super) fn synchronous_memset(
     p: &Desk<'_>,
 ) -> unsafe extern "C" fn(CUdeviceptr, u8, usize) -> CUresult {
-    unsafe { std::mem::transmute(p.raw.soft.resolve(c"cuMemsetD8_v2")) }
+    unsafe { std::mem::transmute(p.raw.resolve(c"cuMemsetD8_v2")) }
 }
 
 /// A kernel in this stream touches the buffer.
 pub(super) fn tell(p: &Desk<'_>, stream: CUstream, write: bool) -> u64 {
-    let driver = p.raw.soft.driver();
-    let context = unsafe { cuda_events::Context::from_raw(driver, p.context()) }.unwrap();
-    let stream = unsafe { cuda_events::StreamRef::from_raw(&context, stream) };
-    if write {
-        p.raw.soft.writes(&stream, p.buffer, 64);
-    } else {
-        p.raw.soft.reads(&stream, p.buffer, 64);
-    }
-    let number = p.raw.soft.calls();
-    drop(stream);
-    number
+    p.raw.work(stream, p.buffer, 64, write)
 }

@@ -90,13 +90,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("a kernel uses memory that is freed", FREED, |p| {
         let address = allocated(p, 64);
-        let uses = || {
-            let driver = p.raw.soft.driver();
-            let context = unsafe { cuda_events::Context::from_raw(driver, p.context()) }.unwrap();
-            let stream = unsafe { cuda_events::StreamRef::from_raw(&context, p.a) };
-            p.raw.soft.writes(&stream, address, 64);
-            p.raw.soft.calls()
-        };
+        let uses = || p.raw.work(p.a, address, 64, true);
         // A free waits for the work before it, and for no later work.
         if p.mended {
             let one = uses();
@@ -209,8 +203,7 @@ pub(super) const ROWS: &[Row] = &[
         let one = p.launch(exec, p.a);
         poll(p);
         if p.mended { p.raw.sync(p.a); }
-        p.raw.soft.host_reads(std::ptr::from_ref(word(p)), 4);
-        (one, p.raw.soft.calls())
+        (one, p.raw.host_access(std::ptr::from_ref(word(p)), 4, false))
     }),
     ("a flag that the host polls is not reset", RACE, |p| {
         prepare(p);
@@ -242,8 +235,7 @@ pub(super) const ROWS: &[Row] = &[
         let one = flag(p, p.a, 4);
         poll(p);
         if p.mended { p.raw.sync(p.a); }
-        p.raw.soft.host_reads(std::ptr::from_ref(word(p)), 4);
-        (one, p.raw.soft.calls())
+        (one, p.raw.host_access(std::ptr::from_ref(word(p)), 4, false))
     }),
 
     // Destructors.

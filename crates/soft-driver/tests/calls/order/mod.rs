@@ -5,6 +5,8 @@
 mod desk;
 mod host;
 mod kinds;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod preload;
 mod reported;
 mod streams;
 mod synchronous;
@@ -16,7 +18,6 @@ use std::ptr::null_mut;
 
 use crate::common::*;
 use cuda_events::sys::*;
-use cuda_events::{Context, StreamRef};
 use cuda_events_test_support::child::{command, full_name, own_binary, role};
 use cuda_soft_driver::abi::{Copy2D, Side2D};
 use cuda_soft_driver::{Builder, OrderCheck, Scheduler, SoftDriver, Time};
@@ -372,7 +373,5 @@ fn a_context_that_ends_waits_for_nothing() {
 }
 
 fn tell_at(p: &Desk<'_>, stream: CUstream, address: CUdeviceptr) {
-    let context = unsafe { Context::from_raw(p.raw.soft.driver(), p.context()) }.unwrap();
-    let stream = unsafe { StreamRef::from_raw(&context, stream) };
-    p.raw.soft.writes(&stream, address, 64);
+    p.raw.work(stream, address, 64, true);
 }

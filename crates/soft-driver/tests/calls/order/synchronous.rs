@@ -81,8 +81,7 @@ pub(super) const ROWS: &[Row] = &[
         let one = done(p, call!(p.raw, cuMemcpyPeer(to => u64, context => CUcontext, from => u64,
             context => CUcontext, 64 => usize)));
         if p.mended { p.raw.sync(legacy()); }
-        p.raw.soft.host_reads(without_provenance::<u8>(p.buffer as usize), 64);
-        (one, p.raw.soft.calls())
+        (one, p.raw.host_access(without_provenance::<u8>(p.buffer as usize), 64, false))
     }),
 ];
 

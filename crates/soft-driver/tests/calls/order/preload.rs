@@ -1,0 +1,266 @@
+//! The same programs with the stand-in for the driver's library in front of the driver: it finds
+//! what the driver's own checker finds.
+
+use std::ffi::{CStr, c_void};
+
+use cuda_order_check::Report;
+use cuda_order_check::{AccessKind, Finding, Problem};
+use cuda_order_check_preload as preload;
+
+use super::*;
+
+fn install(soft: &SoftDriver) {
+    preload::install(&|name| soft.resolve(name), None, None);
+}
+
+fn resolve(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    preload::target(name, &|name| soft.resolve(name))
+}
+
+fn declare(stream: Option<CUstream>, address: u64, bytes: usize, write: bool) {
+    let name = match (stream.is_some(), write) {
+        (true, false) => "reads",
+        (true, true) => "writes",
+        (false, false) => "host_reads",
+        (false, true) => "host_writes",
+    };
+    preload::declare(name, stream.map(|stream| stream.addr()), address, bytes as u64, write);
+}
+
+/// What two reports of one error have in common: calls, kinds and bytes.
+type Seen = (Problem, Vec<(String, AccessKind)>, Vec<(u64, u64)>);
+
+fn seen(report: &Report) -> Seen {
+    let side = |side: &cuda_order_check::Side| (side.call.name.to_string(), side.kind);
+    let mut sides = vec![side(&report.first), side(&report.second)];
+    sides.sort_by(|one, two| one.0.cmp(&two.0));
+    let shared = report.shared.iter().map(|range| (range.start, range.end)).collect();
+    (report.problem, sides, shared)
+}
+
+fn found() -> Vec<Seen> {
+    let all = preload::take_findings();
+    let reports = all.iter().filter_map(|finding| match finding {
+        Finding::Report(report) => Some(seen(report)),
+        _ => None,
+    });
+    reports.collect()
+}
+
+#[test]
+fn the_stand_in_finds_what_the_driver_finds() {
+    aside("the_stand_in_finds_what_the_driver_finds", || {
+        let mut wrong = Vec::new();
+        for seed in 0..3 {
+            let front = Front { install, resolve, declare };
+            for (kind, _, program) in table() {
+                for mended in [true, false] {
+                    let raw = Raw::behind(builder(seed), front);
+                    let desk = Desk::new(&raw, mended);
+                    program(&desk);
+                    desk.end();
+                    let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+                    let found = found();
+                    if own != found {
+                        wrong.push(format!("{kind} ({mended}, {seed}):\n  {own:x?}\n  {found:x?}"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    });
+}
+
+/// The kernels of these tests take a word that is no address, an address, and a structure of two
+/// words.
+unsafe extern "C" fn parameter(_: usize, at: usize, offset: &mut usize, size: &mut usize) -> u32 {
+    let Some(of) = [(0, 4), (8, 8), (16, 16)].get(at) else { return INVALID_VALUE };
+    (*offset, *size) = *of;
+    OK
+}
+
+unsafe extern "C" fn no_kernel(_: usize, _: usize, _: &mut usize, _: &mut usize) -> u32 {
+    INVALID_HANDLE
+}
+
+unsafe extern "C" fn kernel_name(name: &mut *const std::ffi::c_char, kernel: usize) -> u32 {
+    let names = [c"fill", c"few", c"stale", c"many"];
+    let Some(of) = names.get(kernel - 1) else { return INVALID_HANDLE };
+    *name = of.as_ptr();
+    OK
+}
+
+/// A driver with kernels would do something now.
+unsafe extern "C" fn kernel(
+    _: usize,
+    _: u32,
+    _: u32,
+    _: u32,
+    _: u32,
+    _: u32,
+    _: u32,
+    _: u32,
+    _: CUstream,
+    _: *const *const c_void,
+    _: *const c_void,
+) -> u32 {
+    OK
+}
+
+unsafe extern "C" fn load(_: *mut usize, _: *const c_void) -> u32 {
+    OK
+}
+
+fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuLaunchKernel" => kernel as *mut c_void,
+        b"cuModuleLoadData" => load as *mut c_void,
+        b"cuFuncGetParamInfo" => parameter as *mut c_void,
+        b"cuFuncGetName" => kernel_name as *mut c_void,
+        b"cuKernelGetParamInfo" => no_kernel as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+#[test]
+fn a_kernel_uses_what_its_parameters_point_to() {
+    aside("a_kernel_uses_what_its_parameters_point_to", || {
+        let front = Front {
+            install: |soft| preload::install(&|name| with_kernels(soft, name), None, None),
+            resolve: |soft, name| preload::target(name, &|name| with_kernels(soft, name)),
+            declare,
+        };
+        let raw = Raw::behind(builder(0), front);
+        let desk = Desk::new(&raw, false);
+        let launch_of = |kernel: usize, stream: CUstream, address: u64, within: u64| {
+            let (number, structure) = (7_u32, [within, 1]);
+            let parameters: [*const c_void; 3] = [
+                (&raw const number).cast(),
+                (&raw const address).cast(),
+                (&raw const structure).cast(),
+            ];
+            let code = call!(raw, cuLaunchKernel(
+                kernel => usize, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32,
+                stream => CUstream, parameters.as_ptr() => *const *const c_void,
+                std::ptr::null() => *const c_void));
+            assert_eq!(code, OK);
+        };
+        let launch = |stream, address, within| launch_of(1, stream, address, within);
+        let calls = |found: Vec<Seen>| -> Vec<Vec<String>> {
+            let names = |seen: Seen| seen.1.into_iter().map(|side| side.0).collect();
+            found.into_iter().map(names).collect()
+        };
+        // Two kernels may read the same.
+        launch(desk.a, desk.buffer, 0);
+        launch(desk.b, desk.buffer, 0);
+        assert_eq!(calls(found()), [[""; 0]; 0]);
+        // A memset in another stream writes what one points to.
+        desk.writes(desk.c);
+        assert_eq!(calls(found()), [["cuLaunchKernel of fill", "cuMemsetD8Async"]; 2]);
+        // One that ends before it, and that begins behind it.
+        desk.set(desk.c, desk.other, 64);
+        launch(desk.a, desk.other - 1, 0);
+        launch(desk.a, desk.other + 64, 0);
+        assert_eq!(calls(found()), [[""; 0]; 0]);
+        // The load of a module counts as if it waited.
+        desk.set(desk.c, desk.other + 256, 64);
+        let code = call!(raw, cuModuleLoadData(
+            std::ptr::null_mut() => *mut usize, std::ptr::null() => *const c_void));
+        assert_eq!(code, OK);
+        launch(raw.stream(NON_BLOCKING), desk.other + 256, 0);
+        assert_eq!(calls(found()), [[""; 0]; 0]);
+        // A word in a structure counts if it was an address in nine of ten launches. Until the tenth
+        // launch, or the end, nothing is reported.
+        desk.set(desk.c, desk.other + 512, 64);
+        let within = desk.other + 512;
+        (0..5).for_each(|_| launch_of(2, desk.a, 0, within));
+        (0..5).for_each(|at| launch_of(3, desk.a, 0, if at == 0 { within } else { 0 }));
+        (0..9).for_each(|_| launch_of(4, desk.a, 0, within));
+        assert_eq!(calls(found()), [[""; 0]; 0]);
+        launch_of(4, desk.a, 0, within);
+        assert_eq!(
+            calls(found()),
+            [["cuLaunchKernel of many, byte 0 of parameter 2", "cuMemsetD8Async"]]
+        );
+        // (An error is reported once for each function and stream.)
+        (0..20).for_each(|_| launch_of(4, desk.a, 0, within));
+        assert_eq!(calls(found()), [[""; 0]; 0]);
+        preload::summary();
+        assert_eq!(
+            calls(found()),
+            [["cuLaunchKernel of few, byte 0 of parameter 2", "cuMemsetD8Async"]]
+        );
+        desk.end();
+    });
+}
+
+/// Calls chosen by a number, of which many are in no order.
+fn random_program(p: &Desk<'_>, mut number: u64) {
+    let mut next = |below: u64| {
+        number =
+            number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (number >> 33) % below
+    };
+    let streams = [p.a, p.b, p.c, legacy(), per_thread(), p.raw.stream(0)];
+    let graph = {
+        p.capture(p.a);
+        p.set(p.a, p.buffer, 32);
+        p.record(2, p.a);
+        p.wait(p.b, 2);
+        p.copy(p.b, p.other, p.buffer + 16, 32);
+        p.set(p.a, p.buffer + 64, 32);
+        p.record(2, p.b);
+        p.wait(p.a, 2);
+        p.end_capture(p.a)
+    };
+    let mut signalled = 0;
+    for _ in 0..40 {
+        let stream = streams[next(6) as usize];
+        let (event, at) = (next(2) as usize, 16 * next(8));
+        match next(18) {
+            0..3 => _ = p.set(stream, p.buffer + at, 32),
+            3 => _ = p.copy(stream, p.other, p.buffer + at, 32),
+            4 => _ = p.copy(stream, p.buffer + at, p.other, 32),
+            5 => _ = p.upload(stream),
+            6 => _ = p.download(stream),
+            7 | 8 => _ = p.record(event, stream),
+            9 | 10 => _ = p.wait(stream, event),
+            11 => p.raw.sync(stream),
+            12 => p.event_sync(event),
+            13 => _ = p.raw.query(p.e[event]),
+            14 => _ = p.launch(graph, stream),
+            15 => {
+                signalled += 1;
+                p.signal(stream, signalled);
+            }
+            // Whichever signal comes last.
+            16 if signalled > 0 => _ = p.await_value(stream, 1, GEQ),
+            17 if next(2) == 0 => _ = p.host_reads(),
+            17 => _ = p.host_writes(),
+            _ => p.context_record(p.context(), event),
+        }
+    }
+}
+
+#[test]
+fn the_stand_in_finds_what_the_driver_finds_in_random_programs() {
+    aside("the_stand_in_finds_what_the_driver_finds_in_random_programs", || {
+        let (mut wrong, mut all) = (Vec::new(), 0);
+        for seed in 0..PROGRAMS {
+            let raw = Raw::behind(builder(seed), Front { install, resolve, declare });
+            let desk = Desk::new(&raw, false);
+            random_program(&desk, seed);
+            desk.end();
+            let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+            let found = found();
+            all += own.len();
+            if own != found {
+                wrong.push(format!("{seed}:\n  {own:x?}\n  {found:x?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(all > PROGRAMS as usize, "{all} reports are too few to compare");
+    });
+}
+
+const PROGRAMS: u64 = 100;
