@@ -9,8 +9,8 @@ use common::own_process;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Driver, Error, Event, EventFlags, Stream, StreamOptions};
 
-/// What was told of a call: entry point, arguments, result.
-type Told = (Function, Vec<u64>, CUresult);
+/// What an observer gets of a call: entry point, arguments, result.
+type SeenCall = (Function, Vec<u64>, CUresult);
 
 /// It runs in a process of its own, because it fills the places for observers. `observers.rs` takes
 /// observers away.
@@ -18,13 +18,13 @@ type Told = (Function, Vec<u64>, CUresult);
 fn an_observer_is_told_of_each_call() {
     own_process!();
     let gpu = Gpu::new();
-    let told: Arc<Mutex<Vec<Told>>> = Arc::default();
-    let sink = Arc::clone(&told);
+    let seen_calls: Arc<Mutex<Vec<SeenCall>>> = Arc::default();
+    let sink = Arc::clone(&seen_calls);
     let observed = gpu.driver.observe(move |call| {
         sink.lock().expect("no panic").push((call.function, call.arguments.to_vec(), call.result));
     });
     let observed = observed.expect("the first observer");
-    let take = || std::mem::take(&mut *told.lock().expect("no panic"));
+    let take = || std::mem::take(&mut *seen_calls.lock().expect("no panic"));
     assert_ne!(observed, gpu.driver);
     assert_eq!(
         (observed.version(), observed.library()),
@@ -53,7 +53,7 @@ fn an_observer_is_told_of_each_call() {
     event.record(&stream).expect("a record");
     event.synchronize().expect("no work");
     stream.wait_event(&event).expect("a wait");
-    // A call that fails is told with its code.
+    // A call that fails is reported with its code.
     let refused = event.elapsed_ms(&event).expect_err("it keeps no time");
     assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
     let calls = take();
@@ -66,7 +66,7 @@ fn an_observer_is_told_of_each_call() {
     assert_eq!((calls.len(), calls[3].2), (4, CUresult::CUDA_ERROR_INVALID_HANDLE));
     assert_eq!(calls[3].1[1..], [raw_event, raw_event]);
 
-    // What an observer does through the result is not told to it, which would have no end.
+    // What an observer does through the result is not reported to it, which would have no end.
     let (itself, seen) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(0)));
     let again = gpu.driver.observe({
         let (itself, seen) = (Arc::clone(&itself), Arc::clone(&seen));

@@ -27,23 +27,23 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an observer was told: the call, the handle that it created, its text.
-type Told = (Function, Vec<u64>, Option<u64>, String);
+/// What an observer gets: the call, the handle that it created, its text.
+type SeenCall = (Function, Vec<u64>, Option<u64>, String);
 
-fn telling(driver: Driver) -> (Driver, Receiver<Told>) {
-    let (sender, told) = channel();
+fn reporting(driver: Driver) -> (Driver, Receiver<SeenCall>) {
+    let (sender, seen_calls) = channel();
     let sender = Mutex::new(sender);
     let observed = driver.observe(move |call| {
         let sender = sender.lock().expect("no panic");
         let _ =
             sender.send((call.function, call.arguments.to_vec(), call.created, call.to_string()));
     });
-    (observed.expect("a place is free"), told)
+    (observed.expect("a place is free"), seen_calls)
 }
 
-/// The functions of the calls told so far.
-fn functions(told: &Receiver<Told>) -> Vec<Function> {
-    told.try_iter().map(|(function, ..)| function).collect()
+/// The functions of the calls seen so far.
+fn functions(seen_calls: &Receiver<SeenCall>) -> Vec<Function> {
+    seen_calls.try_iter().map(|(function, ..)| function).collect()
 }
 
 fn context(driver: Driver) -> Context {
@@ -67,17 +67,17 @@ fn a_place_can_be_had_again_and_again() {
             });
             let observed = observed.unwrap_or_else(|error| panic!("round {round}: {error}"));
             Device::count(observed).expect("a count");
-            let told = calls.load(Ordering::Relaxed);
-            assert!(told >= 1);
+            let seen_calls = calls.load(Ordering::Relaxed);
+            assert!(seen_calls >= 1);
             assert_eq!(Arc::strong_count(&kept), 2);
             // A driver that is not observed has no observer to lose.
             assert!(!gpu.driver.stop_observing());
             assert!(observed.stop_observing());
             assert!(!observed.stop_observing());
-            // The observer is gone, with what it held, and is told of nothing.
+            // The observer is gone, with what it held, and gets no call.
             assert_eq!(Arc::strong_count(&kept), 1);
             Device::count(observed).expect("a count");
-            assert_eq!(calls.load(Ordering::Relaxed), told);
+            assert_eq!(calls.load(Ordering::Relaxed), seen_calls);
         }
     }
 }
@@ -86,13 +86,13 @@ fn a_place_can_be_had_again_and_again() {
 fn what_was_made_through_it_lives_on() {
     let _alone = alone();
     let gpu = Gpu::new();
-    let (observed, told) = telling(gpu.driver);
+    let (observed, seen_calls) = reporting(gpu.driver);
     let context = context(observed);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = stream.record_event(EventFlags::TIMING).expect("an event");
     assert!(observed.stop_observing());
-    assert!(functions(&told).len() > 4);
-    assert_eq!(told.try_recv(), Err(TryRecvError::Disconnected), "the observer is gone");
+    assert!(functions(&seen_calls).len() > 4);
+    assert_eq!(seen_calls.try_recv(), Err(TryRecvError::Disconnected), "the observer is gone");
 
     // To nobody.
     event.record(&stream).and_then(|()| event.synchronize()).expect("the driver is there");
@@ -102,18 +102,18 @@ fn what_was_made_through_it_lives_on() {
 
     // To the next observer of this driver, whose driver is the same: objects of both are at home in
     // one table.
-    let (again, told) = telling(gpu.driver);
+    let (again, seen_calls) = reporting(gpu.driver);
     assert_eq!(again, observed);
     second.record(&stream).expect("a record");
-    assert_eq!(functions(&told), [Function::cuEventRecord]);
+    assert_eq!(functions(&seen_calls), [Function::cuEventRecord]);
     drop((event, second, stream));
     assert_eq!(
-        functions(&told),
+        functions(&seen_calls),
         [Function::cuEventDestroy_v2, Function::cuEventDestroy_v2, Function::cuStreamDestroy_v2]
     );
     assert!(again.stop_observing());
     drop(context);
-    assert_eq!(told.try_iter().count(), 0);
+    assert_eq!(seen_calls.try_iter().count(), 0);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn the_handles_that_calls_created_are_told() {
     let gpu = Gpu::new();
     // In front of a driver that can be made to fail.
     let counted = counting(gpu.driver);
-    let (observed, told) = telling(counted);
+    let (observed, seen_calls) = reporting(counted);
     let context = context(observed);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let urgent =
@@ -152,12 +152,15 @@ fn the_handles_that_calls_created_are_told() {
         handles.push((instantiate, exec.as_raw() as u64));
     }
     let mut seen: HashMap<(Function, u64), String> = HashMap::new();
-    for (function, arguments, created, text) in told.try_iter() {
+    for (function, arguments, created, text) in seen_calls.try_iter() {
         assert_eq!(created.is_some(), function.entry_point().creates, "{text}");
         match created {
             Some(handle) => {
                 assert!(text.ends_with(&format!(", created {handle:#x}")), "{text}");
-                assert!(!arguments.contains(&handle), "{text}: the place is told, not the handle");
+                assert!(
+                    !arguments.contains(&handle),
+                    "{text}: the place is reported, not the handle"
+                );
                 assert!(seen.insert((function, handle), text).is_none());
             }
             None => assert!(!text.contains("created"), "{text}"),
@@ -171,8 +174,10 @@ fn the_handles_that_calls_created_are_told() {
     // A call that fails creates nothing, whatever is in the place.
     fail_next(Function::cuEventCreate, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     assert!(Event::new(&context, EventFlags::empty()).is_err());
-    let refused: Vec<_> =
-        told.try_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
+    let refused: Vec<_> = seen_calls
+        .try_iter()
+        .filter(|(function, ..)| *function == Function::cuEventCreate)
+        .collect();
     assert!(
         matches!(&refused[..],
             [(_, _, None, text)] if text.contains("CUDA_ERROR_OUT_OF_MEMORY (2)")),
@@ -186,7 +191,7 @@ fn the_handles_that_calls_created_are_told() {
 fn arguments_are_told_as_the_numbers_that_they_are() {
     let _alone = alone();
     let gpu = Gpu::new();
-    let (observed, told) = telling(gpu.driver);
+    let (observed, seen_calls) = reporting(gpu.driver);
     // No device has such a number, so that nothing comes of it.
     for (ordinal, told_as, text) in [
         (4095, 4095, "4095"),
@@ -199,7 +204,8 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
         // SAFETY: a place for the one integer.
         let code = unsafe { (observed.symbols().cuDeviceGet)(place, ordinal) };
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
-        let (function, arguments, created, said) = told.try_recv().expect("the call is told");
+        let (function, arguments, created, said) =
+            seen_calls.try_recv().expect("the call is reported");
         assert_eq!((function, created), (Function::cuDeviceGet, None));
         assert_eq!(arguments, [place.addr() as u64, told_as]);
         let begins = format!(
@@ -214,10 +220,10 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
     handle.reserved[..9].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
     let context = context(observed);
     let current = context.make_current().expect("current");
-    told.try_iter().for_each(drop);
+    seen_calls.try_iter().for_each(drop);
     // SAFETY: a place for the handle; these bytes are nobody's event.
     let code = unsafe { (observed.symbols().cuIpcOpenEventHandle)(&mut event, handle) };
-    let (_, arguments, created, _) = told.try_recv().expect("the call is told");
+    let (_, arguments, created, _) = seen_calls.try_recv().expect("the call is reported");
     assert_eq!(arguments[1], 0x0807_0605_0403_0201);
     // A driver does not always find that out.
     assert_eq!(created, (code == CUresult::CUDA_SUCCESS).then_some(event as u64));
@@ -238,7 +244,7 @@ fn a_call_is_told_with_its_begin_and_duration() {
     const LEAST: Duration = Duration::from_millis(2);
     let _alone = alone();
     let gpu = Gpu::new();
-    // A driver whose calls take this long at the least: to an observer of it, another's telling is
+    // A driver whose calls take this long at the least: to an observer of it, another one is
     // a part of the call.
     let slow = gpu.driver.observe(|_| {
         let began = Instant::now();
@@ -247,11 +253,11 @@ fn a_call_is_told_with_its_begin_and_duration() {
         }
     });
     let slow = slow.expect("a place is free");
-    let (sender, told) = channel();
+    let (sender, seen_calls) = channel();
     let sender = Mutex::new(sender);
     let observed = slow.observe(move |call| {
-        let told = (call.started, call.elapsed, Instant::now(), call.to_string());
-        sender.lock().expect("no panic").send(told).expect("the test listens");
+        let seen_calls = (call.started, call.elapsed, Instant::now(), call.to_string());
+        sender.lock().expect("no panic").send(seen_calls).expect("the test listens");
     });
     let observed = observed.expect("a place is free");
     for _ in 0..3 {
@@ -260,7 +266,7 @@ fn a_call_is_told_with_its_begin_and_duration() {
         // SAFETY: a place for the one integer.
         let code = unsafe { (observed.symbols().cuDriverGetVersion)(&mut version) };
         check(Function::cuDriverGetVersion, code);
-        let (started, elapsed, at, text) = told.try_recv().expect("the call is told");
+        let (started, elapsed, at, text) = seen_calls.try_recv().expect("the call is reported");
         assert!(before <= started && started + elapsed <= at, "{text}");
         assert!(elapsed >= LEAST, "{text}");
         assert!(text.ends_with(&format!(" = CUDA_SUCCESS (0) in {elapsed:?}")), "{text}");
@@ -283,7 +289,7 @@ fn an_observer_can_be_taken_away_while_it_is_told() {
         }
     });
     let observed = observed.expect("a place is free");
-    let telling = std::thread::spawn(move || {
+    let reporting = std::thread::spawn(move || {
         let mut version = 0;
         // SAFETY: a place for the one integer.
         let code = unsafe { (observed.symbols().cuDriverGetVersion)(&mut version) };
@@ -296,7 +302,7 @@ fn an_observer_can_be_taken_away_while_it_is_told() {
     // Its place is free meanwhile.
     let next = gpu.driver.observe(|_| {}).expect("a place is free");
     go_on.wait();
-    telling.join().expect("the call went well");
+    reporting.join().expect("the call went well");
     assert_eq!(Arc::strong_count(&kept), 1);
     assert!(next.stop_observing());
 
@@ -357,9 +363,9 @@ fn a_place_another_driver_had_calls_its_own() {
     let drivers = [1, 2, 3].map(|count| (count, SoftDriver::builder().devices(count).build()));
     for _ in 0..20 {
         for (count, soft) in &drivers {
-            let (observed, told) = telling(soft.driver());
+            let (observed, seen_calls) = reporting(soft.driver());
             assert_eq!(Device::count(observed), Ok(*count));
-            assert_eq!(functions(&told).last(), Some(&Function::cuDeviceGetCount));
+            assert_eq!(functions(&seen_calls).last(), Some(&Function::cuDeviceGetCount));
             assert!(observed.stop_observing());
         }
     }

@@ -14,8 +14,8 @@ fn forward_compatibility() {
             "Remove /usr/local/cuda-13.0/compat from the library search path (LD_LIBRARY_PATH, \
              /etc/ld.so.conf.d): this GPU does not support forward compatibility.",
         );
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Check::Library, Note, "from a forward-compatibility package");
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(Check::Library, Note, "from a forward-compatibility package");
 }
 
 #[test]
@@ -35,9 +35,9 @@ fn windows_subsystem_for_linux() {
     );
     let mut machine = whole("wsl-well");
     machine.library = "/usr/lib/wsl/lib/libcuda.so.1";
-    let told = machine.driver(SoftDriver::builder()).usable().finds(Wsl, Good, "WSL 2");
-    let looked = |check| told.0.findings().iter().any(|finding| finding.check() == check);
-    assert!(![Bus, Module, Nodes].into_iter().any(looked), "they are Windows': {}", told.0);
+    let found = machine.driver(SoftDriver::builder()).usable().finds(Wsl, Good, "WSL 2");
+    let looked = |check| found.0.findings().iter().any(|finding| finding.check() == check);
+    assert!(![Bus, Module, Nodes].into_iter().any(looked), "they are Windows': {}", found.0);
 }
 
 #[test]
@@ -58,14 +58,14 @@ fn visible_devices() {
     }
     for value in ["0,7", "0,-1,0", "GPU-6c1f,x"] {
         let machine = Machine::whole("partly").env("CUDA_VISIBLE_DEVICES", value);
-        let told = machine.driver(SoftDriver::builder()).usable();
-        told.finds(Visible, Note, "on are ignored");
+        let found = machine.driver(SoftDriver::builder()).usable();
+        found.finds(Visible, Note, "on are ignored");
     }
     // As the driver reads numbers.
     for value in ["0", " 0 ", "0gpu", "GPU-6c1f0d2b", "MIG-1"] {
         let machine = Machine::whole("good").env("CUDA_VISIBLE_DEVICES", value);
-        let told = machine.driver(SoftDriver::builder()).usable();
-        assert!(!told.0.to_string().contains("ignored"), "{}", told.0);
+        let found = machine.driver(SoftDriver::builder()).usable();
+        assert!(!found.0.to_string().contains("ignored"), "{}", found.0);
     }
 }
 
@@ -77,13 +77,14 @@ fn the_variable_hides_what_the_driver_has() {
     let mut probe = Probe::ask(&machine.system, soft.try_driver(&LoadOptions::new()), false);
     assert!(probe.is_without_device());
     probe.unhidden = Some(1);
-    let told = Told::new(&machine.system, &probe);
-    told.finds(Visible, Wrong, "hides every GPU: the first entry matches no GPU here (1 in all)")
+    let found = Found::new(&machine.system, &probe);
+    found
+        .finds(Visible, Wrong, "hides every GPU: the first entry matches no GPU here (1 in all)")
         .next_and_then(HIDDEN, &[]);
     // The driver has no device without it either.
     probe.unhidden = Some(0);
-    let told = Told::new(&machine.system, &probe).finds(Visible, Note, "is 5");
-    assert!(told.0.advice().starts_with("Use a machine with an NVIDIA GPU"), "{}", told.0);
+    let found = Found::new(&machine.system, &probe).finds(Visible, Note, "is 5");
+    assert!(found.0.advice().starts_with("Use a machine with an NVIDIA GPU"), "{}", found.0);
 }
 
 #[test]
@@ -112,17 +113,17 @@ fn the_software_driver_is_named() {
     let machine = Machine::bare("software");
     let soft = SoftDriver::new();
     let probe = Probe::ask(&machine.system, Ok(soft.driver()), true);
-    let told = Told::with_software(&machine.system, &probe);
-    assert!(told.0.usable() && told.0.is_software(), "{}", told.0);
-    assert!(told.0.advice().contains("to use a GPU, remove it"), "{}", told.0);
-    told.finds(Check::Library, Note, "the software driver, which computes without a GPU");
+    let found = Found::with_software(&machine.system, &probe);
+    assert!(found.0.usable() && found.0.is_software(), "{}", found.0);
+    assert!(found.0.advice().contains("to use a GPU, remove it"), "{}", found.0);
+    found.finds(Check::Library, Note, "the software driver, which computes without a GPU");
     // By its file where it has no device.
     let mut probe = loaded();
     if let Library::Loaded { file, .. } = &mut probe.library {
         *file = Some(String::from("/opt/libcuda_soft_driver_shared.so"));
     }
-    let told = Told::with_software(&machine.system, &probe);
-    assert!(!told.0.usable() && told.0.is_software(), "{}", told.0);
+    let found = Found::with_software(&machine.system, &probe);
+    assert!(!found.0.usable() && found.0.is_software(), "{}", found.0);
 }
 
 #[test]
@@ -136,7 +137,8 @@ fn a_device_that_another_process_has() {
     let fault = Fault::on("cuDevicePrimaryCtxRetain").answer(code);
     let soft = SoftDriver::builder().fault(fault).build();
     let probe = Probe::ask(&machine.system, Ok(soft.driver()), true);
-    Told::new(&machine.system, &probe).finds(Devices, Wrong, "no context: cuDevicePrimaryCtx").next(
+    let found = Found::new(&machine.system, &probe);
+    found.finds(Devices, Wrong, "no context: cuDevicePrimaryCtx").next(
         "Stop the process that uses device 0 exclusively (`nvidia-smi` lists it), or allow sharing \
          with `sudo nvidia-smi -i 0 -c DEFAULT`.",
     );
@@ -148,15 +150,15 @@ fn compute_modes() {
     let soft = SoftDriver::builder().devices(2).build();
     let mut probe = Probe::ask(&machine.system, Ok(soft.driver()), false);
     probe.devices[0].compute_mode = Some(2);
-    Told::new(&machine.system, &probe)
+    Found::new(&machine.system, &probe)
         .usable()
         .finds(Devices, Wrong, "compute mode prohibited")
         .finds(Devices, Good, "device 1");
     probe.devices[1].compute_mode = Some(3);
-    let told = Told::new(&machine.system, &probe).usable();
-    told.finds(Devices, Note, "compute mode exclusive process: one process at a time");
+    let found = Found::new(&machine.system, &probe).usable();
+    found.finds(Devices, Note, "compute mode exclusive process: one process at a time");
     probe.devices.pop();
-    Told::new(&machine.system, &probe)
+    Found::new(&machine.system, &probe)
         .next("Run `sudo nvidia-smi -i 0 -c DEFAULT`: the device's compute mode prohibits CUDA.");
 }
 
@@ -192,8 +194,8 @@ fn a_fabric_manager() {
          conf-compute -srs 1`.",
     );
     let machine = switched("fabric-runs").file("/proc/77/comm", "nv-fabricmanage\n");
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Fabric, Good, "1 NVSwitch, and nv-fabricmanager runs");
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(Fabric, Good, "1 NVSwitch, and nv-fabricmanager runs");
     switched("fabric-not").driver(SoftDriver::builder()).usable().finds(
         Fabric,
         Note,
@@ -214,8 +216,8 @@ fn the_multi_process_service() {
     served("mps-gone").init(805).finds(Mps, Wrong, "its control daemon has ended").next(again);
     let machine = served("mps-there").file("/proc/77/comm", "nvidia-cuda-mps");
     machine.init(807).finds(Mps, Wrong, "its control daemon runs").next(again);
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Mps, Note, "use the MPS daemon of /tmp/mps");
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(Mps, Note, "use the MPS daemon of /tmp/mps");
     let machine = served("mps-refused").refuses("/tmp/mps", EACCES);
     machine.init(805).finds(Mps, Wrong, "/tmp/mps: Permission denied").next(
         "Give this user access to /tmp/mps, or start the user's own MPS control daemon and set \
@@ -248,8 +250,8 @@ fn parts_of_gpus() {
     let machine = part("mig-refused")
         .file("/dev/nvidia-caps/nvidia-cap12", "")
         .refuses("/dev/nvidia-caps/nvidia-cap12", EACCES);
-    let told = machine.init(100).finds(Mig, Wrong, refused);
-    told.next("Allow this user to open /dev/nvidia-caps/nvidia-cap12.");
+    let found = machine.init(100).finds(Mig, Wrong, refused);
+    found.next("Allow this user to open /dev/nvidia-caps/nvidia-cap12.");
     let machine = part("mig-well").file("/dev/nvidia-caps/nvidia-cap12", "");
     machine.driver(SoftDriver::builder()).usable().finds(Mig, Note, "1 parts of GPUs");
 }
@@ -279,8 +281,8 @@ fn shared_memory() {
     memory("shm-small", "rw,size=64k")(false).finds(SharedMemory, Note, "of 64 KiB has room for");
     memory("shm-read", "ro,size=9g")(false).finds(SharedMemory, Note, "is read-only");
     let machine = Machine::whole("shm-none").without("/dev/shm");
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(
         SharedMemory,
         Note,
         "interprocess events cannot be created; shared timelines do not",
@@ -294,15 +296,15 @@ fn limits() {
     limited("space", space).init(2).finds(Limits, Wrong, "address space 8192 MiB").next(
         "Run `ulimit -v unlimited` first: the driver cannot reserve the address space it needs.",
     );
-    let told = limited("space-well", space).driver(SoftDriver::builder()).usable();
-    told.finds(Limits, Note, "address space 8192 MiB");
+    let found = limited("space-well", space).driver(SoftDriver::builder()).usable();
+    found.finds(Limits, Note, "address space 8192 MiB");
     limited("files", "Max open files  32  32  files\n")
         .init(304)
         .finds(Limits, Wrong, "open files 32")
         .next("Run `ulimit -n 1024` first: the driver cannot open the files it needs.");
     let machine = limited("locked", "Max locked memory  65536  65536  bytes\n");
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Limits, Note, "locked memory 64 KiB");
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(Limits, Note, "locked memory 64 KiB");
     // Each limit has its own line.
     let all = "Max locked memory  65536  65536  bytes\nMax open files  32  32  files\n";
     limited("all", &format!("{all}{space}"))
@@ -310,10 +312,10 @@ fn limits() {
         .finds(Limits, Wrong, "address space 8192 MiB")
         .finds(Limits, Wrong, "open files 32")
         .finds(Limits, Note, "locked memory 64 KiB");
-    let told = limited("space-alone", space).driver(SoftDriver::builder()).usable();
-    told.finds(Limits, Good, "locked memory is not limited");
-    let told = Machine::whole("unread").without("/proc/self/limits");
-    told.driver(SoftDriver::builder()).usable().finds(Limits, Unknown, "/proc/self/limits");
+    let found = limited("space-alone", space).driver(SoftDriver::builder()).usable();
+    found.finds(Limits, Good, "locked memory is not limited");
+    let found = Machine::whole("unread").without("/proc/self/limits");
+    found.driver(SoftDriver::builder()).usable().finds(Limits, Unknown, "/proc/self/limits");
 }
 
 #[test]
@@ -326,7 +328,7 @@ fn a_forked_child() {
     probe.library = loaded().library;
     let text = String::from("cuInit was not called");
     probe.init = Some(Err(Failure { code: None, forked: true, text }));
-    Told::new(&machine.system, &probe).next(spawn);
+    Found::new(&machine.system, &probe).next(spawn);
 }
 
 /// What is left of a code where no other check finds anything.
@@ -344,17 +346,17 @@ fn other_codes() {
         (34, "Install the NVIDIA display driver"),
         (700, "Search for this error with the driver's version: cuInit failed with"),
     ] {
-        let told = Machine::whole("code").init(code);
-        assert!(told.0.advice().starts_with(part) && !told.0.usable(), "{code}:\n{}", told.0);
+        let found = Machine::whole("code").init(code);
+        assert!(found.0.advice().starts_with(part) && !found.0.usable(), "{code}:\n{}", found.0);
     }
 }
 
 #[test]
 fn platforms_without_a_driver() {
     let system = System::simulated("/nowhere", Platform::Other);
-    let told = Told::new(&system, &Probe::empty()).finds(Check::Platform, Wrong, "has no driver");
-    assert_eq!(told.0.findings().len(), 1);
-    told.next(
+    let found = Found::new(&system, &Probe::empty()).finds(Check::Platform, Wrong, "has no driver");
+    assert_eq!(found.0.findings().len(), 1);
+    found.next(
         "Run a 64-bit program on Linux or Windows with an NVIDIA GPU; tests can run on the crate \
          cuda-soft-driver instead.",
     );
@@ -372,19 +374,19 @@ fn windows() {
         .finds(Elsewhere, Note, "C:\\Windows\\System32\\nvcuda.dll exists")
         .next("Install the NVIDIA display driver, and reboot.");
     machine.library = "C:\\Windows\\System32\\nvcuda.dll";
-    let told = machine.init(100).finds(Visible, Wrong, "is set and empty");
-    let looked = |check| told.0.findings().iter().any(|finding| finding.check() == check);
-    assert!(![Bus, Module, Nodes, SharedMemory, Limits].into_iter().any(looked), "{}", told.0);
-    told.next("Unset CUDA_VISIBLE_DEVICES, or set it to numbers or UUIDs from `nvidia-smi -L`.");
+    let found = machine.init(100).finds(Visible, Wrong, "is set and empty");
+    let looked = |check| found.0.findings().iter().any(|finding| finding.check() == check);
+    assert!(![Bus, Module, Nodes, SharedMemory, Limits].into_iter().any(looked), "{}", found.0);
+    found.next("Unset CUDA_VISIBLE_DEVICES, or set it to numbers or UUIDs from `nvidia-smi -L`.");
 }
 
 /// What cannot be looked at is said to be so.
 #[test]
 fn what_cannot_be_seen() {
     let machine = Machine::whole("unseen").without("/sys");
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Bus, Unknown, "/sys/bus/pci/devices: No such file");
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(Bus, Unknown, "/sys/bus/pci/devices: No such file");
     let machine = Machine::whole("unlisted").refuses("/sys/bus/pci/devices", EACCES);
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Bus, Unknown, "/sys/bus/pci/devices: Permission denied");
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(Bus, Unknown, "/sys/bus/pci/devices: Permission denied");
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn all_is_well() {
     let machine = Machine::whole("well");
-    let told = machine
+    let found = machine
         .driver(SoftDriver::builder().devices(2))
         .usable()
         .finds(Check::Platform, Good, "Linux on x86_64")
@@ -20,7 +20,7 @@ fn all_is_well() {
         .finds(Devices, Good, "device 1: ")
         .finds(SharedMemory, Good, "/dev/shm of 8192 MiB")
         .finds(Limits, Good, "not limited");
-    assert!(told.0.findings().iter().all(|finding| finding.level() == Good), "{}", told.0);
+    assert!(found.0.findings().iter().all(|finding| finding.level() == Good), "{}", found.0);
 }
 
 /// On whatever driver the tests run, and on this machine's own files.
@@ -28,10 +28,10 @@ fn all_is_well() {
 fn a_driver_that_works_is_enough() {
     let gpu = Gpu::new();
     let probe = Probe::ask(&System::here(), Ok(gpu.driver), true);
-    let told = Told::new(&System::here(), &probe).usable();
-    assert!(probe.devices.iter().all(|device| device.context.is_some()), "{}", told.0);
+    let found = Found::new(&System::here(), &probe).usable();
+    assert!(probe.devices.iter().all(|device| device.context.is_some()), "{}", found.0);
     if TestDriver::chosen() == TestDriver::Native {
-        Told(Report::of_this_process(Driver::load())).usable().finds(Module, Good, "as the");
+        Found(Report::of_this_process(Driver::load())).usable().finds(Module, Good, "as the");
     }
 }
 
@@ -281,49 +281,49 @@ fn functions(wanted: impl Fn(&EntryPoint) -> bool) -> Vec<&'static str> {
 #[test]
 fn what_libraries_lack() {
     let with = |name, bytes: &[u8]| Machine::whole(name).without(LIBRARY).elf(LIBRARY, bytes);
-    let elsewhere = |told: &Told| {
-        let mut all = told.0.findings().iter();
+    let elsewhere = |found: &Found| {
+        let mut all = found.0.findings().iter();
         let found = all.find(|finding| finding.check() == Elsewhere).expect("it is listed");
         found.lacks().to_vec()
     };
 
     // The loaded one: its driver is asked.
     let newer = functions(|entry| entry.version > Version::new(11, 4));
-    let told = Machine::whole("old-driver").driver(SoftDriver::builder().version(11, 4)).usable();
-    let lacks: Vec<String> = told.0.findings().iter().flat_map(Finding::lacks).cloned().collect();
+    let found = Machine::whole("old-driver").driver(SoftDriver::builder().version(11, 4)).usable();
+    let lacks: Vec<String> = found.0.findings().iter().flat_map(Finding::lacks).cloned().collect();
     assert_eq!(lacks, newer);
     let named = newer[..3].join(", ");
     let more = newer.len() - 3;
     let part = format!("for CUDA 11.4; it lacks {named} and {more} more");
-    told.finds(Check::Library, Good, &part);
+    found.finds(Check::Library, Good, &part);
 
     // Others: their files are read.
     let all = functions(|_| true);
-    let told = with("complete", &library(&all)).no_library();
-    assert_eq!(elsewhere(&told), [""; 0]);
-    told.finds(Elsewhere, Wrong, "or depends on a missing library");
+    let found = with("complete", &library(&all)).no_library();
+    assert_eq!(elsewhere(&found), [""; 0]);
+    found.finds(Elsewhere, Wrong, "or depends on a missing library");
 
-    let told = with("required", &library(&functions(|entry| entry.required))).no_library();
+    let found = with("required", &library(&functions(|entry| entry.required))).no_library();
     let optional = functions(|entry| !entry.required);
-    assert_eq!(elsewhere(&told), optional);
+    assert_eq!(elsewhere(&found), optional);
     let part = format!("library; it lacks {} and", optional[..3].join(", "));
-    told.finds(Elsewhere, Wrong, &part);
+    found.finds(Elsewhere, Wrong, &part);
 
     let two = ["cuStreamGetId", "cuStreamGetDevice"];
-    let told = with("two", &library(&functions(|entry| !two.contains(&entry.function.name()))))
+    let found = with("two", &library(&functions(|entry| !two.contains(&entry.function.name()))))
         .no_library();
-    assert_eq!(elsewhere(&told), two);
-    told.finds(Elsewhere, Wrong, "it lacks cuStreamGetId, cuStreamGetDevice");
+    assert_eq!(elsewhere(&found), two);
+    found.finds(Elsewhere, Wrong, "it lacks cuStreamGetId, cuStreamGetDevice");
 
     // The import is no export.
-    let told =
+    let found =
         with("older", &library(&functions(|entry| entry.function != Function::cuMemAlloc_v2)))
             .no_library();
-    assert_eq!(elsewhere(&told), ["cuMemAlloc_v2"]);
-    told.finds(Elsewhere, Note, "lacks functions that cuda-events requires: cuMemAlloc_v2");
+    assert_eq!(elsewhere(&found), ["cuMemAlloc_v2"]);
+    found.finds(Elsewhere, Note, "lacks functions that cuda-events requires: cuMemAlloc_v2");
 
-    let told = with("other", &library(&["main"])).no_library();
-    told.finds(Elsewhere, Note, "is not a CUDA driver: it exports no cuDriverGetVersion");
+    let found = with("other", &library(&["main"])).no_library();
+    found.finds(Elsewhere, Note, "is not a CUDA driver: it exports no cuDriverGetVersion");
 
     // A real file, with everything; and damaged ones, of which nothing is known.
     let real = fs::read(shared_library()).expect("the software driver's file");
@@ -358,8 +358,8 @@ fn the_variable_is_ignored() {
     let machine = Machine::bare("ignored-too").env("CUDA_EVENTS_DRIVER", "/opt/libcuda.so.1");
     machine.no_library().finds(Variable, Note, ignored);
     let machine = Machine::whole("taken").env("CUDA_EVENTS_DRIVER", LIBRARY);
-    let told = machine.driver(SoftDriver::builder()).usable();
-    told.finds(Variable, Note, "and no other library is tried");
+    let found = machine.driver(SoftDriver::builder()).usable();
+    found.finds(Variable, Note, "and no other library is tried");
 }
 
 #[test]

@@ -149,33 +149,33 @@ impl Machine {
     }
 
     /// The report where loading ends so.
-    fn load(&self, loaded: Result<Driver, Error>) -> Told {
+    fn load(&self, loaded: Result<Driver, Error>) -> Found {
         let mut probe = Probe::ask(&self.system, loaded, false);
         if let Library::Loaded { file, .. } = &mut probe.library {
             *file = Some(self.library.to_owned());
         }
-        Told::new(&self.system, &probe)
+        Found::new(&self.system, &probe)
     }
 
     /// Where there is no library to load.
-    fn no_library(&self) -> Told {
+    fn no_library(&self) -> Found {
         self.load(Driver::load_from(self.root.join("nowhere/libcuda.so.1")))
     }
 
-    fn driver(&self, builder: Builder) -> Told {
+    fn driver(&self, builder: Builder) -> Found {
         self.load(builder.build().try_driver(&LoadOptions::new()))
     }
 
     /// Where `cuInit` returns this code.
-    fn init(&self, code: u32) -> Told {
+    fn init(&self, code: u32) -> Found {
         self.driver(SoftDriver::builder().init_result(CUresult(code)))
     }
 }
 
 /// A report that is looked at.
-struct Told(Report);
+struct Found(Report);
 
-impl Told {
+impl Found {
     /// It holds of all of them: the probe survives the way between processes, the last line is one
     /// sentence, and the JSON says the same.
     #[track_caller]
@@ -301,7 +301,7 @@ fn asked_in_a_process() {
     let probe = child::ask(command, long);
     assert_eq!(probe.devices.len(), 3, "{probe:?}");
     assert!(probe.lost.is_none() && probe.devices[2].context == Some(Ok(())));
-    Told::new(&machine.system, &probe).usable();
+    Found::new(&machine.system, &probe).usable();
 
     // No device is visible: it is asked once more without the variable.
     let hidden = || {
@@ -312,13 +312,13 @@ fn asked_in_a_process() {
     let system = machine.system.clone().variable("CUDA_VISIBLE_DEVICES", "5");
     let probe = crate::ask_unhidden(&system, child::ask(hidden(), long), hidden);
     assert_eq!((probe.devices.len(), probe.unhidden), (0, Some(1)), "{probe:?}");
-    Told::new(&system, &probe).next_and_then(HIDDEN, &[]);
+    Found::new(&system, &probe).next_and_then(HIDDEN, &[]);
 
     // It ends the process where its settings are wrong, and says so.
     let mut command = child("answer");
     command.env("CUDA_EVENTS_DRIVER", shared_library()).env("CUDA_SOFT_DRIVER", "bogus");
     let probe = child::ask(command, long);
-    Told::new(&machine.system, &probe)
+    Found::new(&machine.system, &probe)
         .finds(Init, Wrong, "the software driver refuses CUDA_SOFT_DRIVER: `bogus` is not")
         .next_and_then(
             "Correct CUDA_SOFT_DRIVER, the settings of the software driver, or unset it.",
@@ -327,7 +327,7 @@ fn asked_in_a_process() {
 
     let probe = child::ask(child("crash"), long);
     assert_eq!(probe.library, loaded().library, "what it had said before");
-    Told::new(&machine.system, &probe).finds(Init, Wrong, "cuInit ended the process (").next(
+    Found::new(&machine.system, &probe).finds(Init, Wrong, "cuInit ended the process (").next(
         "Reinstall the driver, and unset LD_PRELOAD and CUDA_EVENTS_DRIVER if they replace it: the \
          library crashes.",
     );
@@ -337,13 +337,13 @@ fn asked_in_a_process() {
         probe.lost.as_ref().map(|lost| &lost.how),
         Some(&How::Hung(Duration::from_millis(300)))
     );
-    Told::new(&machine.system, &probe).finds(Init, Wrong, "did not return within 0.3 s").next(
+    Found::new(&machine.system, &probe).finds(Init, Wrong, "did not return within 0.3 s").next(
         "Look for lines with NVRM and Xid in `sudo dmesg`, and reboot: a GPU or its driver hangs.",
     );
 
     let probe = child::ask(Command::new("/nowhere/doctor"), long);
-    let told = Told::new(&machine.system, &probe);
-    assert!(!told.0.usable(), "{}", told.0);
+    let found = Found::new(&machine.system, &probe);
+    assert!(!found.0.usable(), "{}", found.0);
 }
 
 fn loaded() -> Probe {
