@@ -1,6 +1,7 @@
 //! A system that starts no thread.
 
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 use crate::Gpu;
 use crate::child::is_emulated;
@@ -47,17 +48,20 @@ pub fn without_new_threads<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: a limit of this layout.
     assert_eq!(unsafe { setrlimit(ADDRESSES, &raw const limit) }, 0);
     // Stacks of threads that have ended may still be there, and serve these.
-    let mut spare: Vec<Sender<()>> = Vec::with_capacity(64);
+    let mut spare: Vec<(Sender<()>, JoinHandle<bool>)> = Vec::with_capacity(64);
     loop {
         let (end, ends) = channel::<()>();
         let started = std::thread::Builder::new().spawn(move || ends.recv().is_err());
-        if started.is_err() {
-            break;
-        }
-        spare.push(end);
+        let Ok(thread) = started else { break };
+        spare.push((end, thread));
     }
     let result = work();
     // SAFETY: as above.
     assert_eq!(unsafe { setrlimit(ADDRESSES, &raw const before) }, 0);
+    // A thread that ends later would leave its stack to one that must not start in the next call.
+    for (end, thread) in spare {
+        drop(end);
+        thread.join().expect("no panic");
+    }
     result
 }
