@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 
 use crate::Gpu;
 use crate::child::is_emulated;
+use crate::futures::wait_until;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -34,10 +35,26 @@ pub fn starts_can_fail(gpu: &Gpu) -> bool {
     false
 }
 
+/// Whether all other threads of this process have started and sleep. One that is starting takes room
+/// and gives most of it back, and has the name of its maker.
+fn others_sleep() -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).expect("this process's threads");
+    let own = read("/proc/thread-self/stat");
+    let name = |stat: &str| stat.split(['(', ')']).nth(1).map(str::to_owned);
+    let mut others =
+        std::fs::read_dir("/proc/self/task").expect("this process's threads").flatten();
+    others.all(|task| {
+        let Ok(stat) = std::fs::read_to_string(task.path().join("stat")) else { return false };
+        let own_number = stat.split(' ').next() == own.split(' ').next();
+        own_number || (stat.contains(") S ") && name(&stat) != name(&own))
+    })
+}
+
 /// Does `work` while the system starts no thread for this process, because there is no room for its
 /// stack. The process must be the test's own.
 #[track_caller]
 pub fn without_new_threads<T>(work: impl FnOnce() -> T) -> T {
+    wait_until("the other threads sleep", others_sleep);
     let mut before = Limit { now: 0, most: 0 };
     // SAFETY: a place for the limit.
     assert_eq!(unsafe { getrlimit(ADDRESSES, &raw mut before) }, 0);
