@@ -183,7 +183,7 @@ fn drops_make_no_call() {
 /// Not a test of its own process: the crate finds the driver by a context that it is given, and by
 /// nothing else.
 #[test]
-#[ignore = "a process of its own, which the other test starts"]
+#[ignore = "a process of its own, which the other test starts: cargo test --test driver"]
 fn named_contexts() {
     assert!(role().is_some(), "this is no test of its own");
     let (driver, _soft) = load(&LoadOptions::new());

@@ -8,7 +8,7 @@ use crate::common::child::{self, Child};
 
 /// Not a test.
 #[test]
-#[ignore = "the other process, which the tests start"]
+#[ignore = "the other process, which the tests start: cargo test --test faults"]
 fn exporter() {
     assert!(child::role().is_some(), "this is no test of its own");
     let soft = SoftDriver::builder().devices(2).build();

@@ -61,7 +61,7 @@ fn parse(text: &str) -> TimelineDescriptor {
 /// Not a test: the other process. Each line that it hears is one step, which it answers with the
 /// result.
 #[test]
-#[ignore = "the other process, which the tests start: cargo test --test ipc"]
+#[ignore = "the other process, which the tests start: cargo test -p cuda-timelines --test processes"]
 fn handle_peer() {
     assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
     end_after(300);

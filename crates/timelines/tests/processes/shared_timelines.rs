@@ -86,7 +86,7 @@ impl Data {
 /// Not a test: the other process. Each line that it hears is one step, which it answers with the
 /// result.
 #[test]
-#[ignore = "the other process, which the tests start: cargo test --test ipc"]
+#[ignore = "the other process, which the tests start: cargo test -p cuda-timelines --test processes"]
 fn peer() {
     let handover = Handover::of_role(&role().expect("this is no test of its own"));
     end_after(300);

@@ -40,7 +40,7 @@ const VISIBLE: &str = "visible";
 
 /// Not a rule: a process that prints the UUIDs of the devices that it sees.
 #[test]
-#[ignore = "another process, which the rules start: cargo test --test conformance"]
+#[ignore = "another process, which the rules start: cargo test -p cuda-driver-rules"]
 fn visible() {
     assert_eq!(role().as_deref(), Some(VISIBLE), "this is no test of its own");
     do_not_hang();

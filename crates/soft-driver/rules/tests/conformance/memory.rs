@@ -122,7 +122,7 @@ const IMPORTER: &str = "importer";
 
 /// Not a rule: a process that opens a pool and memory of the pool.
 #[test]
-#[ignore = "another process, which a rule starts: cargo test --test conformance"]
+#[ignore = "another process, which a rule starts: cargo test -p cuda-driver-rules"]
 fn importer() {
     assert_eq!(role().as_deref(), Some(IMPORTER), "this is no test of its own");
     do_not_hang();
