@@ -11,6 +11,8 @@ pub(crate) mod thread;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 use crate::abi::*;
 use crate::capture::Captures;
@@ -117,13 +119,20 @@ impl Machine {
         lock(&self.state)
     }
 
-    /// The same if nobody has the lock.
+    /// The same, for at most this time: the calling thread may have the lock itself, if a signal
+    /// handler of the program ends the process.
     #[cfg(unix)]
-    pub(crate) fn try_lock(&'static self) -> Option<Locked> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(std::sync::TryLockError::Poisoned(state)) => Some(state.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
+    pub(crate) fn lock_within(&'static self, limit: Duration) -> Option<Locked> {
+        let start = Instant::now();
+        loop {
+            match self.state.try_lock() {
+                Ok(state) => return Some(state),
+                Err(TryLockError::Poisoned(state)) => return Some(state.into_inner()),
+                Err(TryLockError::WouldBlock) if start.elapsed() < limit => {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+                Err(TryLockError::WouldBlock) => return None,
+            }
         }
     }
 

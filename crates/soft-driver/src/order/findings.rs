@@ -238,9 +238,14 @@ pub(crate) mod exit {
         }
         for machine in crate::machine::MACHINES.iter().filter(|machine| !machine.switches.forked())
         {
-            // A thread that ends the process may have the lock, so it is not waited for.
-            if let Some(mut state) = machine.try_lock() {
-                state.feed(|feed, _| feed.observer_mut().findings.summary());
+            // The threads that set and copy memory go on while the process ends, and take the lock.
+            match machine.lock_within(std::time::Duration::from_secs(10)) {
+                Some(mut state) => {
+                    state.feed(|feed, _| feed.observer_mut().findings.summary());
+                }
+                None => {
+                    crate::say!("no summary: a call did not return while the process ended");
+                }
             }
         }
     }

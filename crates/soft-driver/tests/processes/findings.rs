@@ -5,6 +5,7 @@
 
 use std::process::Output;
 use std::ptr::null_mut;
+use std::sync::{Arc, Barrier};
 
 use cuda_events::sys::{CUstream, Symbols};
 use cuda_events::{Driver, LoadOptions};
@@ -125,6 +126,23 @@ fn inner_exit() {
     let settings = std::env::var("CUDA_SOFT_DRIVER").unwrap();
     let soft = Builder::from_text(&settings).unwrap().build();
     race(soft.driver().symbols(), |_| ());
+    // Other threads use the driver, and have its lock, until the very end.
+    let at_work = Arc::new(Barrier::new(4));
+    for _ in 0..3 {
+        let (symbols, at_work) = (soft.driver().symbols(), Arc::clone(&at_work));
+        std::thread::spawn(move || unsafe {
+            let (mut context, mut event) = (null_mut(), null_mut());
+            (symbols.cuDevicePrimaryCtxRetain)(&mut context, 0);
+            (symbols.cuCtxSetCurrent)(context);
+            at_work.wait();
+            while (symbols.cuEventCreate)(&mut event, 0).0 == 0 {
+                (symbols.cuEventRecord)(event, null_mut());
+            }
+        });
+    }
+    at_work.wait();
+    // They are in their loops then, mostly: a test that finds a lost summary in most of its runs.
+    std::thread::sleep(std::time::Duration::from_millis(5));
     std::process::exit(3);
 }
 
