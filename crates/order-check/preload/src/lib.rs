@@ -28,12 +28,13 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod hooks;
+mod names;
 mod real;
+mod table;
 mod watch;
 
-pub use hooks::{HOOKED, exported, install, target};
+pub use hooks::{exported, install, target};
+pub use names::NAMES;
 pub use real::{find, open};
+pub use table::HOOKED;
 pub use watch::{count_by, declare, summary, take_findings};
-
-/// The names that the stand-in exports.
-pub const NAMES: &str = include_str!("names.txt");

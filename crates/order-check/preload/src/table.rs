@@ -1,0 +1,263 @@
+//! The hooked functions: their names and parameters, and what each call gives to its hook.
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ptr::null;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use cuda_order_check::feed::Memory;
+
+use crate::watch::{self, Argument, Block, Bytes, Call, Copy2D, Copy3D, LaunchConfig, Value};
+use crate::watch::{copies, events, graphs, hosts, kernels, memory, streams, values};
+
+type Code = c_uint;
+type Handle = usize;
+type Address = u64;
+
+macro_rules! hooks {
+    ($($($name:ident),*: $arguments:tt => $module:ident::$hook:ident $values:tt;)*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy)]
+        pub(crate) enum Index { $($($name,)*)* Count }
+
+        /// The addresses of the real ones.
+        pub(crate) static REAL: [AtomicPtr<c_void>; Index::Count as usize] =
+            [const { AtomicPtr::new(core::ptr::null_mut()) }; Index::Count as usize];
+
+        #[allow(non_snake_case)]
+        mod functions {
+            use super::*;
+            $(hooks!(@each $($name)*: $arguments => $module::$hook $values);)*
+        }
+
+        /// The names of the hooked functions, and the hooks.
+        pub static HOOKED: [(&CStr, unsafe extern "C" fn()); Index::Count as usize] = [
+            $($((
+                // SAFETY: the text ends with the one zero.
+                unsafe {
+                    CStr::from_bytes_with_nul_unchecked(
+                        concat!(stringify!($name), "\0").as_bytes())
+                },
+                // SAFETY: only an address, which is called by its own type.
+                unsafe {
+                    core::mem::transmute::<*const (), unsafe extern "C" fn()>(
+                        functions::$name as *const ())
+                },
+            ),)*)*
+        ];
+    };
+    (@each $($name:ident)*: $arguments:tt => $module:ident::$hook:ident $values:tt) => {
+        $(hooks!(@one $name $arguments => $module::$hook $values);)*
+    };
+    (@one $name:ident ($($argument:ident: $ty:ty),* $(,)?)
+        => $module:ident::$hook:ident [$($value:expr),*]) => {
+        pub(super) unsafe extern "C" fn $name($($argument: $ty),*) -> Code {
+            let name = stringify!($name);
+            let call = Call { name, per_thread: name.ends_with("_ptsz") || name.ends_with("_ptds") };
+            let real = REAL[Index::$name as usize].load(Ordering::Relaxed);
+            let real = move || {
+                // SAFETY: the real function of this name, with the program's own arguments. A hook
+                // is the address of nothing where the real library lacks the function.
+                unsafe {
+                    core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> Code>(real)(
+                        $($argument),*
+                    )
+                }
+            };
+            let hook = || $module::$hook(&call, real, $($value),*);
+            watch::traced(name, hook, |_done, _show| {
+                $(_show(stringify!($argument), Argument::show($argument, _done));)*
+            })
+        }
+    };
+}
+
+hooks! {
+    cuEventCreate: (event: *mut Handle, flags: c_uint) => events::create [event];
+    cuEventDestroy, cuEventDestroy_v2: (event: Handle) => events::destroy [event];
+    cuEventRecord, cuEventRecord_ptsz: (event: Handle, stream: Handle)
+        => events::record [event, stream];
+    cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz: (event: Handle, stream: Handle,
+        flags: c_uint)
+        => events::record_with_flags [event, stream, flags];
+    cuEventQuery: (event: Handle) => events::query [event];
+    cuEventSynchronize: (event: Handle) => events::synchronize [event];
+    cuEventElapsedTime, cuEventElapsedTime_v2: (time: *mut f32, start: Handle, end: Handle)
+        => events::elapsed [start, end];
+    cuStreamCreate: (stream: *mut Handle, flags: c_uint) => streams::create [stream, flags];
+    cuStreamCreateWithPriority: (stream: *mut Handle, flags: c_uint, priority: c_int)
+        => streams::create [stream, flags];
+    cuStreamDestroy, cuStreamDestroy_v2: (stream: Handle) => streams::destroy [stream];
+    cuStreamWaitEvent, cuStreamWaitEvent_ptsz: (stream: Handle, event: Handle, flags: c_uint)
+        => streams::wait_event [stream, event, flags];
+    cuStreamQuery, cuStreamQuery_ptsz: (stream: Handle) => streams::query [stream];
+    cuStreamSynchronize, cuStreamSynchronize_ptsz: (stream: Handle)
+        => streams::synchronize [stream];
+    cuStreamBeginCapture, cuStreamBeginCapture_v2, cuStreamBeginCapture_ptsz,
+        cuStreamBeginCapture_v2_ptsz: (stream: Handle, mode: c_uint)
+        => streams::capture_begin [stream];
+    cuStreamEndCapture, cuStreamEndCapture_ptsz: (stream: Handle, graph: *mut Handle)
+        => streams::capture_end [stream, graph];
+    cuCtxSynchronize: () => streams::context_synchronize [0];
+    cuCtxSynchronize_v2: (context: Handle) => streams::context_synchronize [context];
+    cuCtxDestroy, cuCtxDestroy_v2: (context: Handle) => streams::context_destroy [context];
+    cuCtxRecordEvent: (context: Handle, event: Handle) => streams::context_record [context, event];
+    cuCtxWaitEvent: (context: Handle, event: Handle) => streams::context_wait [context, event];
+
+    cuModuleLoad, cuModuleLoadData, cuModuleLoadFatBinary: (module: *mut Handle,
+        code: *const c_void)
+        => streams::load_code [];
+    cuModuleLoadDataEx: (module: *mut Handle, code: *const c_void, count: c_uint,
+        options: *mut c_uint, values: *mut *mut c_void)
+        => streams::load_code [];
+    cuLibraryLoadData, cuLibraryLoadFromFile: (library: *mut Handle, code: *const c_void,
+        jit: *mut c_uint, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut c_uint,
+        values: *mut *mut c_void, count: c_uint)
+        => streams::load_code [];
+
+    cuMemAlloc, cuMemAlloc_v2: (address: *mut Address, bytes: usize)
+        => memory::allocate [address, bytes, Memory::Device];
+    cuMemAllocManaged: (address: *mut Address, bytes: usize, flags: c_uint)
+        => memory::allocate [address, bytes, Memory::Managed];
+    cuMemAllocHost, cuMemAllocHost_v2: (memory: *mut Address, bytes: usize)
+        => memory::allocate [memory, bytes, Memory::Host];
+    cuMemHostAlloc: (memory: *mut Address, bytes: usize, flags: c_uint)
+        => memory::allocate [memory, bytes, Memory::Host];
+    cuMemHostRegister, cuMemHostRegister_v2: (memory: Address, bytes: usize, flags: c_uint)
+        => memory::register [memory, bytes];
+    cuMemHostUnregister: (memory: Address) => memory::unregister [memory];
+    cuMemFree, cuMemFree_v2: (address: Address) => memory::free [address];
+    cuMemFreeHost: (memory: Address) => memory::free [memory];
+    cuMemAllocAsync, cuMemAllocAsync_ptsz: (address: *mut Address, bytes: usize, stream: Handle)
+        => memory::allocate_async [address, bytes, stream];
+    cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz: (address: *mut Address, bytes: usize,
+        pool: Handle, stream: Handle)
+        => memory::allocate_async [address, bytes, stream];
+    cuMemFreeAsync, cuMemFreeAsync_ptsz: (address: Address, stream: Handle)
+        => memory::free_async [address, stream];
+
+    cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz: (to: Address, from: Address,
+        bytes: usize, stream: Handle)
+        => copies::copy [[Block::device(to), Block::host(from)], [bytes, 1, 1], Some(stream)];
+    cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz: (to: Address, from: Address,
+        bytes: usize, stream: Handle)
+        => copies::copy [[Block::host(to), Block::device(from)], [bytes, 1, 1], Some(stream)];
+    cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz: (to: Address, from: Address,
+        bytes: usize, stream: Handle)
+        => copies::copy [[Block::device(to), Block::device(from)], [bytes, 1, 1], Some(stream)];
+    cuMemcpyAsync, cuMemcpyAsync_ptsz: (to: Address, from: Address, bytes: usize, stream: Handle)
+        => copies::copy [[Block::any(to), Block::any(from)], [bytes, 1, 1], Some(stream)];
+    cuMemcpyHtoD, cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds: (to: Address, from: Address, bytes: usize)
+        => copies::copy [[Block::device(to), Block::host(from)], [bytes, 1, 1], None];
+    cuMemcpyDtoH, cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds: (to: Address, from: Address, bytes: usize)
+        => copies::copy [[Block::host(to), Block::device(from)], [bytes, 1, 1], None];
+    cuMemcpyDtoD, cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds: (to: Address, from: Address, bytes: usize)
+        => copies::copy [[Block::device(to), Block::device(from)], [bytes, 1, 1], None];
+    cuMemcpy, cuMemcpy_ptds: (to: Address, from: Address, bytes: usize)
+        => copies::copy [[Block::any(to), Block::any(from)], [bytes, 1, 1], None];
+
+    cuMemsetD8Async, cuMemsetD8Async_ptsz: (to: Address, value: u8, count: usize, stream: Handle)
+        => copies::set [Block::device(to), (value.into(), 1), [count, 1], Some(stream)];
+    cuMemsetD16Async, cuMemsetD16Async_ptsz: (to: Address, value: u16, count: usize, stream: Handle)
+        => copies::set [Block::device(to), (value.into(), 2), [count, 1], Some(stream)];
+    cuMemsetD32Async, cuMemsetD32Async_ptsz: (to: Address, value: u32, count: usize, stream: Handle)
+        => copies::set [Block::device(to), (value, 4), [count, 1], Some(stream)];
+    cuMemsetD8, cuMemsetD8_v2, cuMemsetD8_v2_ptds: (to: Address, value: u8, count: usize)
+        => copies::set [Block::device(to), (value.into(), 1), [count, 1], None];
+    cuMemsetD16, cuMemsetD16_v2, cuMemsetD16_v2_ptds: (to: Address, value: u16, count: usize)
+        => copies::set [Block::device(to), (value.into(), 2), [count, 1], None];
+    cuMemsetD32, cuMemsetD32_v2, cuMemsetD32_v2_ptds: (to: Address, value: u32, count: usize)
+        => copies::set [Block::device(to), (value, 4), [count, 1], None];
+
+    cuMemcpy2D, cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, cuMemcpy2DUnaligned, cuMemcpy2DUnaligned_v2,
+        cuMemcpy2DUnaligned_v2_ptds: (copy: *const Copy2D)
+        => copies::rows [copy, None];
+    cuMemcpy2DAsync, cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz: (copy: *const Copy2D,
+        stream: Handle)
+        => copies::rows [copy, Some(stream)];
+    cuMemcpy3D, cuMemcpy3D_v2, cuMemcpy3D_v2_ptds: (copy: *const Copy3D)
+        => copies::rows [copy, None];
+    cuMemcpy3DAsync, cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz: (copy: *const Copy3D,
+        stream: Handle)
+        => copies::rows [copy, Some(stream)];
+    cuMemcpyPeer, cuMemcpyPeer_ptds: (to: Address, to_context: Handle, from: Address,
+        from_context: Handle, bytes: usize)
+        => copies::peer [to, to_context, from, from_context, bytes];
+    cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz: (to: Address, to_context: Handle, from: Address,
+        from_context: Handle, bytes: usize, stream: Handle)
+        => copies::copy [[Block::device(to), Block::device(from)], [bytes, 1, 1], Some(stream)];
+    cuMemsetD2D8, cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds: (to: Address, pitch: usize, value: u8,
+        width: usize, height: usize)
+        => copies::set [Block::rows(to, pitch), (value.into(), 1), [width, height], None];
+    cuMemsetD2D16, cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds: (to: Address, pitch: usize, value: u16,
+        width: usize, height: usize)
+        => copies::set [Block::rows(to, pitch), (value.into(), 2), [width, height], None];
+    cuMemsetD2D32, cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds: (to: Address, pitch: usize, value: u32,
+        width: usize, height: usize)
+        => copies::set [Block::rows(to, pitch), (value, 4), [width, height], None];
+    cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz: (to: Address, pitch: usize, value: u8, width: usize,
+        height: usize, stream: Handle)
+        => copies::set [Block::rows(to, pitch), (value.into(), 1), [width, height], Some(stream)];
+    cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz: (to: Address, pitch: usize, value: u16,
+        width: usize, height: usize, stream: Handle)
+        => copies::set [Block::rows(to, pitch), (value.into(), 2), [width, height], Some(stream)];
+    cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz: (to: Address, pitch: usize, value: u32,
+        width: usize, height: usize, stream: Handle)
+        => copies::set [Block::rows(to, pitch), (value, 4), [width, height], Some(stream)];
+
+    cuStreamBatchMemOp, cuStreamBatchMemOp_v2, cuStreamBatchMemOp_ptsz,
+        cuStreamBatchMemOp_v2_ptsz: (stream: Handle, count: c_uint, operations: *const [u64; 6],
+        flags: c_uint)
+        => values::batch [stream, count, operations];
+    cuGraphRetainUserObject: (graph: Handle, object: Handle, count: c_uint, flags: c_uint)
+        => hosts::retain_object [graph, object];
+    cuStreamWriteValue32, cuStreamWriteValue32_v2, cuStreamWriteValue32_ptsz,
+        cuStreamWriteValue32_v2_ptsz: (stream: Handle, to: Address, value: u32, flags: c_uint)
+        => values::apply [stream, &[Value::write(to, 4, value.into())]];
+    cuStreamWriteValue64, cuStreamWriteValue64_v2, cuStreamWriteValue64_ptsz,
+        cuStreamWriteValue64_v2_ptsz: (stream: Handle, to: Address, value: u64, flags: c_uint)
+        => values::apply [stream, &[Value::write(to, 8, value)]];
+    cuStreamWaitValue32, cuStreamWaitValue32_v2, cuStreamWaitValue32_ptsz,
+        cuStreamWaitValue32_v2_ptsz: (stream: Handle, at: Address, value: u32, flags: c_uint)
+        => values::apply [stream, &[Value::wait(at, 4, value.into(), flags)]];
+    cuStreamWaitValue64, cuStreamWaitValue64_v2, cuStreamWaitValue64_ptsz,
+        cuStreamWaitValue64_v2_ptsz: (stream: Handle, at: Address, value: u64, flags: c_uint)
+        => values::apply [stream, &[Value::wait(at, 8, value, flags)]];
+
+    cuLaunchKernel, cuLaunchKernel_ptsz: (function: Handle, grid_x: c_uint, grid_y: c_uint,
+        grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint,
+        stream: Handle, parameters: *const Handle, extra: *const Handle)
+        => kernels::launch [function, stream, parameters, extra];
+    cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz: (function: Handle, grid_x: c_uint,
+        grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
+        shared: c_uint, stream: Handle, parameters: *const Handle)
+        => kernels::launch [function, stream, parameters, null()];
+    cuLaunchKernelEx, cuLaunchKernelEx_ptsz: (config: *const LaunchConfig, function: Handle,
+        parameters: *const Handle, extra: *const Handle)
+        => kernels::launch_ex [config, function, parameters, extra];
+
+    cuIpcGetEventHandle: (descriptor: *mut c_void, event: Handle) => events::exported [event];
+    cuIpcOpenEventHandle: (event: *mut Handle, descriptor: Bytes) => events::imported [event];
+    cuIpcGetMemHandle: (descriptor: *mut c_void, address: Address) => memory::exported [address];
+    cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2: (address: *mut Address, descriptor: Bytes,
+        flags: c_uint)
+        => memory::imported [address];
+    cuIpcCloseMemHandle: (address: Address) => memory::closed [address];
+    cuMemAllocPitch, cuMemAllocPitch_v2: (address: *mut Address, pitch: *mut usize, width: usize,
+        height: usize, element: c_uint)
+        => memory::allocate_rows [address, pitch, height];
+    cuGraphInstantiate, cuGraphInstantiate_v2: (exec: *mut Handle, graph: Handle, node: *mut Handle,
+        log: *mut c_char, size: usize)
+        => graphs::copy [exec, graph];
+    cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz: (exec: *mut Handle,
+        graph: Handle, settings: *mut c_void)
+        => graphs::copy [exec, graph];
+    cuGraphClone: (clone: *mut Handle, graph: Handle) => graphs::copy [clone, graph];
+    cuGraphExecUpdate_v2: (exec: Handle, graph: Handle, result: *mut c_void)
+        => graphs::update [exec, graph];
+    cuGraphInstantiateWithFlags: (exec: *mut Handle, graph: Handle, flags: u64)
+        => graphs::copy [exec, graph];
+    cuGraphExecDestroy: (exec: Handle) => graphs::destroy [exec];
+    cuGraphDestroy: (graph: Handle) => graphs::destroy [graph];
+    cuGraphLaunch, cuGraphLaunch_ptsz: (exec: Handle, stream: Handle)
+        => graphs::launch [exec, stream];
+}

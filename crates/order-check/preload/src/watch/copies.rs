@@ -1,0 +1,334 @@
+//! Copies and memsets.
+
+use super::*;
+
+/// A copy or a memset that is about to be made.
+struct Before {
+    stream: StreamId,
+    places: [Place; 2],
+    flag: Option<(Cell, u64)>,
+    content: Option<u64>,
+    awaited: Awaited,
+}
+
+/// What the function's name says about a side of a copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Device,
+    Host,
+    Any,
+}
+
+/// Where a copy reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Device,
+    Pinned,
+    Managed,
+    /// Ordinary memory of the program.
+    Pageable,
+}
+
+/// One side of a copy.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    side: Side,
+    address: Address,
+    pitch: usize,
+    slice: usize,
+}
+
+impl Block {
+    fn at(side: Side, address: Address) -> Self {
+        Self { side, address, pitch: 0, slice: 0 }
+    }
+
+    pub(crate) fn device(address: Address) -> Self {
+        Self::at(Side::Device, address)
+    }
+
+    pub(crate) fn host(address: Address) -> Self {
+        Self::at(Side::Host, address)
+    }
+
+    /// The function's name does not say where it is.
+    pub(crate) fn any(address: Address) -> Self {
+        Self::at(Side::Any, address)
+    }
+
+    pub(crate) fn rows(address: Address, pitch: usize) -> Self {
+        Self { pitch, ..Self::device(address) }
+    }
+}
+
+/// The bytes of a row, the rows of a layer, and the layers.
+type Extent = [usize; 3];
+
+/// The accesses of a block.
+fn accesses(block: Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Access> {
+    let [width, height, depth] = extent.map(|it| it as u64);
+    let (pitch, slice) = (block.pitch as u64, block.slice as u64);
+    let layer = |layer: u64| {
+        let address = block.address.wrapping_add(layer.wrapping_mul(slice));
+        access(address, width).rows(height, Stride { width, pitch: pitch.max(width) })
+    };
+    (0..depth).map(layer).collect()
+}
+
+impl Watch {
+    fn side(&self, side: Side, address: Address) -> Place {
+        match (self.feed.memory(address), side) {
+            (Some(Memory::Host), _) => Place::Pinned,
+            (Some(Memory::Managed), _) => Place::Managed,
+            (Some(_), _) | (None, Side::Device) => Place::Device,
+            (None, Side::Host) => Place::Pageable,
+            (None, Side::Any) => {
+                let mut kind: u64 = 0;
+                let known = self.questions.attribute.is_some_and(|ask| {
+                    // SAFETY: a place for CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
+                    OK == unsafe { ask((&raw mut kind).cast(), 2, address) }
+                });
+                if known { Place::Device } else { Place::Pageable }
+            }
+        }
+    }
+
+    fn before_copy(
+        &mut self,
+        call: &Call,
+        [to, from]: [Block; 2],
+        extent: Extent,
+        stream: Handle,
+    ) -> Before {
+        let stream = self.stream(call, stream);
+        let places = [to, from].map(|block| self.side(block.side, block.address));
+        let bytes = extent.iter().product::<usize>() as u64;
+        let one = extent[1..] == [1, 1];
+        if one {
+            self.find_stored(to.address, bytes);
+        }
+        let flag = self.before_write(to.address, bytes).filter(|_| one);
+        let readable = matches!(places[1], Place::Pinned | Place::Pageable);
+        let content = (readable && bytes <= 8 && one)
+            .then(|| load(Cell { address: from.address, bytes: bytes as u8 }));
+        let awaited = self.feed.await_stream(stream);
+        Before { stream, places, flag, content, awaited }
+    }
+
+    fn copied(&mut self, before: &Before, [to, from]: [Block; 2], extent: Extent) {
+        let Before { stream, places, flag, content, .. } = before;
+        let captured = self.feed.capture_of(*stream).is_some();
+        let mut all = accesses(to, extent, Access::write);
+        if !captured {
+            if places[1] == Place::Pageable {
+                self.feed.pageable(&accesses(from, extent, Access::read));
+            }
+            if places[0] == Place::Pageable {
+                self.feed.pageable(&all);
+            }
+            if let (Some(content), [write]) = (content, &mut all[..]) {
+                *write = write.clone().filled(*content);
+            }
+        }
+        if captured || places[1] != Place::Pageable {
+            let reads = accesses(from, extent, Access::read);
+            // In the order of the driver's own checker, as reports name the nearest access.
+            let at = if extent[1..] == [1, 1] { 0 } else { all.len() };
+            all.splice(at..at, reads);
+        }
+        self.wrote(*stream, *flag, &all);
+    }
+
+    /// A copy or a memset is submitted.
+    fn wrote(&mut self, stream: StreamId, flag: Option<(Cell, u64)>, all: &[Access]) {
+        let place = self.place_of(stream, flag);
+        if let Some(write) = all.iter().find(|access| access.kind == AccessKind::Write) {
+            let range = &write.range;
+            self.feed.forget_words(range.start, range.end - range.start);
+            self.node(stream, Node::Write(write.clone()));
+        }
+        self.feed.write(stream, place, all);
+    }
+
+    fn reached_stream(&mut self, stream: StreamId) {
+        let awaited = self.feed.await_stream(stream);
+        self.feed.reached(&awaited);
+    }
+}
+
+pub(crate) fn copy(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    blocks: [Block; 2],
+    extent: Extent,
+    stream: Option<Handle>,
+) -> Code {
+    if extent.contains(&0) {
+        return real();
+    }
+    let handle = stream.unwrap_or(0);
+    let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, handle);
+    around(call, before, real, |watch, before| {
+        watch.copied(&before, blocks, extent);
+        if watch.feed.capture_of(before.stream).is_some() {
+            return;
+        }
+        let on_host = |place: Place| matches!(place, Place::Pinned | Place::Pageable);
+        let waits = before.places[0] == Place::Pageable || before.places.into_iter().all(on_host);
+        match before.places {
+            _ if waits => watch.reached_stream(before.stream),
+            _ if stream.is_some() => {}
+            [Place::Device, Place::Device] => {}
+            [Place::Device, Place::Pageable] => watch.feed.reached(&before.awaited),
+            _ => watch.reached_stream(before.stream),
+        }
+    })
+}
+
+/// A side of `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Side2D {
+    x: usize,
+    y: usize,
+    kind: u32,
+    host: Handle,
+    device: Address,
+    array: Handle,
+    pitch: usize,
+}
+
+/// `CUDA_MEMCPY2D`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Copy2D {
+    from: Side2D,
+    to: Side2D,
+    width: usize,
+    height: usize,
+}
+
+/// A side of `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Side3D {
+    x: usize,
+    y: usize,
+    z: usize,
+    lod: usize,
+    kind: u32,
+    host: Handle,
+    device: Address,
+    array: Handle,
+    reserved: Handle,
+    pitch: usize,
+    height: usize,
+}
+
+/// `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Copy3D {
+    from: Side3D,
+    to: Side3D,
+    extent: Extent,
+}
+
+const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);
+
+impl From<Copy2D> for Copy3D {
+    fn from(copy: Copy2D) -> Self {
+        let side = |Side2D { x, y, kind, host, device, array, pitch }: Side2D| Side3D {
+            x,
+            y,
+            kind,
+            host,
+            device,
+            array,
+            pitch,
+            ..Side3D::default()
+        };
+        Self { from: side(copy.from), to: side(copy.to), extent: [copy.width, copy.height, 1] }
+    }
+}
+
+impl Side3D {
+    /// Where it is; nowhere for an array.
+    fn block(&self) -> Block {
+        let (side, address) = match self.kind {
+            1 => (Side::Host, self.host as u64),
+            2 => (Side::Device, self.device),
+            4 => (Side::Any, self.device),
+            _ => return Block::at(Side::Device, 0),
+        };
+        let slice = self.pitch * self.height;
+        let address = address + (self.x + self.y * self.pitch + self.z * slice) as u64;
+        Block { side, address, pitch: self.pitch, slice }
+    }
+}
+
+pub(crate) fn rows<T: Copy + Default + Into<Copy3D>>(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    of: *const T,
+    stream: Option<Handle>,
+) -> Code {
+    // SAFETY: NULL or the program's description.
+    let of: Copy3D = unsafe { read(of) }.into();
+    copy(call, real, [of.to.block(), of.from.block()], of.extent, stream)
+}
+
+/// It comes after all work of the contexts, and before all their later work.
+pub(crate) fn peer(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    to: Address,
+    to_context: Handle,
+    from: Address,
+    from_context: Handle,
+    bytes: usize,
+) -> Code {
+    after(call, real, |watch| {
+        let mut contexts = vec![to_context, from_context, watch.current().0];
+        contexts.sort_unstable();
+        contexts.dedup();
+        let contexts: Vec<_> = contexts.iter().map(|of| ContextId(*of as u64)).collect();
+        let stream = watch.stream(call, 0);
+        watch.feed.stream_waits_for_contexts(stream, &contexts);
+        let accesses = [Access::write(to, bytes as u64), Access::read(from, bytes as u64)];
+        watch.wrote(stream, None, &accesses);
+        watch.feed.contexts_wait_for_stream(&contexts, stream);
+    })
+}
+
+/// A value of so many bytes, until it has eight.
+fn repeated(value: u32, width: usize) -> u64 {
+    let bytes = value.to_le_bytes();
+    u64::from_le_bytes(core::array::from_fn(|at| {
+        bytes.get(at % width.clamp(1, 4)).copied().unwrap_or_default()
+    }))
+}
+
+pub(crate) fn set(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    to: Block,
+    (value, element): (u32, usize),
+    [count, height]: [usize; 2],
+    stream: Option<Handle>,
+) -> Code {
+    let extent = [element.saturating_mul(count), height, 1];
+    if extent.contains(&0) {
+        return real();
+    }
+    let before = |watch: &mut Watch| watch.before_copy(call, [to, to], extent, stream.unwrap_or(0));
+    around(call, before, real, |watch, before| {
+        let write = accesses(to, extent, Access::write).into_iter();
+        let content = repeated(value, element);
+        let write: Vec<Access> = write.map(|write| write.filled(content)).collect();
+        watch.wrote(before.stream, before.flag, &write);
+        if stream.is_none() && before.places[0] != Place::Device {
+            watch.reached_stream(before.stream);
+        }
+    })
+}

@@ -1,0 +1,127 @@
+//! Host functions, and destructors of user objects.
+
+use super::*;
+
+/// A host function of a stream or a graph.
+pub(super) struct Host {
+    pub(super) function: Function,
+    pub(super) data: Handle,
+    /// The places of the executions that are submitted.
+    pub(super) places: Mutex<VecDeque<u64>>,
+    /// Whether a graph has it, which may execute it again.
+    pub(super) captured: bool,
+}
+
+/// In the place of the program's host function.
+unsafe extern "C" fn run_host(data: *mut c_void) {
+    // SAFETY: the box that `host_function` gave away: once to a stream, which runs it once, or for
+    // ever to a graph.
+    let host = unsafe { Arc::from_raw(data.cast_const().cast::<Host>()) };
+    let place = host.places.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    if let Some(place) = place {
+        with(|watch| watch.feed.function_begins(place));
+    }
+    if let Some(function) = host.function {
+        // SAFETY: the program's function with its own data.
+        unsafe { function(core::ptr::with_exposed_provenance_mut(host.data)) };
+    }
+    if let Some(place) = place {
+        with(|watch| watch.feed.function_ends(place));
+    }
+    if host.captured {
+        std::mem::forget(host);
+    }
+}
+
+pub(crate) fn launch(
+    call: &Call,
+    real: impl FnOnce(Function, Handle) -> Code,
+    stream: Handle,
+    function: Function,
+    data: Handle,
+) -> Code {
+    if function.is_none() {
+        return real(function, data);
+    }
+    let made = begin(call, |watch| {
+        let id = watch.stream(call, stream);
+        let captured = watch.feed.capture_of(id).is_some();
+        let place = watch.new_place();
+        let places = Mutex::new((!captured).then_some(place).into_iter().collect());
+        let host = Arc::new(Host { function, data, places, captured });
+        // It may begin before the real call returns.
+        watch.feed.function(id, place);
+        if captured {
+            // It is one of each launch.
+            watch.feed.function_left(place);
+            watch.node(id, Node::Host(host.clone()));
+        }
+        (host, place)
+    });
+    let Some((host, place)) = made else { return real(function, data) };
+    let raw = Arc::into_raw(host);
+    let code = real(Some(run_host), raw.expose_provenance());
+    if code != OK {
+        // SAFETY: the driver has not taken it.
+        drop(unsafe { Arc::from_raw(raw) });
+        with(|watch| watch.feed.function_ends(place));
+    }
+    code
+}
+
+/// A user object's destructor.
+struct Destructor {
+    function: Function,
+    data: Handle,
+    number: u64,
+}
+
+/// In the place of the program's destructor.
+unsafe extern "C" fn run_destructor(data: *mut c_void) {
+    // SAFETY: the box that `create_object` gave away, which the driver gives back once.
+    let of = unsafe { Box::from_raw(data.cast::<Destructor>()) };
+    with(|watch| {
+        watch.feed.object_released(of.number);
+        watch.feed.destructor_begins();
+    });
+    if let Some(function) = of.function {
+        // SAFETY: the program's destructor with its own data.
+        unsafe { function(core::ptr::with_exposed_provenance_mut(of.data)) };
+    }
+    with(|watch| watch.feed.destructor_ends());
+}
+
+/// # Safety
+///
+/// `object` must be NULL or a place for a handle, which a success has written.
+pub(crate) unsafe fn create_object(
+    call: &Call,
+    real: impl FnOnce(Function, Handle) -> Code,
+    object: *mut Handle,
+    function: Function,
+    data: Handle,
+) -> Code {
+    let number = begin(call, Watch::new_place).unwrap_or_default();
+    let raw = Box::into_raw(Box::new(Destructor { function, data, number }));
+    let code = real(Some(run_destructor), raw.expose_provenance());
+    if code == OK {
+        // SAFETY: as the caller says.
+        with(|watch| watch.numbers.insert(unsafe { read(object) }, number));
+    } else {
+        // SAFETY: the driver has not taken it.
+        drop(unsafe { Box::from_raw(raw) });
+    }
+    code
+}
+
+pub(crate) fn retain_object(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    graph: Handle,
+    object: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let number = watch.numbers.get(&object).copied();
+        watch.objects.entry(graph).or_default().extend(number);
+    })
+}

@@ -1,0 +1,466 @@
+//! What each hooked call means: the calls of the feed, and what these need to know of the driver.
+//!
+//! No lock is held while a real function runs, as it may wait for a function of the program that
+//! makes calls itself. So two calls that overlap may come to the feed in either order; of two calls
+//! that the program has ordered the earlier one comes first. What gives a number back, such as a
+//! free, comes to the feed before the real call, as another thread may get the number at once.
+
+use core::ffi::{CStr, c_uint, c_void};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fs::OpenOptions;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use cuda_order_check::feed::{Awaited, Creator, Feed, Memory};
+use cuda_order_check::{
+    Access, AccessKind, Call as Made, Cell, Compare, ContextId, EventId, Finding, GraphId, Options,
+    StreamId, StreamKind, Stride,
+};
+
+pub(crate) mod copies;
+pub(crate) mod events;
+pub(crate) mod graphs;
+pub(crate) mod hosts;
+pub(crate) mod kernels;
+pub(crate) mod memory;
+mod output;
+pub(crate) mod streams;
+mod trace;
+pub(crate) mod values;
+
+use graphs::Node;
+use hosts::Host;
+use kernels::Kernel;
+use output::{Output, Word};
+use trace::{NUMBER, TRACE, Trace, note};
+
+pub(crate) use copies::{Block, Copy2D, Copy3D};
+pub(crate) use kernels::LaunchConfig;
+pub(crate) use trace::{Argument, traced};
+pub(crate) use values::Value;
+
+type Code = c_uint;
+type Handle = usize;
+type Address = u64;
+/// A host function of the program.
+pub(crate) type Function = Option<unsafe extern "C" fn(*mut c_void)>;
+
+const OK: Code = 0;
+const NOT_READY: Code = 600;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`.
+const EXTERNAL: c_uint = 1;
+/// How many values are looked at, at most, that the host may see.
+const PENDING: usize = 64;
+
+/// A hooked call.
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    /// Whether NULL means the per-thread default stream.
+    pub(crate) per_thread: bool,
+}
+
+fn thread() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    thread_local!(static NUMBER: u64 = LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    NUMBER.try_with(|number| *number).unwrap_or(0)
+}
+
+/// A few bytes that a stream will write where the host can see them.
+struct Pending {
+    place: u64,
+    cell: Cell,
+    /// What is there before.
+    old: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Questions {
+    current: Option<unsafe extern "C" fn(*mut Handle) -> Code>,
+    device: Option<unsafe extern "C" fn(*mut i32) -> Code>,
+    attribute: Option<unsafe extern "C" fn(*mut c_void, c_uint, Address) -> Code>,
+    range: Option<RangeOf>,
+    /// The parameters of a `CUkernel` and of a `CUfunction`, and their names.
+    parameters: [Option<ParamInfo>; 2],
+    names: [Option<NameOf>; 2],
+}
+
+type NameOf = unsafe extern "C" fn(*mut *const core::ffi::c_char, Handle) -> Code;
+
+type ParamInfo = unsafe extern "C" fn(Handle, usize, *mut usize, *mut usize) -> Code;
+
+struct Watch {
+    feed: Feed<Output>,
+    questions: Questions,
+    calls: u64,
+    place: u64,
+    /// The default streams, by context and thread (0: the legacy one).
+    defaults: HashMap<(Handle, u64), StreamId>,
+    contexts: BTreeMap<Handle, i32>,
+    /// The bytes of memory whose free waits, and its device.
+    devices: HashMap<Address, (usize, Option<i32>)>,
+    pending: Vec<Pending>,
+    /// The nodes of captures, by their numbers, and of graphs.
+    captured: HashMap<u64, Vec<Node>>,
+    graphs: HashMap<Handle, Vec<Node>>,
+    /// The user objects of graphs.
+    objects: HashMap<Handle, Vec<u64>>,
+    /// What is known of kernels' parameters.
+    kernels: HashMap<Handle, Kernel>,
+    /// The numbers of user objects.
+    numbers: HashMap<Handle, u64>,
+}
+
+static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<Watch>> {
+    WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn start(
+    resolve: &dyn Fn(&CStr) -> *mut c_void,
+    log: Option<&str>,
+    trace: Option<&str>,
+) {
+    let parameters = [c"cuKernelGetParamInfo", c"cuFuncGetParamInfo"];
+    let names = [c"cuKernelGetName", c"cuFuncGetName"];
+    // SAFETY: NULL, or the driver's functions of these names.
+    let questions = unsafe {
+        Questions {
+            current: core::mem::transmute::<*mut c_void, Option<_>>(resolve(c"cuCtxGetCurrent")),
+            device: core::mem::transmute::<*mut c_void, Option<_>>(resolve(c"cuCtxGetDevice")),
+            attribute: core::mem::transmute::<*mut c_void, Option<_>>(resolve(
+                c"cuPointerGetAttribute",
+            )),
+            range: core::mem::transmute::<*mut c_void, Option<RangeOf>>(resolve(
+                c"cuMemGetAddressRange_v2",
+            )),
+            names: names
+                .map(|name| core::mem::transmute::<*mut c_void, Option<NameOf>>(resolve(name))),
+            parameters: parameters
+                .map(|name| core::mem::transmute::<*mut c_void, Option<ParamInfo>>(resolve(name))),
+        }
+    };
+    let open = |path: &str| {
+        let path = path.replace("%p", &std::process::id().to_string());
+        OpenOptions::new().create(true).append(true).open(path).ok()
+    };
+    let log = log.and_then(open);
+    if let Some(file) = trace.and_then(open) {
+        let counts = Mutex::new(HashMap::new());
+        let _ = TRACE.set(Trace { file, begin: Instant::now(), counts });
+    }
+    let output = Output {
+        log,
+        findings: Vec::new(),
+        count: 0,
+        words: HashMap::new(),
+        held: Vec::new(),
+        reported: HashSet::new(),
+    };
+    *lock() = Some(Watch {
+        feed: Feed::new(Options::default(), output),
+        questions,
+        calls: 0,
+        place: 0,
+        defaults: HashMap::new(),
+        contexts: BTreeMap::new(),
+        devices: HashMap::new(),
+        pending: Vec::new(),
+        captured: HashMap::new(),
+        graphs: HashMap::new(),
+        objects: HashMap::new(),
+        numbers: HashMap::new(),
+        kernels: HashMap::new(),
+    });
+}
+
+/// The findings since the last call.
+pub fn take_findings() -> Vec<Finding> {
+    with(|watch| std::mem::take(&mut watch.feed.observer_mut().findings)).unwrap_or_default()
+}
+
+/// Reports what was held back until the end, and writes how much was seen, and what was not.
+pub fn summary() {
+    let unlisted = crate::hooks::unlisted();
+    // A thread that ends the process may have the lock.
+    let Ok(mut watch) = WATCH.try_lock() else { return };
+    let Some(watch) = &mut *watch else { return };
+    let words = watch.kernels.values().flat_map(Kernel::judged);
+    watch.feed.observer_mut().decide(words);
+    let all = watch.calls;
+    let output = watch.feed.observer_mut();
+    let count = output.count;
+    output.write(&format!("order check: {count} findings in {all} calls"));
+    for name in unlisted {
+        output.write(&format!("order check: not in the list of functions: {name}"));
+    }
+    if let Some(of) = COUNTED.get() {
+        of(&mut |name, calls| {
+            if calls > 0 && matters(name) {
+                output.write(&format!("order check: not modelled: {name} {calls} times"));
+            }
+        });
+    }
+}
+
+/// Whether a function orders work or touches memory, as far as its name says so.
+fn matters(name: &str) -> bool {
+    const PARTS: [&str; 14] = [
+        "Synchronize",
+        "Query",
+        "Wait",
+        "Record",
+        "Memcpy",
+        "Memset",
+        "MemFree",
+        "MemAlloc",
+        "Map",
+        "Unmap",
+        "Launch",
+        "Stream",
+        "Event",
+        "Graph",
+    ];
+    let asks = ["Get", "IsCapturing", "Occupancy", "ExchangeStreamCaptureMode"]
+        .iter()
+        .any(|part| name.contains(part));
+    !asks && PARTS.iter().any(|part| name.contains(part))
+}
+
+/// Reports an access that no driver sees: of work in a stream, or of the host.
+pub fn declare(
+    name: &'static str,
+    stream: Option<Handle>,
+    address: Address,
+    bytes: u64,
+    write: bool,
+) {
+    let access = if write { Access::write } else { Access::read }(address, bytes);
+    let call = Call { name, per_thread: false };
+    begin(&call, |watch| match stream {
+        Some(stream) => {
+            let stream = watch.stream(&call, stream);
+            watch.feed.work(stream, &[access]);
+            if write {
+                watch.node(stream, Node::Work);
+            }
+        }
+        None => watch.feed.host(&[access]),
+    });
+}
+
+/// Gives each function that is not hooked, and how often it was called.
+type Counted = fn(&mut dyn FnMut(&'static str, u64));
+
+static COUNTED: OnceLock<Counted> = OnceLock::new();
+
+/// Sets what counts the calls of functions that are not hooked.
+pub fn count_by(counted: Counted) {
+    let _ = COUNTED.set(counted);
+}
+
+fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
+    lock().as_mut().map(f)
+}
+
+/// A call begins.
+fn begin<R>(call: &Call, f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
+    with(|watch| {
+        watch.calls += 1;
+        let _ = NUMBER.try_with(|number| number.set(watch.calls));
+        watch.look();
+        watch.feed.begin(call.name, watch.calls, None);
+        f(watch)
+    })
+}
+
+/// The real call, and what it means if it succeeds.
+fn after(call: &Call, real: impl FnOnce() -> Code, f: impl FnOnce(&mut Watch)) -> Code {
+    let code = real();
+    if code == OK {
+        begin(call, f);
+    }
+    code
+}
+
+/// What is marked before the real call, and what a success means.
+fn around<B>(
+    call: &Call,
+    before: impl FnOnce(&mut Watch) -> B,
+    real: impl FnOnce() -> Code,
+    f: impl FnOnce(&mut Watch, B),
+) -> Code {
+    let begun: Option<(Made, B)> = begin(call, |watch| {
+        let before = before(watch);
+        (watch.feed.caller(), before)
+    });
+    let code = real();
+    if let (OK, Some((caller, before))) = (code, begun) {
+        with(|watch| {
+            watch.feed.resume(caller);
+            // The program may store other values before its next call.
+            watch.look();
+            f(watch, before);
+        });
+    }
+    code
+}
+
+/// What a call has written to a place of the program.
+///
+/// # Safety
+///
+/// The place must be NULL or hold a value.
+unsafe fn read<T: Copy + Default>(place: *const T) -> T {
+    // SAFETY: as the caller says.
+    if place.is_null() { T::default() } else { unsafe { place.read() } }
+}
+
+/// So many bytes of memory that the host can read, at most eight.
+fn load(cell: Cell) -> u64 {
+    let aligned = cell.address.is_multiple_of(u64::from(cell.bytes));
+    let address = cell.address as usize;
+    // SAFETY: the callers ask for pinned memory that is not freed, or for memory that the program
+    // gives to the call under way. Others may write it, hence the atomics.
+    unsafe {
+        match cell.bytes {
+            4 if aligned => {
+                let word = core::ptr::with_exposed_provenance_mut(address);
+                u64::from(AtomicU32::from_ptr(word).load(Ordering::Acquire))
+            }
+            8 if aligned => {
+                let word = core::ptr::with_exposed_provenance_mut(address);
+                AtomicU64::from_ptr(word).load(Ordering::Acquire)
+            }
+            count => {
+                let first: *const u8 = core::ptr::with_exposed_provenance(address);
+                let byte = |at: usize| match at < usize::from(count) {
+                    true => first.add(at).read_volatile(),
+                    false => 0,
+                };
+                u64::from_le_bytes(core::array::from_fn(byte))
+            }
+        }
+    }
+}
+
+impl Watch {
+    fn current(&mut self) -> (Handle, i32) {
+        let (mut context, mut device) = (0, 0);
+        if let (Some(current), Some(of)) = (self.questions.current, self.questions.device) {
+            // SAFETY: places for the answers.
+            unsafe { (current(&mut context), of(&mut device)) };
+        }
+        self.contexts.insert(context, device);
+        (context, device)
+    }
+
+    fn stream(&mut self, call: &Call, stream: Handle) -> StreamId {
+        let per_thread = stream == 2 || stream == 0 && call.per_thread;
+        if stream > 2 {
+            return StreamId(stream as u64);
+        }
+        let (context, device) = self.current();
+        let key = (context, if per_thread { thread() } else { 0 });
+        if let Some(stream) = self.defaults.get(&key) {
+            return *stream;
+        }
+        let stream = StreamId((1 << 61) + self.defaults.len() as u64);
+        self.defaults.insert(key, stream);
+        let (kind, creator) = match per_thread {
+            true => (StreamKind::Blocking, Creator::PerThread),
+            false => (StreamKind::Legacy, Creator::Driver),
+        };
+        self.feed.stream_create(stream, (ContextId(context as u64), device), kind, creator);
+        stream
+    }
+
+    /// An operation is a node, if the stream is captured.
+    fn node(&mut self, stream: StreamId, node: Node) {
+        if let Some(capture) = self.feed.capture_of(stream) {
+            self.captured.entry(capture).or_default().push(node);
+        }
+    }
+
+    fn new_place(&mut self) -> u64 {
+        self.place += 1;
+        self.place
+    }
+
+    /// Values that streams have written meanwhile: the host may have seen them.
+    fn look(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        for Pending { place, cell, old } in pending {
+            let now = load(cell);
+            if now == old {
+                self.pending.push(Pending { place, cell, old });
+                continue;
+            }
+            self.feed.written(place, true);
+            if cell.address.is_multiple_of(u64::from(cell.bytes)) && matches!(cell.bytes, 4 | 8) {
+                self.feed.word_written(cell, now);
+            }
+        }
+    }
+
+    /// A word will be written, where the host may have stored a value.
+    fn find_stored(&mut self, address: Address, bytes: u64) {
+        if matches!(bytes, 4 | 8) && address.is_multiple_of(bytes) {
+            let cell = Cell { address, bytes: bytes as u8 };
+            self.feed.find_stored(cell, || load(cell));
+        }
+    }
+
+    /// A few bytes will be written that the host can see: what is there now.
+    fn before_write(&self, address: Address, bytes: u64) -> Option<(Cell, u64)> {
+        let visible = matches!(self.feed.memory(address), Some(Memory::Host | Memory::Managed));
+        let cell = Cell { address, bytes: u8::try_from(bytes).ok().filter(|it| *it <= 8)? };
+        visible.then(|| (cell, load(cell)))
+    }
+
+    /// The place of a write, and that it is looked for.
+    fn place_of(&mut self, stream: StreamId, before: Option<(Cell, u64)>) -> Option<u64> {
+        let place = self.new_place();
+        if let Some((cell, old)) = before
+            && self.feed.capture_of(stream).is_none()
+        {
+            if self.pending.len() >= PENDING {
+                let oldest = self.pending.remove(0);
+                self.feed.written(oldest.place, true);
+            }
+            self.pending.push(Pending { place, cell, old });
+        }
+        Some(place)
+    }
+
+    /// The memory ends: nobody looks there any longer. What is pending counts as seen.
+    fn forget(&mut self, address: Address) -> Option<(usize, Option<i32>)> {
+        let (bytes, device) = self.devices.remove(&address)?;
+        let range = address..address.saturating_add(bytes as u64);
+        let gone = self.pending.extract_if(.., |of| range.contains(&of.cell.address));
+        gone.for_each(|of| self.feed.written(of.place, true));
+        Some((bytes, device))
+    }
+
+    fn all_contexts(&self, device: Option<i32>) -> Vec<ContextId> {
+        let of = |at: &i32| device.is_none_or(|device| *at == device);
+        let all = self.contexts.iter().filter(|(_, at)| of(at));
+        all.map(|(context, _)| ContextId(*context as u64)).collect()
+    }
+
+    fn allocated(&mut self, address: Address, bytes: usize, memory: Memory) {
+        let (_, device) = self.current();
+        let device = (memory != Memory::Host).then_some(device);
+        self.devices.insert(address, (bytes, device));
+        self.feed.allocate(address, bytes as u64, memory);
+    }
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Bytes([u8; 64]);
+
+type RangeOf = unsafe extern "C" fn(*mut Address, *mut usize, Address) -> Code;

@@ -1,0 +1,147 @@
+//! Streams, captures and contexts, and the calls that wait for them.
+
+use super::*;
+
+pub(crate) fn create(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: *mut Handle,
+    flags: c_uint,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: the place for the handle, which a success has written.
+        let stream = StreamId(unsafe { read(stream) } as u64);
+        let (context, device) = watch.current();
+        let kind = match flags & NON_BLOCKING {
+            0 => StreamKind::Blocking,
+            _ => StreamKind::NonBlocking,
+        };
+        let context = (ContextId(context as u64), device);
+        watch.feed.stream_create(stream, context, kind, Creator::Call);
+    })
+}
+
+pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    if stream > 2 {
+        begin(call, |watch| watch.feed.stream_destroy(StreamId(stream as u64)));
+    }
+    real()
+}
+
+pub(crate) fn wait_event(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: Handle,
+    event: Handle,
+    flags: c_uint,
+) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        match flags & EXTERNAL {
+            0 => watch.feed.wait(stream, EventId(event as u64)),
+            _ => watch.feed.wait_external(stream, EventId(event as u64)),
+        }
+    })
+}
+
+pub(crate) fn query(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    let code = real();
+    if code == OK || code == NOT_READY {
+        begin(call, |watch| {
+            let stream = watch.stream(call, stream);
+            watch.feed.stream_query(stream, code == OK);
+        });
+    }
+    code
+}
+
+fn await_stream(watch: &mut Watch, call: &Call, stream: Handle) -> Awaited {
+    let stream = watch.stream(call, stream);
+    watch.feed.await_stream(stream)
+}
+
+pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    let before = |watch: &mut Watch| await_stream(watch, call, stream);
+    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+}
+
+pub(crate) fn capture_begin(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.feed.capture_begin(stream);
+    })
+}
+
+pub(crate) fn capture_end(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: Handle,
+    graph: *mut Handle,
+) -> Code {
+    let code = real();
+    begin(call, |watch| {
+        let stream = watch.stream(call, stream);
+        // SAFETY: the place for the handle, which a success has written.
+        let graph = (code == OK).then(|| unsafe { read(graph) }).filter(|graph| *graph != 0);
+        let nodes = watch.feed.capture_of(stream).and_then(|of| watch.captured.remove(&of));
+        watch.feed.capture_end(stream, graph.map(|graph| GraphId(graph as u64)));
+        watch.graphs.extend(graph.map(|graph| (graph, nodes.unwrap_or_default())));
+    });
+    code
+}
+
+pub(crate) fn context_synchronize(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: Handle,
+) -> Code {
+    let before = |watch: &mut Watch| {
+        let context = if context == 0 { watch.current().0 } else { context };
+        watch.feed.await_contexts(&[ContextId(context as u64)])
+    };
+    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+}
+
+/// A load may wait for the work before, of any context, and libraries rely on that: it counts as if
+/// it did.
+pub(crate) fn load_code(call: &Call, real: impl FnOnce() -> Code) -> Code {
+    let before = |watch: &mut Watch| watch.feed.await_contexts(&watch.all_contexts(None));
+    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+}
+
+pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context: Handle) -> Code {
+    begin(call, |watch| {
+        watch.feed.context_destroy(ContextId(context as u64));
+        watch.contexts.remove(&context);
+        watch.defaults.retain(|(of, _), _| *of != context);
+    });
+    real()
+}
+
+/// The collector of a context's record.
+const COLLECTOR: StreamId = StreamId((1 << 61) - 1);
+
+pub(crate) fn context_record(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: Handle,
+    event: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let context = if context == 0 { watch.current().0 } else { context };
+        let context = [ContextId(context as u64)];
+        watch.feed.context_record(&context, EventId(event as u64), COLLECTOR);
+    })
+}
+
+pub(crate) fn context_wait(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: Handle,
+    event: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let context = if context == 0 { watch.current().0 } else { context };
+        watch.feed.context_wait(&[ContextId(context as u64)], EventId(event as u64));
+    })
+}

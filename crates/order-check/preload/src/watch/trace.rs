@@ -1,0 +1,124 @@
+//! A file with a line for each hooked call.
+
+use core::ffi::c_uint;
+use std::cell::{Cell as Local, RefCell};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use super::{Bytes, COUNTED, OK, thread};
+
+type Code = c_uint;
+
+thread_local! {
+    /// The number of the call under way, for the trace.
+    pub(super) static NUMBER: Local<u64> = const { Local::new(0) };
+    /// What a hook adds to its line.
+    static NOTE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// A line for each hooked call. Reports give the same numbers of calls.
+pub(super) static TRACE: OnceLock<Trace> = OnceLock::new();
+
+pub(super) struct Trace {
+    pub(super) file: File,
+    pub(super) begin: Instant,
+    /// How often each function that is not hooked had been called at the last line.
+    pub(super) counts: Mutex<HashMap<&'static str, u64>>,
+}
+
+impl Trace {
+    fn write(&self, line: &str) {
+        let mut text = String::new();
+        if let Some(of) = COUNTED.get() {
+            let mut before = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            of(&mut |name, count| {
+                let last = before.entry(name).or_default();
+                if count != *last {
+                    let _ = write!(text, " {name} {}", count - *last);
+                    *last = count;
+                }
+            });
+        }
+        if !text.is_empty() {
+            text = format!("not hooked:{text}\n");
+        }
+        let micros = self.begin.elapsed().as_micros();
+        let _ = (&self.file).write_all(format!("{text}{micros} us {line}").as_bytes());
+    }
+}
+
+/// A hook adds this to the line of its call.
+pub(super) fn note(text: impl FnOnce() -> String) {
+    if TRACE.get().is_some() {
+        let _ = NOTE.try_with(|note| note.borrow_mut().push_str(&text()));
+    }
+}
+
+/// An argument in the trace.
+pub(crate) trait Argument: Copy {
+    /// Its value; `done`: the call has written what it points to.
+    fn show(self, done: bool) -> String;
+}
+
+macro_rules! arguments {
+    ($($ty:ty)*) => {$(
+        impl Argument for $ty {
+            fn show(self, _: bool) -> String {
+                format!("{self:#x}")
+            }
+        }
+    )*};
+}
+
+arguments! { u8 u16 u32 u64 usize i32 }
+
+impl<T> Argument for *const T {
+    fn show(self, _: bool) -> String {
+        format!("{:#x}", self.addr())
+    }
+}
+
+impl<T: 'static> Argument for *mut T {
+    fn show(self, done: bool) -> String {
+        let ty = core::any::TypeId::of::<T>();
+        let word = [core::any::TypeId::of::<usize>(), core::any::TypeId::of::<u64>()].contains(&ty);
+        if word && done && !self.is_null() {
+            // SAFETY: the place for a handle or an address, which the call has written.
+            return format!("->{:#x}", unsafe { self.cast::<u64>().read_unaligned() });
+        }
+        format!("{:#x}", self.addr())
+    }
+}
+
+impl Argument for Bytes {
+    fn show(self, _: bool) -> String {
+        "...".into()
+    }
+}
+
+/// A hook runs. Its line goes to the trace, if there is one.
+pub(crate) fn traced(
+    name: &'static str,
+    hook: impl FnOnce() -> Code,
+    arguments: impl FnOnce(bool, &mut dyn FnMut(&str, String)),
+) -> Code {
+    let Some(trace) = TRACE.get() else { return hook() };
+    let clear = || {
+        let _ = NUMBER.try_with(|number| number.set(0));
+        NOTE.try_with(|note| std::mem::take(&mut *note.borrow_mut())).unwrap_or_default()
+    };
+    clear();
+    let code = hook();
+    let number = NUMBER.try_with(Local::get).unwrap_or_default();
+    let mut line = format!("#{number} thread {} {name}", thread());
+    arguments(code == OK, &mut |argument, value| {
+        let _ = write!(line, " {argument}={value}");
+    });
+    let _ = writeln!(line, " = {code}{}", clear());
+    trace.write(&line);
+    code
+}
