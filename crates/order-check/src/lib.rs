@@ -102,7 +102,7 @@
 //! The checker keeps live objects, and the byte ranges and accesses that some thread is not yet
 //! after. An operation costs a few look-ups. The cost also grows with the number of streams whose
 //! work comes before the operation's stream but not yet before the host.
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "process"), forbid(unsafe_code))]
 #![deny(
     missing_docs,
     clippy::unwrap_used,
@@ -118,13 +118,20 @@
 mod allocations;
 mod checker;
 mod clock;
+#[cfg(feature = "process")]
+#[doc(hidden)]
+pub mod exit;
 pub mod feed;
+pub mod findings;
 mod graph;
 mod json;
 mod op;
 mod report;
 mod shadow;
 mod task;
+#[cfg(feature = "process")]
+#[doc(hidden)]
+pub mod trace;
 mod values;
 
 pub use allocations::Allocation;

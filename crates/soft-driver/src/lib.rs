@@ -148,7 +148,6 @@ mod ipc;
 mod machine;
 mod memory;
 mod order;
-mod pattern;
 mod random;
 mod stream;
 mod sync;

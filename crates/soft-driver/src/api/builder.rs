@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
+use cuda_order_check::findings::Suppression;
 use cuda_order_check::{HostOrder, Warnings};
 
 use crate::abi::*;
@@ -11,7 +12,6 @@ use crate::engine::channel::MOST_CHANNELS;
 use crate::front::exports::EXPORTS;
 use crate::front::faults::Fault;
 use crate::machine::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
-use crate::order::findings::Suppression;
 
 /// The settings of a [`SoftDriver`].
 ///
@@ -308,11 +308,15 @@ impl Builder {
     /// empty lines and lines that begin with `#` are ignored.
     ///
     /// The [type](Self) has an example.
-    pub fn order_suppress(mut self, pattern: &str) -> Self {
+    pub fn order_suppress(self, pattern: &str) -> Self {
         match Suppression::from_text(pattern) {
-            Ok(suppression) => self.config.order_suppress.push(suppression),
-            Err(what) => return self.refuse_unless(false, || what),
+            Ok(suppression) => self.suppress(suppression),
+            Err(what) => self.refuse_unless(false, || what),
         }
+    }
+
+    pub(super) fn suppress(mut self, suppression: Suppression) -> Self {
+        self.config.order_suppress.push(suppression);
         self
     }
 

@@ -162,7 +162,7 @@ impl SoftDriver {
         if self.machine().switches.forked() {
             return;
         }
-        self.state().feed(|feed, _| feed.observer_mut().findings.summary());
+        self.state().feed(|feed, _| feed.observer_mut().findings.summary(&[]));
         if self.state().config.report_leaks && !self.live().is_empty() {
             crate::say!("still alive: {}", self.leak_report());
         }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use cuda_order_check::findings::Suppression;
 use cuda_order_check::{HostOrder, Warnings};
 
 use crate::api::builder::Builder;
@@ -102,10 +103,8 @@ impl Builder {
                 Some(path) => {
                     let text = std::fs::read_to_string(path)
                         .map_err(|error| format!("order_suppress: cannot read {path}: {error}"))?;
-                    let lines = text.lines().map(str::trim);
-                    lines
-                        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-                        .fold(self, Self::order_suppress)
+                    let all = Suppression::from_lines(&text)?;
+                    all.into_iter().fold(self, Self::suppress)
                 }
                 None => self.order_suppress(value),
             },

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use cuda_order_check::findings::matches;
+
 use crate::abi::{CUresult, NOT_READY, SUCCESS};
 use crate::errors;
 use crate::front::exports::EXPORTS;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::thread;
-use crate::pattern::matches;
 use crate::random;
 
 /// What a fault in text takes behind its pattern.

@@ -7,11 +7,12 @@
 
 pub(crate) mod findings;
 pub(crate) mod reports;
-pub(crate) mod trace;
 
 use std::sync::Arc;
 
 use cuda_order_check::feed::{self, Creator, GraphNode, GraphWork, Memory, Observer};
+use cuda_order_check::findings::Findings;
+use cuda_order_check::trace::Trace;
 use cuda_order_check::{
     Access, Backtrace, Cell, Compare, ContextId, EventId, Finding, GraphId, Options, StreamId,
     StreamKind, Stride, ThreadId,
@@ -29,8 +30,6 @@ use crate::machine::thread;
 use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::MemoryWork;
 use crate::memory::{Keeper, Kind, Place};
-use crate::order::findings::Findings;
-use crate::order::trace::Trace;
 use crate::stream::Stream;
 use crate::values::{ValueOperation, ValueWait, Word};
 
@@ -42,6 +41,9 @@ pub(crate) struct Reports {
     pub(crate) findings: Findings,
     aborts: bool,
     backtraces: bool,
+    /// Whether it is still to be printed that reports can show stacks.
+    hint: bool,
+    exitcode: u8,
 }
 
 impl Observer for Reports {
@@ -67,7 +69,16 @@ impl Observer for Reports {
     }
 
     fn finding(&mut self, finding: Finding) {
-        if self.findings.add(finding) && self.aborts {
+        if !self.findings.add(finding, "") {
+            return;
+        }
+        if std::mem::take(&mut self.hint) {
+            self.findings.note("set order_backtraces=on to see how the program came to the calls");
+        }
+        if self.exitcode != 0 {
+            findings::exit::set(self.exitcode);
+        }
+        if self.aborts {
             crate::say!(
                 "such accesses may happen in any order on a real device, so the process ends; \
                  with order=report it goes on"
@@ -86,8 +97,11 @@ pub(crate) fn new_feed(config: &Config) -> Option<Box<Feed>> {
     };
     let (warnings, host_order) = (config.order_warnings, config.order_host);
     let options = Options::new().warnings(warnings).host_order(host_order);
-    let (findings, backtraces) = (Findings::new(config), config.order_backtraces);
-    Some(Box::new(Feed::new(options, Reports { findings, aborts, backtraces })))
+    let backtraces = config.order_backtraces;
+    let findings = findings::new(config);
+    let (hint, exitcode) = (!backtraces, config.order_exitcode);
+    let reports = Reports { findings, aborts, backtraces, hint, exitcode };
+    Some(Box::new(Feed::new(options, reports)))
 }
 
 /// The tables whose handles the feed is given.

@@ -1,4 +1,4 @@
-//! How a program came to a call, for the order checker's reports.
+//! How a program came to a call.
 
 use core::fmt;
 use std::backtrace::Backtrace;
@@ -12,14 +12,16 @@ const UNKNOWN: &str = "<unknown>";
 /// A backtrace without this crate's own frames and without what every thread begins with. It is
 /// made text when it is printed.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub struct Trace {
     native: Backtrace,
     /// What the interpreter of Python has printed of this thread.
     python: String,
 }
 
 impl Trace {
-    pub(crate) fn here() -> Self {
+    /// The stack of the calling thread, with that of Python if it runs Python.
+    #[must_use]
+    pub fn here() -> Self {
         Self { native: Backtrace::force_capture(), python: python::stack().unwrap_or_default() }
     }
 }

@@ -1,0 +1,301 @@
+//! What becomes of findings in a process: which are suppressed, where the others are written, and
+//! how many there were.
+//!
+//! ```
+//! use cuda_order_check::findings::{Findings, Sink, Suppression};
+//! use cuda_order_check::{Access, Call, Checker, Op, StreamId, ThreadId};
+//!
+//! let mut checker = Checker::default();
+//! for (number, stream) in [(1, StreamId(0xa)), (2, StreamId(0xb))] {
+//!     let call = Call::new("cuMemsetD8Async", number, ThreadId(1));
+//!     checker.apply(call, Op::Work { stream, accesses: &[Access::write(0x7000, 256)] });
+//! }
+//! let suppressed = vec![Suppression::from_text("call:cuMemcpy*")?];
+//! let mut findings = Findings::new(vec![Sink::stderr("")], suppressed);
+//! for finding in checker.take_findings() {
+//!     assert!(findings.add(finding, ""));
+//! }
+//! findings.summary(&[]);
+//! assert_eq!(findings.errors().len(), 1);
+//! # Ok::<_, String>(())
+//! ```
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+
+use crate::{Finding, Report, Warning};
+
+/// The number of errors, and of warnings, that a program can ask for later. All are written.
+const MAX: usize = 1000;
+
+/// Whether a name matches a pattern, in which `*` stands for any text.
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let inner = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail));
+    let Some(mut left) = inner else { return false };
+    // Each part is matched at its first occurrence, so no pattern takes long.
+    middle.split('*').all(|part| {
+        let found = left.split_once(part);
+        left = found.map_or(left, |(_, rest)| rest);
+        found.is_some()
+    })
+}
+
+/// The findings that are not to be reported. In all patterns `*` stands for any text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Suppression {
+    /// The whole name of one of the calls.
+    Call(String),
+    /// Text in a line of a backtrace, or in the source line of a call.
+    Function(String),
+    /// Text in the name of a kernel.
+    Kernel(String),
+    /// The whole name of a class of findings.
+    Class(String),
+}
+
+impl Suppression {
+    /// Parses one line: `call:cuMemcpy*`, `function:upload`, `kernel:softmax`, `class:free`.
+    ///
+    /// # Errors
+    ///
+    /// One sentence about a line that is no suppression.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let within = |pattern: &str| format!("*{pattern}*");
+        match text.split_once(':').map(|(kind, pattern)| (kind, pattern.trim())) {
+            Some(("call", name)) if !name.is_empty() => Ok(Self::Call(name.to_owned())),
+            Some(("function", name)) if !name.is_empty() => Ok(Self::Function(within(name))),
+            Some(("kernel", name)) if !name.is_empty() => Ok(Self::Kernel(within(name))),
+            Some(("class", name)) if !name.is_empty() => Ok(Self::Class(name.to_owned())),
+            _ => Err(format!(
+                "`{text}` is not a suppression: use call:NAME, function:NAME, kernel:NAME or \
+                 class:NAME, where * stands for any text"
+            )),
+        }
+    }
+
+    /// Parses a file's text: one in each line. Empty lines, and lines that begin with `#`, are
+    /// ignored.
+    ///
+    /// # Errors
+    ///
+    /// One sentence about the first line that is no suppression.
+    pub fn from_lines(text: &str) -> Result<Vec<Self>, String> {
+        let lines = text.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(Self::from_text).collect()
+    }
+
+    fn covers(&self, finding: &Finding, class: &str) -> bool {
+        if let Self::Class(pattern) = self {
+            return matches(pattern, class);
+        }
+        finding.calls().into_iter().any(|call| match self {
+            Self::Call(pattern) => {
+                let (name, _) = parts(&call.name);
+                matches(pattern, name)
+            }
+            Self::Kernel(pattern) => parts(&call.name).1.is_some_and(|name| matches(pattern, name)),
+            Self::Function(pattern) => {
+                let place = call.location.as_ref().map(ToString::to_string);
+                let frames = call.backtrace.as_ref().map(ToString::to_string);
+                place.iter().chain(&frames).any(|text| text.lines().any(|it| matches(pattern, it)))
+            }
+            Self::Class(_) => false,
+        })
+    }
+}
+
+/// The function and the kernel of a call with the name `cuLaunchKernel of softmax`.
+fn parts(name: &str) -> (&str, Option<&str>) {
+    name.split_once(" of ").map_or((name, None), |(call, kernel)| (call, Some(kernel)))
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    errors: u64,
+    warnings: u64,
+    suppressed: u64,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { errors, warnings, suppressed } = self;
+        let s = |count: u64| if count == 1 { "" } else { "s" };
+        write!(f, "{errors} error{}, {warnings} warning{}", s(*errors), s(*warnings))?;
+        if *suppressed > 0 { write!(f, ", {suppressed} suppressed") } else { Ok(()) }
+    }
+}
+
+/// Where findings are written.
+#[derive(Debug)]
+pub struct Sink {
+    file: Option<File>,
+    /// The begin of each text.
+    prefix: &'static str,
+    json: bool,
+}
+
+impl Sink {
+    /// Standard error. Each text begins with `prefix`.
+    #[must_use]
+    pub fn stderr(prefix: &'static str) -> Self {
+        Self { file: None, prefix, json: false }
+    }
+
+    /// The end of a file. `%p` in the path is the number of the process.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened or created.
+    pub fn file(path: &str) -> io::Result<Self> {
+        let path = path.replace("%p", &std::process::id().to_string());
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self { file: Some(file), prefix: "", json: false })
+    }
+
+    /// Writes each finding, and the summary, as a JSON object in one line.
+    #[must_use]
+    pub fn json(mut self) -> Self {
+        (self.prefix, self.json) = ("", true);
+        self
+    }
+
+    /// One write for each text, so that those of several processes do not mix.
+    fn write(&mut self, text: &str) {
+        let line = format!("{}{text}\n", self.prefix);
+        let _ = match &mut self.file {
+            Some(file) => file.write_all(line.as_bytes()),
+            None => io::stderr().write_all(line.as_bytes()),
+        };
+    }
+}
+
+/// The findings of a process.
+#[derive(Debug)]
+pub struct Findings {
+    errors: Vec<Report>,
+    warnings: Vec<Warning>,
+    counts: Counts,
+    sinks: Vec<Sink>,
+    suppressed: Vec<Suppression>,
+    /// Whether the summary was written.
+    ended: bool,
+}
+
+impl Findings {
+    /// No findings yet.
+    #[must_use]
+    pub fn new(sinks: Vec<Sink>, suppressed: Vec<Suppression>) -> Self {
+        let counts = Counts::default();
+        Self { errors: Vec::new(), warnings: Vec::new(), counts, sinks, suppressed, ended: false }
+    }
+
+    /// The first 1000 errors.
+    #[must_use]
+    pub fn errors(&self) -> &[Report] {
+        &self.errors
+    }
+
+    /// The first 1000 warnings.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Writes a finding. `class` is what [`Suppression::Class`] is about. Returns whether it is an
+    /// error, and not suppressed.
+    pub fn add(&mut self, finding: Finding, class: &str) -> bool {
+        if self.suppressed.iter().any(|of| of.covers(&finding, class)) {
+            self.counts.suppressed += 1;
+            return false;
+        }
+        for sink in &mut self.sinks {
+            let text = if sink.json { finding.to_json() } else { finding.to_string() };
+            sink.write(&text);
+        }
+        match finding {
+            Finding::Report(report) => {
+                self.counts.errors += 1;
+                if self.errors.len() < MAX {
+                    self.errors.push(report);
+                }
+                true
+            }
+            Finding::Warning(warning) => {
+                self.counts.warnings += 1;
+                if self.warnings.len() < MAX {
+                    self.warnings.push(warning);
+                }
+                false
+            }
+        }
+    }
+
+    /// Writes a text for people.
+    pub fn note(&mut self, text: &str) {
+        self.sinks.iter_mut().filter(|sink| !sink.json).for_each(|sink| sink.write(text));
+    }
+
+    /// Writes the counts, once. `seen` are counts of what was checked, such as `("kernels", 7)`.
+    /// Without them, a sink that is no file gets the counts only if one is not zero. A file then
+    /// shows that the checker was on.
+    pub fn summary(&mut self, seen: &[(&str, u64)]) {
+        let Counts { errors, warnings, suppressed } = self.counts;
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let is_silent = seen.is_empty() && errors + warnings + suppressed == 0;
+        let (mut text, mut json) = (format!("order checker: {}", self.counts), String::new());
+        for (index, (name, count)) in seen.iter().enumerate() {
+            text += &format!("{} {count} {name}", if index == 0 { " in" } else { "," });
+            json += &format!(",\"{name}\":{count}");
+        }
+        let json = format!(
+            "{{\"severity\":\"summary\",\"errors\":{errors},\"warnings\":{warnings},\
+             \"suppressed\":{suppressed}{json}}}"
+        );
+        for sink in &mut self.sinks {
+            if sink.file.is_some() || !is_silent {
+                sink.write(if sink.json { &json } else { &text });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suppressions_are_parsed() {
+        let call = |text: &str| Ok(Suppression::Call(text.to_owned()));
+        assert_eq!(Suppression::from_text("call:cuMem*"), call("cuMem*"));
+        let function = Suppression::Function("*game::load*".to_owned());
+        assert_eq!(Suppression::from_text("function: game::load"), Ok(function));
+        for wrong in ["", "cuMemcpy", "call:", "race:x", "function:  "] {
+            assert!(Suppression::from_text(wrong).is_err(), "{wrong}");
+        }
+        let lines = Suppression::from_lines("# of the library\n\n kernel:copy\nclass:free\n");
+        let class = Suppression::Class("free".to_owned());
+        assert_eq!(lines, Ok(vec![Suppression::Kernel("*copy*".to_owned()), class]));
+    }
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, name, matching) in [
+            ("cuMemcpy", "cuMemcpy", true),
+            ("cuMemcpy", "cuMemcpyAsync", false),
+            ("cu*Async", "cuMemcpyAsync", true),
+            ("*set*D8*", "cuMemsetD2D8Async", true),
+            ("*D8*set*", "cuMemsetD2D8Async", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, name), matching, "{pattern} {name}");
+        }
+    }
+}
