@@ -510,6 +510,10 @@ pub enum Op<'a> {
         /// The event.
         event: EventId,
     },
+    /// Puts all work before this call, of all streams and contexts and of the host, before all work
+    /// after it. In a capture the nodes before it come before those after it. Use it for a call that
+    /// may order something in a way that nothing else describes.
+    Barrier,
     /// Writes a value in a stream.
     WriteValue {
         /// The stream.

@@ -1,7 +1,8 @@
 //! The feed without a driver: what it adds to the checker's operations.
 
-use cuda_order_check::feed::{Feed, Memory, Observer};
-use cuda_order_check::{Access, EventId, Finding, Options, StreamId, ThreadId};
+use cuda_order_check::StreamKind::NonBlocking;
+use cuda_order_check::feed::{Creator, Feed, Memory, Observer};
+use cuda_order_check::{Access, ContextId, EventId, Finding, GraphId, Options, StreamId, ThreadId};
 
 #[derive(Default)]
 struct Count(usize);
@@ -81,4 +82,64 @@ fn memory_is_of_the_host_until_it_ends() {
     assert_eq!(at(&feed, PINNED + 16).or(at(&feed, PINNED - 1)), None);
     feed.free(PINNED);
     assert_eq!(at(&feed, PINNED), None);
+}
+
+#[test]
+fn a_barrier_orders_everything() {
+    type Program = fn(&mut Feed<Count>);
+    let programs: [(&str, Program, Program); 4] = [
+        (
+            "streams",
+            |feed| feed.write(A, None, &[Access::write(DEVICE, 64)]),
+            |feed| {
+                feed.work(B, &[Access::read(DEVICE, 64)]);
+            },
+        ),
+        (
+            "the host",
+            |feed| feed.write(A, None, &[Access::write(PINNED, 64)]),
+            |feed| {
+                feed.host(&[Access::read(PINNED, 64)]);
+            },
+        ),
+        (
+            "a later stream of another context",
+            |feed| {
+                feed.stream_create(StreamId(1), (ContextId(7), 0), NonBlocking, Creator::Call);
+                feed.write(A, None, &[Access::write(DEVICE, 64)]);
+            },
+            |feed| {
+                feed.stream_create(StreamId(2), (ContextId(7), 0), NonBlocking, Creator::Call);
+                feed.work(StreamId(2), &[Access::read(DEVICE, 64)]);
+            },
+        ),
+        (
+            "nodes of a capture",
+            |feed| {
+                feed.capture_begin(A);
+                feed.record(EVENT, A);
+                feed.wait(B, EVENT);
+                feed.write(A, None, &[Access::write(DEVICE, 64)]);
+            },
+            |feed| {
+                feed.work(B, &[Access::read(DEVICE, 64)]);
+                feed.record(EVENT, B);
+                feed.wait(A, EVENT);
+                feed.capture_end(A, Some(GraphId(1)));
+                feed.launch(A, GraphId(1));
+            },
+        ),
+    ];
+    for (what, before, after) in programs {
+        for barrier in [true, false] {
+            let found = findings(|feed| {
+                before(feed);
+                if barrier {
+                    feed.barrier();
+                }
+                after(feed);
+            });
+            assert_eq!(found, usize::from(!barrier), "{what}, with a barrier: {barrier}");
+        }
+    }
 }

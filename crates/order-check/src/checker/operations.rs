@@ -76,6 +76,7 @@ impl Checker {
                     self.hold(call, stream, point.clone());
                 }
             }
+            Op::Barrier => self.barrier(call),
             Op::WriteValue { stream, cell, value } => {
                 self.stream_work(call, stream, Action::WriteValue(cell, value));
             }
@@ -172,6 +173,30 @@ impl Checker {
         let job = Job { agent, slot: 0, action: Action::Nothing, call: call.clone() };
         let point = self.submit(job, base, points);
         self.set_record(call, event, point);
+    }
+
+    fn barrier(&mut self, call: &Arc<Call>) {
+        let contexts: Vec<ContextId> = self.contexts.keys().copied().collect();
+        let points: Vec<Point> = contexts.iter().flat_map(|of| self.of_context(*of)).collect();
+        // What is not over yet may be waiting for the host.
+        for clock in points.iter().filter_map(Point::clock).cloned().collect::<Vec<_>>() {
+            self.learn(call.by, &clock);
+        }
+        let agent = Agent(Who::Thread(Arc::from("of all contexts")));
+        let job = Job { agent, slot: 0, action: Action::Nothing, call: call.clone() };
+        let point = self.submit(job, self.clock_of(call.by), points);
+        for of in self.contexts.values_mut() {
+            of.entry.push(point.clone());
+        }
+        for stream in self.streams.keys().copied().collect::<Vec<_>>() {
+            self.hold(call, stream, point.clone());
+        }
+        for capture in self.captures.values_mut() {
+            let mut all: Vec<usize> = capture.fronts.values().flatten().copied().collect();
+            all.sort_unstable();
+            all.dedup();
+            capture.fronts.values_mut().for_each(|front| front.clone_from(&all));
+        }
     }
 
     fn function(

@@ -233,6 +233,12 @@ impl<O: Observer> Feed<O> {
         }
     }
 
+    /// The call may order anything, or access anything: all work before it, of the host too, counts
+    /// as before all work after it.
+    pub fn barrier(&mut self) {
+        self.apply(Op::Barrier);
+    }
+
     /// A number that no event of the program has.
     fn own_event(&mut self) -> EventId {
         self.last_event += 1;
