@@ -129,18 +129,16 @@ pub(crate) use say;
 // a call comes in, and `api` what a program sees: only they import it, and each other.
 #[doc(hidden)]
 pub mod abi;
-mod allocation;
 mod api;
 mod arg;
 mod capture;
 mod context;
-mod copy;
 mod courtesy;
 mod device;
 mod engine;
 mod errors;
 mod event;
-mod external_semaphore;
+mod external;
 mod front;
 mod graph;
 mod green_context;
@@ -150,7 +148,6 @@ mod ipc;
 mod machine;
 mod memory;
 mod order;
-mod processes;
 mod random;
 mod stream;
 mod sync;
@@ -204,6 +201,7 @@ pub use cuda_order_check::{
     Warning as OrderWarning, Warnings as OrderWarnings,
 };
 pub use device::DEVICE_NAME;
+pub use external::SemaphoreKind;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
@@ -211,4 +209,3 @@ pub use machine::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Ti
 pub use machine::places::SLOTS;
 #[doc(hidden)]
 pub use machine::places::waits_for_places;
-pub use processes::semaphore::SemaphoreKind;

@@ -1,5 +1,6 @@
 //! From names to hooks: look-ups, and the hooks that are not in the table.
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,10 +35,18 @@ fn host(
     // SAFETY: the real function of that name.
     let real = unsafe { core::mem::transmute::<*mut c_void, Real>(real) };
     let call = Call { name, per_thread: name.ends_with("_ptsz") };
-    // SAFETY: the program's arguments, or the stand-in's own function with its data.
-    let real = |of, data| unsafe { real(stream, of, data) };
+    let made = Cell::new(None);
+    let real = |of, data| {
+        // SAFETY: the program's arguments, or the stand-in's own function with its data.
+        let code = unsafe { real(stream, of, data) };
+        made.set(Some(code));
+        code
+    };
     let hook = || hosts::launch(&call, real, stream, function, data);
-    watch::traced(name, hook, |done, show| show("stream", Argument::show(stream, done)))
+    let forward = || real(function, data);
+    watch::run(name, &made, hook, forward, |done, show| {
+        show("stream", Argument::show(stream, done));
+    })
 }
 
 static OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -53,10 +62,16 @@ unsafe extern "C" fn create_object(
     // SAFETY: the real function of that name.
     let real = unsafe { core::mem::transmute::<*mut c_void, Real>(OBJECT.load(Ordering::Relaxed)) };
     let call = Call { name: "cuUserObjectCreate", per_thread: false };
-    // SAFETY: the program's arguments, or the stand-in's own function with its data.
-    let real = |of, data| unsafe { real(object, data, of, count, flags) };
+    let made = Cell::new(None);
+    let real = |of, data| {
+        // SAFETY: the program's arguments, or the stand-in's own function with its data.
+        let code = unsafe { real(object, data, of, count, flags) };
+        made.set(Some(code));
+        code
+    };
     // SAFETY: the place for the handle.
-    unsafe { hosts::create_object(&call, real, object, destroy, data) }
+    let hook = || unsafe { hosts::create_object(&call, real, object, destroy, data) };
+    watch::run(call.name, &made, hook, || real(destroy, data), |_, _| {})
 }
 
 static LOOK_UP: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -115,7 +130,8 @@ unsafe extern "C" fn look_up(
     // SAFETY: the real function with the program's arguments.
     unsafe {
         let real = core::mem::transmute::<*mut c_void, Real>(LOOK_UP.load(Ordering::Relaxed));
-        hooked(real(name, function, version, flags), name, function)
+        let code = real(name, function, version, flags);
+        watch::guard::caught(|| hooked(code, name, function)).unwrap_or(code)
     }
 }
 
@@ -131,7 +147,8 @@ unsafe extern "C" fn look_up_v2(
     // SAFETY: as above.
     unsafe {
         let real = core::mem::transmute::<*mut c_void, Real>(LOOK_UP_V2.load(Ordering::Relaxed));
-        hooked(real(name, function, version, flags, status), name, function)
+        let code = real(name, function, version, flags, status);
+        watch::guard::caught(|| hooked(code, name, function)).unwrap_or(code)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The hooked functions: their names and parameters, and what each call gives to its hook.
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::null;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -54,17 +55,20 @@ macro_rules! hooks {
             let name = stringify!($name);
             let call = Call { name, per_thread: name.ends_with("_ptsz") || name.ends_with("_ptds") };
             let real = REAL[Index::$name as usize].load(Ordering::Relaxed);
-            let real = move || {
+            let made = Cell::new(None);
+            let real = || {
                 // SAFETY: the real function of this name, with the program's own arguments. A hook
                 // is the address of nothing where the real library lacks the function.
-                unsafe {
+                let code = unsafe {
                     core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> Code>(real)(
                         $($argument),*
                     )
-                }
+                };
+                made.set(Some(code));
+                code
             };
             let hook = || $module::$hook(&call, real, $($value),*);
-            watch::traced(name, hook, |_done, _show| {
+            watch::run(name, &made, hook, real, |_done, _show| {
                 $(_show(stringify!($argument), Argument::show($argument, _done));)*
             })
         }

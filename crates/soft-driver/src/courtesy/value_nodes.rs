@@ -9,8 +9,7 @@ use crate::arg::{Arg, Ptr};
 use crate::graph::{NodeKind, add_node_with};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-use crate::memory::word::Batch;
-use crate::values::TOO_MANY;
+use crate::values::{Batch, TOO_MANY};
 
 impl State {
     /// The batch that the parameters of a node tell.

@@ -24,15 +24,13 @@ const ARRAYS: &[&str] =
 mod named {
     use super::*;
 
-    pub(super) use crate::allocation::*;
     pub(super) use crate::capture::calls::*;
     pub(super) use crate::context::primary::*;
     pub(super) use crate::context::whole::*;
     pub(super) use crate::context::*;
-    pub(super) use crate::copy::*;
     pub(super) use crate::device::*;
     pub(super) use crate::event::*;
-    pub(super) use crate::external_semaphore::*;
+    pub(super) use crate::external::*;
     pub(super) use crate::graph::events::*;
     pub(super) use crate::graph::exec::*;
     pub(super) use crate::graph::*;
@@ -41,6 +39,8 @@ mod named {
     pub(super) use crate::init::*;
     pub(super) use crate::ipc::event::*;
     pub(super) use crate::ipc::memory::*;
+    pub(super) use crate::memory::alloc::*;
+    pub(super) use crate::memory::copy::*;
     pub(super) use crate::stream::*;
     pub(super) use crate::values::*;
 

@@ -50,15 +50,24 @@ fn program(role: &str) {
     other.synchronize().expect("it ends");
 }
 
-/// What the checker wrote about a program that is started so.
-fn log(folder: &Path, test: &str, role: &str, set: impl FnOnce(&mut Command)) -> String {
-    let log = folder.join(role);
+/// What the checker wrote about a program that is started so, and what that printed.
+fn run(folder: &Path, test: &str, role: &str, set: impl FnOnce(&mut Command)) -> [String; 2] {
+    let log = folder.join("log");
+    let _ = fs::remove_file(&log);
     let mut command = command(&own_binary(), &full_name(test), role);
     set(command.env("CUDA_ORDER_CHECK_LOG", &log));
+    let output = command.output().expect("the test's own program runs");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    [fs::read_to_string(log).expect("it is written at the end"), printed]
+}
+
+/// The log of a program that is traced.
+fn log(folder: &Path, test: &str, role: &str, set: impl FnOnce(&mut Command)) -> String {
     let trace = folder.join(format!("{role}.trace"));
-    let output = command.env("CUDA_ORDER_CHECK_TRACE", &trace).output();
-    let output = output.expect("the test's own program runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [log, _] = run(folder, test, role, |command| {
+        set(command.env("CUDA_ORDER_CHECK_TRACE", &trace));
+    });
     let trace = fs::read_to_string(trace).expect("it is written");
     for part in [
         "\nnot hooked: cuGraphCreate 2\n",
@@ -68,7 +77,7 @@ fn log(folder: &Path, test: &str, role: &str, set: impl FnOnce(&mut Command)) ->
     ] {
         assert!(trace.contains(part), "{part}:\n{trace}");
     }
-    fs::read_to_string(log).expect("it is written at the end")
+    log
 }
 
 fn folder(name: &str, library: &Path) -> PathBuf {
@@ -113,6 +122,31 @@ fn a_preloaded_library_finds_the_real_one() {
     judge("a_preloaded_library_finds_the_real_one", &folder.clone(), |command| {
         command.env("LD_LIBRARY_PATH", &folder).env("LD_PRELOAD", stand_in());
     });
+}
+
+/// An error inside the library changes nothing for the program, wherever in the library it is.
+#[test]
+fn an_error_inside_switches_the_checker_off() {
+    if let Some(role) = role() {
+        return program(&role);
+    }
+    let folder = folder("order-check-error", &stand_in());
+    for planted in ["cuMemAlloc_v2", "cuMemsetD8Async", "cuStreamSynchronize", "cuEventCreate"] {
+        let [log, printed] =
+            run(&folder, "an_error_inside_switches_the_checker_off", "unordered", |command| {
+                command.env("LD_LIBRARY_PATH", &folder).env("CUDA_ORDER_CHECK_PLANT", planted);
+                command.env("CUDA_ORDER_CHECK_LIBRARY", shared_library());
+            });
+        let lines: Vec<&str> = log.lines().collect();
+        let last = "order check: off since an error inside the checker: planted";
+        assert_eq!(lines.last(), Some(&last), "{planted}:\n{log}");
+        // What was found before it stays.
+        let found = log.matches("missing order").count();
+        assert_eq!(found, usize::from(planted == "cuStreamSynchronize"), "{planted}:\n{log}");
+        let message = "cuda-order-check: an error inside the checker: planted. It is off";
+        assert_eq!(printed.matches(message).count(), 1, "{planted}:\n{printed}");
+    }
+    fs::remove_dir_all(folder).expect("it was made here");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use core::ffi::{CStr, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::OpenOptions;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use cuda_order_check::feed::{Awaited, Creator, Feed, Memory};
 use cuda_order_check::{
@@ -21,6 +21,7 @@ use cuda_order_check::{
 pub(crate) mod copies;
 pub(crate) mod events;
 pub(crate) mod graphs;
+pub(crate) mod guard;
 pub(crate) mod hosts;
 pub(crate) mod kernels;
 pub(crate) mod memory;
@@ -37,7 +38,7 @@ use trace::{NUMBER, TRACE, Trace, note};
 
 pub(crate) use copies::{Block, Copy2D, Copy3D};
 pub(crate) use kernels::LaunchConfig;
-pub(crate) use trace::{Argument, traced};
+pub(crate) use trace::{Argument, run};
 pub(crate) use values::Value;
 
 type Code = c_uint;
@@ -115,10 +116,6 @@ struct Watch {
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
 
-fn lock() -> MutexGuard<'static, Option<Watch>> {
-    WATCH.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 pub(crate) fn start(
     resolve: &dyn Fn(&CStr) -> *mut c_void,
     log: Option<&str>,
@@ -160,7 +157,9 @@ pub(crate) fn start(
         held: Vec::new(),
         reported: HashSet::new(),
     };
-    *lock() = Some(Watch {
+    guard::start();
+    let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    *watch = Some(Watch {
         feed: Feed::new(Options::default(), output),
         questions,
         calls: 0,
@@ -184,10 +183,33 @@ pub fn take_findings() -> Vec<Finding> {
 
 /// Reports what was held back until the end, and writes how much was seen, and what was not.
 pub fn summary() {
-    let unlisted = crate::hooks::unlisted();
-    // A thread that ends the process may have the lock.
-    let Ok(mut watch) = WATCH.try_lock() else { return };
+    if guard::off() && guard::error().is_none() {
+        return;
+    }
+    let Some(mut watch) = lock_at_end() else { return };
     let Some(watch) = &mut *watch else { return };
+    if let Some(error) = guard::error() {
+        let text = format!("order check: off since an error inside the checker: {error}");
+        watch.feed.observer_mut().write(&text);
+        return;
+    }
+    guard::own(|| sum_up(watch));
+}
+
+/// The lock, also after an error. A thread that ends the process, or that goes on, may have it.
+fn lock_at_end() -> Option<MutexGuard<'static, Option<Watch>>> {
+    for _ in 0..1000 {
+        match WATCH.try_lock() {
+            Ok(watch) => return Some(watch),
+            Err(TryLockError::Poisoned(of)) => return Some(of.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    None
+}
+
+fn sum_up(watch: &mut Watch) {
+    let unlisted = crate::hooks::unlisted();
     let words = watch.kernels.values().flat_map(Kernel::judged);
     watch.feed.observer_mut().decide(words);
     let all = watch.calls;
@@ -263,16 +285,22 @@ pub fn count_by(counted: Counted) {
 }
 
 fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
-    lock().as_mut().map(f)
+    // A panic has poisoned the lock, and has left the rest as it was then.
+    guard::own(|| WATCH.lock().ok()?.as_mut().map(f)).flatten()
 }
 
 /// A call begins.
 fn begin<R>(call: &Call, f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
     with(|watch| {
         watch.calls += 1;
+        let unseen = guard::take_unseen();
         let _ = NUMBER.try_with(|number| number.set(watch.calls));
         watch.look();
         watch.feed.begin(call.name, watch.calls, None);
+        guard::planted(call.name);
+        if unseen > 0 {
+            watch.order_everything();
+        }
         f(watch)
     })
 }
@@ -348,6 +376,13 @@ fn load(cell: Cell) -> u64 {
 }
 
 impl Watch {
+    /// A call was not seen, or nothing is known of what it does.
+    fn order_everything(&mut self) {
+        self.feed.barrier();
+        let pending = std::mem::take(&mut self.pending);
+        pending.iter().for_each(|of| self.feed.written(of.place, true));
+    }
+
     fn current(&mut self) -> (Handle, i32) {
         let (mut context, mut device) = (0, 0);
         if let (Some(current), Some(of)) = (self.questions.current, self.questions.device) {

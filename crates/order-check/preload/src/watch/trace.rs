@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::{Bytes, COUNTED, OK, thread};
+use super::{Bytes, COUNTED, OK, guard, thread};
 
 type Code = c_uint;
 
@@ -100,25 +100,32 @@ impl Argument for Bytes {
     }
 }
 
-/// A hook runs. Its line goes to the trace, if there is one.
-pub(crate) fn traced(
+/// A hook runs, and its line goes to the trace, if there is one. `made` is the code of the real call
+/// once that was made. Where the hook does not get so far, `forward` makes it.
+pub(crate) fn run(
     name: &'static str,
+    made: &Local<Option<Code>>,
     hook: impl FnOnce() -> Code,
+    forward: impl FnOnce() -> Code,
     arguments: impl FnOnce(bool, &mut dyn FnMut(&str, String)),
 ) -> Code {
-    let Some(trace) = TRACE.get() else { return hook() };
-    let clear = || {
-        let _ = NUMBER.try_with(|number| number.set(0));
-        NOTE.try_with(|note| std::mem::take(&mut *note.borrow_mut())).unwrap_or_default()
+    let traced = || {
+        let Some(trace) = TRACE.get() else { return hook() };
+        let clear = || {
+            let _ = NUMBER.try_with(|number| number.set(0));
+            NOTE.try_with(|note| std::mem::take(&mut *note.borrow_mut())).unwrap_or_default()
+        };
+        clear();
+        let code = hook();
+        let number = NUMBER.try_with(Local::get).unwrap_or_default();
+        let mut line = format!("#{number} thread {} {name}", thread());
+        arguments(code == OK, &mut |argument, value| {
+            let _ = write!(line, " {argument}={value}");
+        });
+        let _ = writeln!(line, " = {code}{}", clear());
+        trace.write(&line);
+        code
     };
-    clear();
-    let code = hook();
-    let number = NUMBER.try_with(Local::get).unwrap_or_default();
-    let mut line = format!("#{number} thread {} {name}", thread());
-    arguments(code == OK, &mut |argument, value| {
-        let _ = write!(line, " {argument}={value}");
-    });
-    let _ = writeln!(line, " = {code}{}", clear());
-    trace.write(&line);
-    code
+    let seen = if guard::off() { None } else { guard::caught(traced) };
+    seen.or_else(|| made.get()).unwrap_or_else(forward)
 }
