@@ -1,7 +1,7 @@
 //! The description of one exported function.
 
 use cuda_events::Version;
-use cuda_events::sys::ENTRY_POINTS;
+use cuda_events::sys::{ENTRY_POINTS, EntryPoint};
 
 /// One exported function.
 #[derive(Clone, Copy, Debug)]
@@ -51,23 +51,46 @@ impl Export {
     }
 }
 
-/// The version of a name in the list of `cuda-events`.
-const fn bound_version(name: &str) -> Option<Version> {
-    const TWIN: &str = "_ptsz";
+/// The places of a hash table of `cuda-events`' list: each export is looked up while the crate
+/// compiles, and a search of the whole list for each took the compiler four seconds.
+const PLACES: usize = 1024;
+
+const BOUND: [Option<&EntryPoint>; PLACES] = {
+    let mut bound = [None; PLACES];
     let mut at = 0;
     while at < ENTRY_POINTS.len() {
-        let entry = &ENTRY_POINTS[at];
-        let legacy = entry.function.name();
-        if name.len() == legacy.len() && is_same(name, legacy) {
-            return Some(entry.version);
+        let mut place = hash(ENTRY_POINTS[at].function.name());
+        while bound[place].is_some() {
+            place = (place + 1) % PLACES;
         }
-        if name.len() == legacy.len() + TWIN.len() {
-            let (start, end) = name.split_at(legacy.len());
-            if is_same(end, TWIN) && is_same(start, legacy) {
-                return entry.per_thread_version;
-            }
-        }
+        bound[place] = Some(&ENTRY_POINTS[at]);
         at += 1;
+    }
+    bound
+};
+
+/// The place where the search for a name begins.
+const fn hash(name: &str) -> usize {
+    let name = name.as_bytes();
+    let mut hash = 0_usize;
+    let mut at = 0;
+    while at < name.len() {
+        hash = (hash * 31 + name[at] as usize) % PLACES;
+        at += 1;
+    }
+    hash
+}
+
+/// The version of a name in the list of `cuda-events`.
+const fn bound_version(name: &str) -> Option<Version> {
+    let twin = matches!(name.as_bytes(), [.., b'_', b'p', b't', b's', b'z']);
+    let legacy = if twin { name.split_at(name.len() - "_ptsz".len()).0 } else { name };
+    let mut place = hash(legacy);
+    while let Some(entry) = BOUND[place] {
+        if is_same(entry.function.name(), legacy) {
+            return if twin { entry.per_thread_version } else { Some(entry.version) };
+        }
+        place = (place + 1) % PLACES;
     }
     None
 }
