@@ -1,5 +1,5 @@
 //! Programs as data: what the tables and the random programs are made of.
-#![allow(dead_code, missing_docs)]
+#![allow(missing_docs)]
 
 pub mod reference;
 

@@ -1,14 +1,11 @@
 //! Small programs with one planted error each, and the same programs mended. Independent threads
 //! make their calls in a hundred orders; the error is reported in each, and the mended program is
 //! silent in each.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::panic::Location;
 
-use common::{Do, Random, Step, lines, tell};
+use crate::common::{Do, Random, Step, lines, tell};
 use cuda_order_check::{
     Access, By, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, HostOrder, Node,
     NodeWork, Options, Problem, StreamId, StreamKind, ThreadId, Warning, Warnings, What,

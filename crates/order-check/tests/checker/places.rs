@@ -1,5 +1,4 @@
 //! Which reports are about the same two places.
-#![allow(missing_docs)]
 
 use cuda_order_check::{Access, Call, Checker, ContextId, Op, StreamId, StreamKind, ThreadId};
 

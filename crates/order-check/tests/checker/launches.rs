@@ -1,5 +1,4 @@
 //! What the host is after, if it has seen a part of a launch.
-#![allow(missing_docs)]
 
 use cuda_order_check::{Access, Call, Checker, GraphId, Node, NodeWork, Op, StreamId, ThreadId};
 

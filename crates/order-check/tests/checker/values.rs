@@ -1,9 +1,7 @@
 //! Which work a wait for a value comes after.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::Do::{self, HandOver, Record, TakeOver, Wait, WaitValue, Work, Write};
+use crate::common;
+use crate::common::Do::{self, HandOver, Record, TakeOver, Wait, WaitValue, Work, Write};
 use cuda_order_check::{
     Access, Call, Cell, Checker, Compare, HostOrder, Op, Options, StreamId, ThreadId,
 };
@@ -212,7 +210,7 @@ fn an_allocation_is_no_write_of_a_value() {
         for (line, does) in (1..).zip(program) {
             common::tell(&mut checker, line, &common::Step { by: By::Thread(ThreadId(1)), does });
         }
-        checker.take_findings().iter().filter_map(common::lines).collect::<Vec<_>>()
+        checker.take_findings().iter().filter_map(crate::common::lines).collect::<Vec<_>>()
     };
     let rows = Access::new(AccessKind::Allocate, 0, 0).rows(9, Stride { width: 1, pitch: 4 });
     for allocated in [Access::new(AccessKind::Allocate, 0, 0x20), rows] {

@@ -1,13 +1,10 @@
 //! What reports and warnings say, and what is reported once.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::borrow::Cow;
 use std::panic::Location;
 use std::sync::Arc;
 
-use common::{Do, Step};
+use crate::common::{Do, Step};
 use cuda_order_check::{
     Access, By, Call, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, GraphId,
     HostOrder, Node, NodeWork, Op, Options, StreamId, StreamKind, ThreadId, Warnings, What,

@@ -1,0 +1,13 @@
+//! The checker by its public interface. One binary: each would link the checker again.
+#![allow(missing_docs)]
+
+mod bounds;
+mod common;
+mod costs;
+mod feed;
+mod launches;
+mod places;
+mod planted;
+mod random;
+mod reports;
+mod values;
