@@ -3,28 +3,47 @@
 use super::*;
 
 /// What is known of a kernel: its parameters, and the words in them that may be addresses.
-#[derive(Default)]
 pub(super) struct Kernel {
     /// The call and the kernel, for reports; never freed, as those may last.
     name: &'static str,
-    /// Offset and size of each.
-    parameters: Vec<(usize, usize)>,
+    parameters: Vec<Parameter>,
     launches: u32,
-    /// The words within structures: the name of the operations that use each, and in how many
-    /// launches it was an address of known memory. A structure may have words that the program
-    /// never sets, and that hold old addresses.
-    words: HashMap<(usize, usize), (&'static str, u32)>,
+}
+
+struct Parameter {
+    offset: usize,
+    size: usize,
+    /// The words of a structure.
+    words: Vec<Part>,
+}
+
+/// A word within a structure. It may be one that the program never sets, and that holds an old
+/// address.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    /// The name of the operations that use it, once it was an address of known memory.
+    name: Option<&'static str>,
+    /// In how many launches it was one.
+    hits: u32,
 }
 
 /// After so many launches, or at the end, a word within a structure is an address if it was one at
 /// nine of ten.
 const LAUNCHES: u32 = 10;
 
+impl Parameter {
+    fn new((offset, size): (usize, usize)) -> Self {
+        let count = if size > 8 { size / 8 } else { 0 };
+        Self { offset, size, words: vec![Part::default(); count] }
+    }
+}
+
 impl Kernel {
     /// Whether each word within a structure is an address.
     pub(super) fn judged(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let least = self.launches * 9;
-        self.words.values().map(move |(name, hits)| (*name, hits * 10 >= least))
+        let parts = self.parameters.iter().flat_map(|parameter| &parameter.words);
+        parts.filter_map(move |part| Some((part.name?, part.hits * 10 >= least)))
     }
 }
 
@@ -79,7 +98,8 @@ impl Watch {
             // A handle of the other kind is refused.
             let all = parameters.into_iter().flatten().map(of).find(|all| !all.is_empty());
             let name = names.into_iter().flatten().find_map(named).unwrap_or(call.name);
-            Kernel { name, parameters: all.unwrap_or_default(), ..Kernel::default() }
+            let parameters = all.unwrap_or_default().into_iter().map(Parameter::new).collect();
+            Kernel { name, parameters, launches: 0 }
         })
     }
 
@@ -93,10 +113,11 @@ impl Watch {
         parameters: *const Handle,
         extra: *const Handle,
     ) -> Reads {
-        let kernel = self.kernel(call, function);
+        self.kernel(call, function);
+        let Self { kernels, feed, .. } = self;
+        let Some(kernel) = kernels.get_mut(&function) else { return Reads::default() };
         kernel.launches += 1;
-        let (launches, all) = (kernel.launches, kernel.parameters.clone());
-        let launch = kernel.name;
+        let launches = kernel.launches;
         // SAFETY: `extra` is a list that ends with 0; 1 stands before the address of a buffer.
         let buffer = unsafe {
             let mut at = extra;
@@ -109,44 +130,42 @@ impl Watch {
             }
         };
         let (mut accesses, mut open) = (Vec::new(), Vec::new());
-        for (index, (offset, size)) in all.into_iter().enumerate() {
+        for (index, Parameter { offset, size, words }) in kernel.parameters.iter_mut().enumerate() {
             let base = match buffer {
-                Some(buffer) => buffer + offset,
+                Some(buffer) => buffer + *offset,
                 None if parameters.is_null() => continue,
                 // SAFETY: the program gives the address of each parameter.
                 None => unsafe { parameters.add(index).read() },
             };
             // Words are aligned in the buffer of all parameters.
-            let first = offset.next_multiple_of(8) - offset;
-            for at in (first..size.saturating_sub(7)).step_by(8) {
+            let first = offset.next_multiple_of(8) - *offset;
+            for (part, at) in (first..size.saturating_sub(7)).step_by(8).enumerate() {
                 let word: *const u64 = core::ptr::with_exposed_provenance(base + at);
                 // SAFETY: within the parameter.
                 let word = unsafe { word.read_unaligned() };
-                if self.feed.memory(word).is_none() {
+                if feed.memory(word).is_none() {
                     continue;
                 }
                 let access = Access::read(word, 1);
                 note(|| format!(" {index}+{at}/{size}:{word:#x}"));
-                if size <= 8 {
+                let Some(part) = words.get_mut(part) else {
                     accesses.push(access);
                     continue;
-                }
-                let words = &mut self.kernel(call, function).words;
-                let (name, hits) = words.entry((index, at)).or_insert_with(|| {
-                    let name = format!("{launch}, byte {at} of parameter {index}");
-                    (String::leak(name), 0)
+                };
+                let name = *part.name.get_or_insert_with(|| {
+                    let name = format!("{}, byte {at} of parameter {index}", kernel.name);
+                    String::leak(name)
                 });
-                *hits += 1;
+                part.hits += 1;
                 if launches < LAUNCHES {
-                    open.push((*name, access));
-                } else if *hits * 10 >= launches * 9 {
+                    open.push((name, access));
+                } else if part.hits * 10 >= launches * 9 {
                     accesses.push(access);
                 }
             }
         }
         if launches == LAUNCHES {
-            let words: Vec<_> = self.kernel(call, function).judged().collect();
-            self.feed.observer_mut().decide(words.into_iter());
+            feed.observer_mut().decide(kernel.judged());
         }
         (accesses, open)
     }
