@@ -1,0 +1,208 @@
+// CUDA C++ programs with one planted error of order each, and their mended twins, as in pytorch.py.
+// nvcc -o native native.cu; ./native --list; ./native NAME planted|mended
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        cudaError_t code = (call);                                                                 \
+        if (code != cudaSuccess) {                                                                 \
+            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorName(code));                            \
+            exit(2);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static const int COUNT = 1 << 20, ROUNDS = 14;
+static const size_t SIZE = COUNT * sizeof(float);
+
+__global__ void add_one(float *x, int count) {
+    int i = blockDim.x * blockIdx.x + threadIdx.x;
+    if (i < count) x[i] += 1;
+}
+
+static void compute(float *x, cudaStream_t stream) {
+    add_one<<<COUNT / 256, 256, 0, stream>>>(x, COUNT);
+    CHECK(cudaGetLastError());
+}
+
+static cudaStream_t stream() {
+    cudaStream_t made;
+    CHECK(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    return made;
+}
+
+static float *device() {
+    float *made;
+    CHECK(cudaMalloc(&made, SIZE));
+    CHECK(cudaMemset(made, 0, SIZE));
+    CHECK(cudaDeviceSynchronize());
+    return made;
+}
+
+static float *pinned() {
+    float *made;
+    CHECK(cudaMallocHost(&made, SIZE));
+    memset(made, 0, SIZE);
+    return made;
+}
+
+static void wait(cudaStream_t later, cudaStream_t earlier) {
+    cudaEvent_t event;
+    CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    CHECK(cudaEventRecord(event, earlier));
+    CHECK(cudaStreamWaitEvent(later, event, 0));
+    CHECK(cudaEventDestroy(event));
+}
+
+static volatile float sink;
+
+static void native_upload(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    float *x = device(), *source = pinned();
+    for (int i = 0; i < ROUNDS; i++) {
+        wait(side, work);
+        CHECK(cudaMemcpyAsync(x, source, SIZE, cudaMemcpyHostToDevice, side));
+        if (right) wait(work, side);
+        compute(x, work);
+    }
+}
+
+static void native_memset(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    float *x = device();
+    for (int i = 0; i < ROUNDS; i++) {
+        if (right) wait(side, work);
+        CHECK(cudaMemsetAsync(x, 0, SIZE, side));
+        wait(work, side);
+        compute(x, work);
+    }
+}
+
+static void native_wait_the_wrong_way(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    float *x = device(), *source = pinned();
+    for (int i = 0; i < ROUNDS; i++) {
+        wait(side, work);
+        CHECK(cudaMemcpyAsync(x, source, SIZE, cudaMemcpyHostToDevice, side));
+        if (right) wait(work, side);
+        else wait(side, work);
+        compute(x, work);
+    }
+}
+
+// The legacy default stream does not order a non-blocking stream.
+static void native_non_blocking_and_default(bool right) {
+    cudaStream_t side;
+    CHECK(cudaStreamCreateWithFlags(&side, right ? cudaStreamDefault : cudaStreamNonBlocking));
+    float *x = device(), *source = pinned();
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK(cudaMemcpyAsync(x, source, SIZE, cudaMemcpyHostToDevice, side));
+        compute(x, nullptr);
+    }
+}
+
+static void native_rows(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    float *x = device(), *source = pinned();
+    for (int i = 0; i < ROUNDS; i++) {
+        wait(side, work);
+        CHECK(cudaMemcpy2DAsync(x, 4096, source, 4096, 1024, 1024, cudaMemcpyHostToDevice, side));
+        if (right) wait(work, side);
+        compute(x, work);
+    }
+}
+
+static void native_free(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    for (int i = 0; i < ROUNDS; i++) {
+        float *x;
+        CHECK(cudaMallocAsync(&x, SIZE, side));
+        wait(work, side);
+        compute(x, work);
+        if (right) wait(side, work);
+        CHECK(cudaFreeAsync(x, side));
+    }
+}
+
+static void native_allocated_in_another_stream(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    for (int i = 0; i < ROUNDS; i++) {
+        float *x;
+        CHECK(cudaMallocAsync(&x, SIZE, side));
+        if (right) wait(work, side);
+        compute(x, work);
+        wait(side, work);
+        CHECK(cudaFreeAsync(x, side));
+    }
+}
+
+// A graph built node by node lacks an edge.
+static void native_built_graph(bool right) {
+    float *x = device(), *source = pinned();
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t copy, kernel;
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, nullptr, 0, x, source, SIZE,
+                                   cudaMemcpyHostToDevice));
+    int count = COUNT;
+    void *arguments[] = {&x, &count};
+    cudaKernelNodeParams params = {};
+    params.func = (void *)add_one;
+    params.gridDim = dim3(COUNT / 256);
+    params.blockDim = dim3(256);
+    params.kernelParams = arguments;
+    CHECK(cudaGraphAddKernelNode(&kernel, graph, &copy, right ? 1 : 0, &params));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    cudaStream_t work = stream();
+    for (int i = 0; i < ROUNDS; i++) CHECK(cudaGraphLaunch(exec, work));
+}
+
+static void native_refill(bool right) {
+    cudaStream_t work = stream();
+    float *x = device(), *source = pinned();
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK(cudaMemcpyAsync(x, source, SIZE, cudaMemcpyHostToDevice, work));
+        if (right) CHECK(cudaStreamSynchronize(work));
+        source[i * 1000] = (float)i;
+    }
+}
+
+static void native_read(bool right) {
+    cudaStream_t work = stream();
+    float *x = device(), *result = pinned();
+    for (int i = 0; i < ROUNDS; i++) {
+        compute(x, work);
+        CHECK(cudaMemcpyAsync(result, x, SIZE, cudaMemcpyDeviceToHost, work));
+        if (right) CHECK(cudaStreamSynchronize(work));
+        sink = result[i * 1000];
+    }
+}
+
+static const struct {
+    const char *name, *kind;
+    void (*run)(bool);
+} PROGRAMS[] = {
+    {"native_upload", "copy", native_upload},
+    {"native_memset", "copy", native_memset},
+    {"native_wait_the_wrong_way", "copy", native_wait_the_wrong_way},
+    {"native_non_blocking_and_default", "copy", native_non_blocking_and_default},
+    {"native_rows", "copy", native_rows},
+    {"native_free", "free", native_free},
+    {"native_allocated_in_another_stream", "free", native_allocated_in_another_stream},
+    {"native_built_graph", "copy", native_built_graph},
+    {"native_refill", "host", native_refill},
+    {"native_read", "host", native_read},
+};
+
+int main(int count, char **words) {
+    for (auto &program : PROGRAMS) {
+        if (count == 2 && !strcmp(words[1], "--list")) printf("%s %s\n", program.name, program.kind);
+        if (count == 3 && !strcmp(words[1], program.name)) {
+            program.run(!strcmp(words[2], "mended"));
+            CHECK(cudaDeviceSynchronize());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Runs all programs of this folder under the order checker, and makes a table.
+
+table.py --library FOLDER [--runs 10] [--jobs 6] [--only PATTERN] [--json FILE]
+
+FOLDER holds the library under the name libcuda.so.1. Programs that need what the machine lacks
+(CuPy, JAX, nvcc) are named. The status is 1 if a default class missed an error in any run, or if
+anything was reported about a correct program.
+"""
+
+import argparse
+import concurrent.futures
+import fnmatch
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEFAULT = {"copy", "free", "host"}
+TIMED = ["training_step", "resnet", "inference_of_small_kernels"]
+
+
+def run(options, words, number, checked=True, classes=""):
+    """The process's status, the number of findings (None without a summary), its output."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        env = dict(os.environ)
+        if checked:
+            path = env.get("LD_LIBRARY_PATH")
+            env["LD_LIBRARY_PATH"] = options.library + (":" + path if path else "")
+            env["LD_PRELOAD"] = os.path.join(options.library, "libcuda.so.1")
+            settings = [f"log={log}-%p"] + ([f"class={classes}"] if classes else [])
+            env["CUDA_ORDER_CHECK"] = ",".join(settings)
+            env["CUDA_ORDER_CHECK_LOG"] = f"{log}-%p"
+        try:
+            done = subprocess.run(
+                words, env=env, cwd=folder, capture_output=True, text=True, timeout=120
+            )
+            status, output = done.returncode, done.stdout + done.stderr
+        except subprocess.TimeoutExpired:
+            status, output = "no end in 120 s", ""
+        text = ""
+        for name in sorted(os.listdir(folder)):
+            if name.startswith("log"):
+                with open(os.path.join(folder, name), errors="replace") as file:
+                    text += file.read()
+    found = [int(count) for count in re.findall(r"(\d+) findings? in ", text)]
+    if options.logs:
+        name = "-".join(words[-2:]).replace("/", "_") + f"-{number}.log"
+        with open(os.path.join(options.logs, name), "w") as file:
+            file.write(text + "\n== output\n" + output)
+    return status, sum(found) if found else None, output
+
+
+def listed(words):
+    done = subprocess.run(words + ["--list"], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"NOT RUN: {words[-1]}: {done.stderr.strip().splitlines()[-1]}", flush=True)
+        return []
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library", required=True, type=os.path.abspath)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--only", default="*")
+    parser.add_argument("--json")
+    parser.add_argument("--logs")
+    parser.add_argument("--native", default=os.path.join(tempfile.gettempdir(), "order-native"))
+    options = parser.parse_args()
+    if options.logs:
+        os.makedirs(options.logs, exist_ok=True)
+
+    nvcc = ["nvcc", "-o", options.native, os.path.join(HERE, "native.cu")]
+    try:
+        subprocess.run(nvcc, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"NOT RUN: native.cu: {error}", flush=True)
+    files = [os.path.join(HERE, name) for name in ("pytorch.py", "cupy_programs.py")]
+    python = [[sys.executable, file] for file in files]
+    native = [[options.native]] if os.path.exists(options.native) else []
+
+    tasks = []
+    for words in python + native:
+        for name, kind in listed(words):
+            classes = "" if kind in DEFAULT else f"+{kind}"
+            for variant in ("planted", "mended"):
+                for number in range(options.runs):
+                    tasks.append((name, kind, variant, words + [name, variant], number, classes))
+    correct = [sys.executable, os.path.join(HERE, "correct.py")]
+    for (name,) in listed(correct):
+        if name not in TIMED:
+            tasks.append((name, "correct", "correct", correct + [name], 0, ""))
+    tasks = [task for task in tasks if fnmatch.fnmatch(task[0], options.only)]
+
+    results, wrong = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = [pool.submit(run, options, task[3], task[4], True, task[5]) for task in tasks]
+        for (name, kind, variant, *_), future in zip(tasks, runs):
+            status, found, output = future.result()
+            row = results.setdefault((name, kind), {}).setdefault(variant, [])
+            row.append([status, found])
+            if status != 0:
+                last = (output.strip().splitlines() or [""])[-1]
+                print(f"{name} {variant}: status {status}: {last[:160]}", flush=True)
+
+    print("| program | class | found, of the runs | in its mended twin |\n| --- | --- | --- | --- |")
+    for (name, kind), row in results.items():
+        all_runs = [run for runs in row.values() for run in runs]
+        bad = any(status != 0 or found is None for status, found in all_runs)
+        if kind == "correct":
+            found = row["correct"][0][1]
+            bad |= found != 0
+            print(f"| `{name}` | correct | {found} | |" + (" WRONG" if bad else ""))
+        else:
+            hits = sum(bool(found) for _, found in row["planted"])
+            false = sum(bool(found) for _, found in row["mended"])
+            bad |= hits < len(row["planted"]) or false > 0
+            found = f"{hits} of {len(row['planted'])}"
+            print(f"| `{name}` | {kind} | {found} | {false} |" + (" WRONG" if bad else ""))
+        wrong += bad
+
+    costs = {}
+    for name in TIMED:
+        if not fnmatch.fnmatch(name, options.only):
+            continue
+        costs[name] = {"plain": [], "checked": []}
+        for number in range(3):
+            for checked in (False, True):
+                status, found, output = run(options, correct + [name], number, checked)
+                value = re.search(r"time: ([\d.]+)", output)
+                if status != 0 or not value or (checked and found != 0):
+                    print(f"{name}: status {status}, {found} findings: {output[-300:]}")
+                    wrong += 1
+                    continue
+                costs[name]["checked" if checked else "plain"].append(float(value[1]))
+        plain, checked = (sorted(costs[name][kind]) for kind in ("plain", "checked"))
+        if plain and checked:
+            middle = checked[len(checked) // 2] / plain[len(plain) // 2]
+            print(f"{name}: plain {plain} ms, checked {checked} ms, {middle:.2f} x")
+    if options.json:
+        with open(options.json, "w") as file:
+            rows = [[name, kind, row] for (name, kind), row in results.items()]
+            json.dump({"date": time.strftime("%Y-%m-%d"), "rows": rows, "costs": costs}, file)
+    print(f"{len(results)} programs, {wrong} wrong")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
