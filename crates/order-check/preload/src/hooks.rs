@@ -6,7 +6,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use crate::names::may_order;
 use crate::table::{HOOKED, REAL};
+use crate::thunks;
 use crate::watch::{self, Argument, Call, Function, hosts};
 
 type Code = c_uint;
@@ -84,7 +86,10 @@ static EXPORTED: RwLock<BTreeMap<usize, usize>> = RwLock::new(BTreeMap::new());
 /// The stand-in exports a real function at `own`, which look-ups then return.
 pub fn exported(real: *const c_void, own: *const c_void) {
     let mut all = EXPORTED.write().unwrap_or_else(PoisonError::into_inner);
-    all.entry(real.addr()).or_insert(own.expose_provenance());
+    let own = own.expose_provenance();
+    all.entry(real.addr()).or_insert(own);
+    // A real library may see the symbols of this one instead of its own, and return these.
+    all.insert(own, own);
 }
 
 /// Functions that were looked up, and that the stand-in does not export.
@@ -95,29 +100,31 @@ pub(crate) fn unlisted() -> BTreeSet<String> {
     UNLISTED.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// What was looked up is the export of the real function, or its hook, where there is one.
+/// What was looked up is the export of the real function, or what is in front of it.
 ///
 /// # Safety
 ///
 /// A C string, and a place for the address, which the real function has written.
-unsafe fn hooked(code: Code, name: *const c_char, function: *mut *mut c_void) -> Code {
-    if code == 0 && !function.is_null() {
-        // SAFETY: as the caller says.
-        unsafe {
-            let all = EXPORTED.read().unwrap_or_else(PoisonError::into_inner);
-            *function = match all.get(&(*function).addr()) {
-                Some(own) => core::ptr::with_exposed_provenance_mut(*own),
-                None => {
-                    if !all.is_empty() && !(*function).is_null() {
-                        let name = CStr::from_ptr(name).to_string_lossy().into_owned();
-                        UNLISTED.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
-                    }
-                    hook_of(*function)
-                }
-            };
-        }
+unsafe fn looked_up(code: Code, name: *const c_char, function: *mut *mut c_void) {
+    // SAFETY: as the caller says.
+    let (Some(function), 0) = (unsafe { function.as_mut() }, code) else { return };
+    if function.is_null() || name.is_null() {
+        return;
     }
-    code
+    let all = EXPORTED.read().unwrap_or_else(PoisonError::into_inner);
+    *function = match all.get(&function.addr()) {
+        Some(own) => core::ptr::with_exposed_provenance_mut(*own),
+        None => {
+            // SAFETY: as the caller says.
+            let name = unsafe { CStr::from_ptr(name) };
+            let front = front_of(name, *function);
+            if !all.is_empty() && hook_of(*function).is_none() {
+                let name = name.to_string_lossy().into_owned();
+                UNLISTED.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+            }
+            front
+        }
+    };
 }
 
 unsafe extern "C" fn look_up(
@@ -131,7 +138,8 @@ unsafe extern "C" fn look_up(
     unsafe {
         let real = core::mem::transmute::<*mut c_void, Real>(LOOK_UP.load(Ordering::Relaxed));
         let code = real(name, function, version, flags);
-        watch::guard::caught(|| hooked(code, name, function)).unwrap_or(code)
+        watch::guard::caught(|| looked_up(code, name, function));
+        code
     }
 }
 
@@ -148,7 +156,8 @@ unsafe extern "C" fn look_up_v2(
     unsafe {
         let real = core::mem::transmute::<*mut c_void, Real>(LOOK_UP_V2.load(Ordering::Relaxed));
         let code = real(name, function, version, flags, status);
-        watch::guard::caught(|| hooked(code, name, function)).unwrap_or(code)
+        watch::guard::caught(|| looked_up(code, name, function));
+        code
     }
 }
 
@@ -169,10 +178,26 @@ fn all() -> impl Iterator<Item = (&'static CStr, *mut c_void, &'static AtomicPtr
     plain.chain(others()).map(|(name, hook, real)| (name, hook.cast_mut().cast(), real))
 }
 
-/// The hook of a real function's address, or that address.
-fn hook_of(real: *mut c_void) -> *mut c_void {
-    let found = all().find(|(_, _, of)| !real.is_null() && of.load(Ordering::Relaxed) == real);
-    found.map_or(real, |(_, hook, _)| hook)
+/// The names of the hooked functions.
+pub(crate) fn names() -> impl Iterator<Item = &'static CStr> {
+    all().map(|(name, ..)| name)
+}
+
+/// The hook of a real function's address.
+fn hook_of(real: *mut c_void) -> Option<*mut c_void> {
+    let found = all().find(|(_, _, of)| of.load(Ordering::Relaxed) == real);
+    found.map(|(_, hook, _)| hook)
+}
+
+/// What the program calls in the place of a real function.
+fn front_of(name: &CStr, real: *mut c_void) -> *mut c_void {
+    if real.is_null() {
+        return real;
+    }
+    hook_of(real).unwrap_or_else(|| match name.to_str() {
+        Ok(name) if may_order(name) => thunks::entry(name, real),
+        _ => real,
+    })
 }
 
 /// Looks up the real functions, and begins to watch. `log` is where findings go; `None` for standard
@@ -182,8 +207,8 @@ pub fn install(resolve: &dyn Fn(&CStr) -> *mut c_void, log: Option<&str>, trace:
     watch::start(resolve, log, trace);
 }
 
-/// The address of a name in the stand-in: the hook, or the real function, or NULL where the real
-/// library has none.
+/// The address of a name in the stand-in: a hook, or the real function, or an entry in front of it, or
+/// NULL where the real library has none.
 pub fn target(name: &CStr, resolve: &dyn Fn(&CStr) -> *mut c_void) -> *mut c_void {
-    hook_of(resolve(name))
+    front_of(name, resolve(name))
 }

@@ -16,10 +16,8 @@
 //!
 //! # What it does not model
 //!
-//! * Graphs that are built node by node: a launch of one is in its stream's order, and accesses
-//!   nothing. Captured graphs are modelled, except launches within a capture.
-//! * External semaphores, green contexts, virtual memory, arrays, batches of copies, callbacks of
-//!   streams (`cuStreamAddCallback`), prefetches, and programmatic dependent launches.
+//! * A function that is not hooked, and that may order work or touch memory as far as its name says,
+//!   counts as ordering everything. The summary names it.
 //! * The host's own accesses, unless they are [declared](declare).
 //! * The moment at which a stream has written a value that the host polls: it is looked for at the
 //!   begin and at the end of each call.
@@ -31,6 +29,7 @@ mod hooks;
 mod names;
 mod real;
 mod table;
+mod thunks;
 mod watch;
 
 pub use hooks::{exported, install, target};

@@ -1,4 +1,149 @@
-//! The names of the driver's functions.
+//! The names of the driver's functions, and which of them may order work or touch memory.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 /// The names that the stand-in exports.
 pub const NAMES: &str = include_str!("names.txt");
+
+/// Parts of the names of functions that order nothing and touch no memory of the program, unless
+/// they are in [`ORDER`]. Everything else that is not hooked counts as ordering everything.
+const QUIET: [&str; 61] = [
+    // Questions.
+    "Get",
+    "IsCapturing",
+    "IsLoaded",
+    "Occupancy",
+    "Enumerate",
+    "CanAccessPeer",
+    "ComputeCapability",
+    "TotalMem",
+    "FindInClone",
+    // Settings, and what the process has for tools.
+    "cuInit",
+    "cuCoredump",
+    "cuLogs",
+    "cuProfiler",
+    "SetAttribute",
+    "SetCacheConfig",
+    "SetSharedMemConfig",
+    "SetSharedSize",
+    "SetBlockShape",
+    "SetLimit",
+    "SetFlags",
+    "SetAccess",
+    "SetMemPool",
+    "SetBufferObjectMapFlags",
+    "CopyAttributes",
+    "ExchangeStreamCaptureMode",
+    "AsyncNotification",
+    "cuMemAdvise",
+    "PersistingL2Cache",
+    "cuParamSet",
+    "cuTensorMap",
+    "cuTexRef",
+    "cuTexObject",
+    "cuSurf",
+    "DebugDotPrint",
+    // Contexts and devices.
+    "cuCtxAttach",
+    "cuCtxCreate",
+    "cuCtxPopCurrent",
+    "cuCtxPushCurrent",
+    "cuCtxSetCurrent",
+    "PeerAccess",
+    "PrimaryCtxRetain",
+    "cuCtxFromGreenCtx",
+    "cuDevResource",
+    "cuDevSmResource",
+    "cuGreenCtxCreate",
+    // Code. (Loads and unloads may wait.)
+    "cuLink",
+    "cuFuncLoad",
+    // Memory and objects that are made, exported or named, before any work has them.
+    "ArrayCreate",
+    "Array3DCreate",
+    "cuMemAddressReserve",
+    "cuMemCreate",
+    "cuMemMap",
+    "cuMemRetainAllocationHandle",
+    "ShareableHandle",
+    "cuMemPoolCreate",
+    "cuMemPoolExportPointer",
+    "cuMemPoolImportPointer",
+    "cuMulticast",
+    "cuImportExternal",
+    "cuUserObject",
+    // Nodes: they do nothing before a launch. `graphs` has what launches do.
+    "cuGraph",
+];
+
+/// Those that one of the parts above would take in.
+const ORDER: [&str; 6] = [
+    "cuMemMapArrayAsync",
+    "cuGraphUpload",
+    "cuGraphics",
+    "cuGraphExecUpdate",
+    "cuMulticastUnbind",
+    "cuDevicePrimaryCtxReset",
+];
+
+/// A name without its version and the suffix for the per-thread default stream.
+pub(crate) fn base(name: &str) -> &str {
+    let plain = ["_ptsz", "_ptds"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    match plain.rsplit_once("_v") {
+        Some((base, number)) if number.bytes().all(|sign| sign.is_ascii_digit()) => base,
+        _ => plain,
+    }
+}
+
+/// Whether a function of this name, with another version or suffix, is hooked.
+pub(crate) fn is_like_a_hooked_one(name: &str) -> bool {
+    static BASES: OnceLock<BTreeSet<&'static str>> = OnceLock::new();
+    let bases = BASES.get_or_init(|| {
+        crate::hooks::names().filter_map(|name| name.to_str().ok()).map(base).collect()
+    });
+    bases.contains(base(name))
+}
+
+/// Whether a function that is not hooked counts as one that may order anything.
+pub(crate) fn may_order(name: &str) -> bool {
+    let within = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    // What asks is quiet, whatever it asks about.
+    !name.contains("Get") && (is_like_a_hooked_one(name) || within(&ORDER) || !within(&QUIET))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_hooked_orders_unless_it_is_known_to_be_quiet() {
+        for name in [
+            "cuMemcpy3DBatchAsync_v2_ptsz",
+            "cuMemPoolTrimTo",
+            "cuStreamAttachMemAsync",
+            "cuGraphUpload",
+            "cuModuleUnload",
+            // Ones that no driver has yet.
+            "cuMemcpyHtoDAsync_v9",
+            "cuGraphLaunch_v2",
+            "cuStreamFrobnicate",
+        ] {
+            assert!(may_order(name), "{name}");
+        }
+        for name in [
+            "cuStreamGetFlags",
+            "cuStreamGetCaptureInfo_v9",
+            "cuStreamIsCapturing",
+            "cuMemCreate",
+            "cuCtxSetCurrent",
+            "cuGraphCreate",
+            "cuGetErrorName",
+        ] {
+            assert!(!may_order(name), "{name}");
+        }
+        assert!(is_like_a_hooked_one("cuEventRecord_v3_ptsz"));
+        assert!(!is_like_a_hooked_one("cuMemCreate"));
+    }
+}

@@ -22,8 +22,10 @@ pub(crate) fn copy(
         // SAFETY: the place for the handle, which a success has written.
         let exec = unsafe { read(exec) };
         watch.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
-        let nodes = watch.graphs.get(&graph).cloned().unwrap_or_default();
-        watch.graphs.insert(exec, nodes);
+        match watch.graphs.get(&graph).cloned() {
+            Some(nodes) => watch.graphs.insert(exec, nodes),
+            None => watch.graphs.remove(&exec),
+        };
         let objects = watch.objects.get(&graph).cloned().unwrap_or_default();
         watch.objects.insert(exec, objects);
     })
@@ -47,7 +49,10 @@ pub(crate) fn launch(
     // Its host functions may begin before the real call returns.
     begin(call, |watch| {
         let stream = watch.stream(call, stream);
-        let nodes = watch.graphs.get(&exec).cloned().unwrap_or_default();
+        let Some(nodes) = watch.graphs.get(&exec).cloned() else {
+            watch.order_everything();
+            return;
+        };
         for node in &nodes {
             match node {
                 Node::WriteValue(cell, _) | Node::WaitValue(cell) => {
@@ -97,8 +102,10 @@ pub(crate) fn update(
 ) -> Code {
     after(call, real, |watch| {
         watch.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
-        let nodes = watch.graphs.get(&graph).cloned().unwrap_or_default();
-        watch.graphs.insert(exec, nodes);
+        match watch.graphs.get(&graph).cloned() {
+            Some(nodes) => watch.graphs.insert(exec, nodes),
+            None => watch.graphs.remove(&exec),
+        };
         let objects = watch.objects.get(&graph).cloned().unwrap_or_default();
         watch.objects.entry(exec).or_default().extend(objects);
     })

@@ -12,6 +12,8 @@ use std::fs::OpenOptions;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use crate::names::is_like_a_hooked_one;
+use crate::thunks;
 use cuda_order_check::feed::{Awaited, Creator, Feed, Memory};
 use cuda_order_check::{
     Access, AccessKind, Call as Made, Cell, Compare, ContextId, EventId, Finding, GraphId, Options,
@@ -217,39 +219,31 @@ fn sum_up(watch: &mut Watch) {
     let count = output.count;
     output.write(&format!("order check: {count} findings in {all} calls"));
     for name in unlisted {
-        output.write(&format!("order check: not in the list of functions: {name}"));
+        let like = match is_like_a_hooked_one(&name) {
+            true => ", though others of its name are modelled",
+            false => "",
+        };
+        output.write(&format!("order check: not in the list of functions: {name}{like}"));
     }
+    for (name, calls) in thunks::called() {
+        let text = "not modelled, so each call counts as ordering everything";
+        output.write(&format!("order check: {text}: {name} {calls} times"));
+    }
+    let mut tables = 0;
     if let Some(of) = COUNTED.get() {
         of(&mut |name, calls| {
-            if calls > 0 && matters(name) {
-                output.write(&format!("order check: not modelled: {name} {calls} times"));
-            }
+            tables += if name == "cuGetExportTable" { calls } else { 0 };
         });
+    }
+    if tables > 0 {
+        let text = "tables of functions without names were asked for";
+        output.write(&format!("order check: {tables} {text}; calls through them are not seen"));
     }
 }
 
-/// Whether a function orders work or touches memory, as far as its name says so.
-fn matters(name: &str) -> bool {
-    const PARTS: [&str; 14] = [
-        "Synchronize",
-        "Query",
-        "Wait",
-        "Record",
-        "Memcpy",
-        "Memset",
-        "MemFree",
-        "MemAlloc",
-        "Map",
-        "Unmap",
-        "Launch",
-        "Stream",
-        "Event",
-        "Graph",
-    ];
-    let asks = ["Get", "IsCapturing", "Occupancy", "ExchangeStreamCaptureMode"]
-        .iter()
-        .any(|part| name.contains(part));
-    !asks && PARTS.iter().any(|part| name.contains(part))
+/// A call comes of which only the name is known: it may order anything.
+pub(crate) fn unmodelled(name: &'static str) {
+    begin(&Call { name, per_thread: false }, Watch::order_everything);
 }
 
 /// Reports an access that no driver sees: of work in a stream, or of the host.

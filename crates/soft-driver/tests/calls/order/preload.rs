@@ -194,6 +194,50 @@ fn a_kernel_uses_what_its_parameters_point_to() {
     });
 }
 
+/// A function that nothing is known of, with arguments in all places.
+unsafe extern "C" fn unknown(
+    one: u64,
+    two: u64,
+    three: u64,
+    four: u64,
+    five: u64,
+    six: u64,
+    seven: u64,
+    eight: u64,
+    half: f64,
+) -> u32 {
+    let whole = [one, two, three, four, five, six, seven, eight] == [1, 2, 3, 4, 5, 6, 7, 8];
+    if whole && half == 0.5 { OK } else { INVALID_VALUE }
+}
+
+#[test]
+fn a_call_that_is_not_modelled_orders_everything() {
+    aside("a_call_that_is_not_modelled_orders_everything", || {
+        fn with_unknown(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+            match name.to_bytes() {
+                b"cuStreamFrobnicate" | b"cuStreamGetFrobnication" => unknown as *mut c_void,
+                _ => soft.resolve(name),
+            }
+        }
+        let front = Front {
+            install: |soft| preload::install(&|name| with_unknown(soft, name), None, None),
+            resolve: |soft, name| preload::target(name, &|name| with_unknown(soft, name)),
+            declare,
+        };
+        for (name, reports) in [(c"cuStreamFrobnicate", 0), (c"cuStreamGetFrobnication", 1)] {
+            let raw = Raw::behind(builder(0), front);
+            let desk = Desk::new(&raw, false);
+            type Unknown = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, f64) -> u32;
+            let call: Unknown = unsafe { std::mem::transmute((front.resolve)(&raw.soft, name)) };
+            desk.writes(desk.a);
+            assert_eq!(unsafe { call(1, 2, 3, 4, 5, 6, 7, 8, 0.5) }, OK, "{name:?}");
+            desk.reads(desk.b);
+            desk.end();
+            assert_eq!(found().len(), reports, "{name:?}");
+        }
+    });
+}
+
 /// Calls chosen by a number, of which many are in no order.
 fn random_program(p: &Desk<'_>, mut number: u64) {
     let mut next = |below: u64| {
