@@ -1,27 +1,67 @@
 //! The arguments of an entry point, on their way from C.
 
 use core::ffi::{c_uchar, c_void};
+use core::marker::PhantomData;
 
 use crate::abi::*;
 
-/// A pointer argument of a C call: an out-parameter, an array, or a handle.
+/// A pointer argument of a C call: a place for a result, or a handle.
 ///
-/// It is made in one place only, the shim around each entry point, from an argument whose caller
+/// It is made in one place only, the C function of each entry point, from an argument whose caller
 /// promises what the C declaration says of it: NULL where the function accepts that, else a pointer
 /// to readable or writable values. That promise is what makes `put` and `get` safe to offer to the
 /// rest of the crate.
-pub(crate) struct Ptr<T>(*mut T);
+pub(crate) struct Ptr<T, P = Place>(*mut T, PhantomData<P>);
 
-impl<T> Clone for Ptr<T> {
+/// A pointer argument that a call only reads: `const T *`.
+pub(crate) type In<T> = Ptr<T, Const>;
+
+/// A pointer to as many values as another argument says, which may be none.
+pub(crate) type Array<T> = Ptr<T, Many>;
+
+/// What a pointer argument points to.
+pub(crate) trait Pointee {
+    /// The pointer in C.
+    type C<T>: Copy;
+
+    /// Whether it is a place for one result.
+    const IS_PLACE: bool;
+
+    fn pointer<T>(c: Self::C<T>) -> *mut T;
+}
+
+macro_rules! pointees {
+    ($($name:ident: *$constness:ident, $is_place:literal;)*) => {$(
+        pub(crate) struct $name;
+
+        impl Pointee for $name {
+            type C<T> = *$constness T;
+
+            const IS_PLACE: bool = $is_place;
+
+            fn pointer<T>(c: *$constness T) -> *mut T {
+                c as *mut T
+            }
+        }
+    )*};
+}
+
+pointees! {
+    Place: *mut, true;
+    Many: *mut, false;
+    Const: *const, false;
+}
+
+impl<T, P> Clone for Ptr<T, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Ptr<T> {}
+impl<T, P> Copy for Ptr<T, P> {}
 
-impl<T> Ptr<T> {
-    pub(crate) const NULL: Self = Self(core::ptr::null_mut());
+impl<T, P> Ptr<T, P> {
+    pub(crate) const NULL: Self = Self(core::ptr::null_mut(), PhantomData);
 
     /// The number that a handle argument carries.
     pub(crate) fn addr(self) -> u64 {
@@ -70,7 +110,7 @@ impl<T> Ptr<T> {
 
     /// What another call is given for a handle.
     pub(crate) fn of_handle(handle: *mut T) -> Self {
-        Self(handle)
+        Self(handle, PhantomData)
     }
 
     /// Reads an in-parameter; NULL is `INVALID_VALUE`.
@@ -97,7 +137,7 @@ impl<T> Ptr<T> {
     }
 }
 
-impl Ptr<c_uchar> {
+impl<P> Ptr<c_uchar, P> {
     /// Copies text with its terminator, cut to the room there is.
     pub(crate) fn put_text(self, text: &str, room: i32) -> Answer {
         let Ok(room) = usize::try_from(room) else { return Err(INVALID_VALUE) };
@@ -122,99 +162,79 @@ impl Ptr<c_uchar> {
     }
 }
 
-/// An argument type of an entry point: how it is logged, and what the body gets.
-pub(crate) trait Arg: Sized {
-    /// What the body gets.
-    type As;
-
-    /// The argument as a number, for the call log.
-    fn word(&self) -> u64;
-
-    /// Fills what a small out-parameter points to with garbage.
-    ///
-    /// # Safety
-    ///
-    /// As for [`take`](Self::take).
-    unsafe fn poison(&self) {}
-
-    /// What a creating call has written to an out-parameter for a handle or an address.
-    ///
-    /// # Safety
-    ///
-    /// As for [`take`](Self::take), and the call has succeeded.
-    unsafe fn given(&self) -> Option<u64> {
-        None
-    }
+/// A parameter type of the bodies: what C passes for it, and how it is logged.
+pub(crate) trait Arg: Copy {
+    /// The type of the C function's parameter.
+    type C: Copy;
 
     /// # Safety
     ///
     /// A pointer must be what the C declaration of the called function says.
-    unsafe fn take(self) -> Self::As;
+    unsafe fn take(c: Self::C) -> Self;
+
+    /// The argument as a number, for the call log.
+    fn word(self) -> u64;
+
+    /// Fills the place of a small result with garbage.
+    fn poison(self) {}
+
+    /// What a creating call that succeeded has written to a place for a handle or an address.
+    fn given(self) -> Option<u64> {
+        None
+    }
 }
 
-impl<T> Arg for *mut T {
-    type As = Ptr<T>;
+impl<T, P: Pointee> Arg for Ptr<T, P> {
+    type C = P::C<T>;
 
-    unsafe fn poison(&self) {
+    unsafe fn take(c: P::C<T>) -> Self {
+        Self(P::pointer(c), PhantomData)
+    }
+
+    fn word(self) -> u64 {
+        self.addr()
+    }
+
+    fn poison(self) {
         // Handles point to nothing, and text and memory have other sizes than the type tells.
-        if !self.is_null() && (2..=16).contains(&size_of::<T>()) {
-            // SAFETY: an out-parameter with room for a `T`, by the contract of the C call.
-            unsafe { self.cast::<u8>().write_bytes(0xA5, size_of::<T>()) };
+        if P::IS_PLACE && !self.is_null() && (2..=16).contains(&size_of::<T>()) {
+            // SAFETY: a place for a `T`, by the contract of the C call.
+            unsafe { self.0.cast::<u8>().write_bytes(0xA5, size_of::<T>()) };
         }
     }
 
-    unsafe fn given(&self) -> Option<u64> {
+    fn given(self) -> Option<u64> {
         // Handles point to nothing, and have types of other sizes.
-        let there = !self.is_null() && size_of::<T>() == size_of::<u64>();
-        // SAFETY: an out-parameter of this size, which the call has written.
-        there.then(|| unsafe { self.cast::<u64>().read_unaligned() })
-    }
-
-    fn word(&self) -> u64 {
-        self.addr() as u64
-    }
-
-    unsafe fn take(self) -> Ptr<T> {
-        Ptr(self)
-    }
-}
-
-impl<T> Arg for *const T {
-    type As = Ptr<T>;
-
-    fn word(&self) -> u64 {
-        self.addr() as u64
-    }
-
-    unsafe fn take(self) -> Ptr<T> {
-        Ptr(self.cast_mut())
+        let there = P::IS_PLACE && !self.is_null() && size_of::<T>() == size_of::<u64>();
+        // SAFETY: a place of this size, which the call has written.
+        there.then(|| unsafe { self.0.cast::<u64>().read_unaligned() })
     }
 }
 
 macro_rules! plain {
     ($($ty:ty: $value:ident => $word:expr;)*) => {$(
         impl Arg for $ty {
-            type As = $ty;
+            type C = $ty;
 
-            fn word(&self) -> u64 {
-                let $value = self;
-                $word
+            unsafe fn take(c: $ty) -> $ty {
+                c
             }
 
-            unsafe fn take(self) -> $ty {
-                self
+            fn word(self) -> u64 {
+                let $value = self;
+                $word
             }
         }
     )*};
 }
 
 plain! {
-    u8: value => u64::from(*value);
-    u16: value => u64::from(*value);
-    u32: value => u64::from(*value);
-    u64: value => *value;
-    usize: value => *value as u64;
-    i32: value => i64::from(*value) as u64;
+    u8: value => u64::from(value);
+    u16: value => u64::from(value);
+    u32: value => u64::from(value);
+    u64: value => value;
+    usize: value => value as u64;
+    i32: value => i64::from(value) as u64;
     CUresult: value => u64::from(value.0);
     CUdevice_attribute: value => u64::from(value.0);
     CUdevResourceType: value => u64::from(value.0);

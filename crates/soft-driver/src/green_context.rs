@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_uint};
 
 use crate::abi::*;
-use crate::arg::{ContextArg, EventArg, Ptr};
+use crate::arg::{ContextArg, EventArg, In, Ptr};
 use crate::context::primary::reset_primary;
 use crate::context::whole::{ctx_wait_event, record_all};
 use crate::device;
@@ -270,7 +270,7 @@ pub(crate) fn dev_sm_resource_split_by_count(
     call: &CallFrame,
     result: Ptr<CUdevResource>,
     groups: Ptr<c_uint>,
-    input: Ptr<CUdevResource>,
+    input: In<CUdevResource>,
     remaining: Ptr<CUdevResource>,
     flags: c_uint,
     min_count: c_uint,

@@ -159,19 +159,13 @@ pub mod exports {
     #[doc(hidden)]
     pub use crate::front::exports::{COUNT, Id};
     #[doc(hidden)]
-    pub use crate::front::functions::functions;
+    pub use crate::front::functions::{Address, Slot, addresses};
 }
 
 /// Results measured on a card, for tests that compare.
 #[doc(hidden)]
 pub mod attributes {
     pub use crate::device::attributes::{COUNT, H200};
-}
-
-/// The C functions of the driver's other exports.
-#[doc(hidden)]
-pub mod foreign {
-    pub use crate::front::functions::foreign_functions as functions;
 }
 
 #[cfg(doctest)]

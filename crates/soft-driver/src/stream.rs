@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuda_order_check::feed::Creator;
 
 use crate::abi::*;
-use crate::arg::{EventArg, Ptr, StreamArg};
+use crate::arg::{EventArg, In, Ptr, StreamArg};
 use crate::capture::CaptureKey;
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::engine::point::Point;
@@ -490,7 +490,7 @@ pub(crate) fn stream_set_attribute(
     call: &CallFrame,
     stream: StreamArg,
     attribute: CUstreamAttrID,
-    value: Ptr<CUstreamAttrValue>,
+    value: In<CUstreamAttrValue>,
 ) -> Answer {
     let mut state = call.ready()?;
     let value = value.get()?;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
+use crate::arg::{Array, StreamArg};
 use crate::engine::work::{Origin, Queued, Task};
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
@@ -423,7 +423,7 @@ pub(crate) fn stream_batch_mem_op(
     call: &CallFrame,
     stream: StreamArg,
     count: c_uint,
-    operations: Ptr<CUstreamBatchMemOpParams>,
+    operations: Array<CUstreamBatchMemOpParams>,
     flags: c_uint,
 ) -> Answer {
     if flags != 0 || count >= TOO_MANY {

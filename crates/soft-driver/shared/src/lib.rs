@@ -5,69 +5,94 @@
 //! `cuda_soft_driver::Builder::from_text` for the settings.
 
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)]
+// What the exports jump with. There are CUDA drivers for these alone.
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
-use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
 use cuda_soft_driver::abi::*;
-use cuda_soft_driver::exports::functions;
+use cuda_soft_driver::exports::{Address, COUNT, Id, Slot, addresses};
 use cuda_soft_driver::{
-    busy_shared_library, external_semaphore_shared_library, for_each_export, for_each_foreign,
-    foreign, hand_shared_library, name_stream_shared_library, saw_shared_library,
-    signal_external_semaphore_shared_library, start_shared_library, tell_shared_library,
+    busy_shared_library, external_semaphore_shared_library, for_each_export, hand_shared_library,
+    name_stream_shared_library, saw_shared_library, signal_external_semaphore_shared_library,
+    start_shared_library, tell_shared_library,
 };
 
+/// Where each export jumps to, in the order of the list.
+static FUNCTIONS: [Address; COUNT] = addresses::<Library>();
+
+/// The machine of this library.
+struct Library;
+
+impl Slot for Library {
+    fn slot() -> usize {
+        start_shared_library(exported);
+        0
+    }
+}
+
+/// Jumps to the function at a place of the list, with all arguments as they are.
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump {
+    ($place:expr) => {
+        core::arch::naked_asm!(
+            "jmp qword ptr [rip + {functions} + 8 * {place}]",
+            functions = sym FUNCTIONS,
+            place = const $place,
+        )
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump {
+    ($place:expr) => {
+        core::arch::naked_asm!(
+            "adrp x16, {functions} + 8 * {place}",
+            "ldr x16, [x16, :lo12:{functions} + 8 * {place}]",
+            "br x16",
+            functions = sym FUNCTIONS,
+            place = const $place,
+        )
+    };
+}
+
 macro_rules! function {
-    ($name:ident ($($argument:ident: $ty:ty),*)) => {
+    ($name:ident) => {
         /// # Safety
         ///
         /// The arguments must be valid as the driver's C declaration demands.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
-            start_shared_library(addresses);
-            // SAFETY: the same arguments, for which the caller answers.
-            unsafe { functions::$name::<0>($($argument),*) }
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            jump!(Id::$name.place())
         }
     };
 }
 
 macro_rules! export {
-    ($($name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)?
-        => $body:ident $arguments:tt;)*) => {
-        $(
-            function!($name $arguments);
-            $(function!($twin $arguments);)?
-        )*
+    ({ $($module:tt { $(
+        $name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)? => $body:ident;
+    )* })* } { $($without:ident $($without_version:literal)?),* }) => {
+        $($(
+            function!($name);
+            $(function!($twin);)?
+        )*)*
+        $(function!($without);)*
 
-        fn own_addresses() -> Vec<usize> {
+        /// The addresses of the exports, in the order of the list.
+        fn exported() -> Vec<usize> {
             vec![
-                $(
+                $($(
                     $name as *const () as usize,
                     $($twin as *const () as usize,)?
-                )*
+                )*)*
+                $($without as *const () as usize,)*
             ]
         }
     };
 }
 
-macro_rules! export_foreign {
-    ($($name:ident $($version:literal)?;)*) => {
-        $(
-            /// # Safety
-            ///
-            /// No call is unsafe.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name() -> CUresult {
-                start_shared_library(addresses);
-                // SAFETY: it looks at nothing.
-                unsafe { foreign::functions::$name::<0>() }
-            }
-        )*
-
-        fn foreign_addresses() -> Vec<usize> {
-            vec![$($name as *const () as usize,)*]
-        }
-    };
-}
+for_each_export!(export);
 
 /// Executes a text command; see `SoftDriver::control`.
 ///
@@ -80,7 +105,7 @@ pub unsafe extern "C" fn cuda_soft_driver_control(
     answer: *mut c_char,
     room: usize,
 ) -> c_int {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     // SAFETY: the caller's promise is the same.
     unsafe { cuda_soft_driver::control_shared_library(command, answer, room) }
 }
@@ -97,7 +122,7 @@ pub unsafe extern "C" fn cuda_soft_driver_reads(
     address: CUdeviceptr,
     bytes: usize,
 ) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     tell_shared_library(Some(stream), address, bytes, false)
 }
 
@@ -112,7 +137,7 @@ pub unsafe extern "C" fn cuda_soft_driver_writes(
     address: CUdeviceptr,
     bytes: usize,
 ) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     tell_shared_library(Some(stream), address, bytes, true)
 }
 
@@ -127,7 +152,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_reads(
     memory: *const c_void,
     bytes: usize,
 ) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, false)
 }
 
@@ -141,7 +166,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_writes(
     memory: *const c_void,
     bytes: usize,
 ) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, true)
 }
 
@@ -152,7 +177,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_writes(
 /// As for `cuda_soft_driver_reads`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuda_soft_driver_hand_over(token: u64) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     hand_shared_library(token, true)
 }
 
@@ -163,7 +188,7 @@ pub unsafe extern "C" fn cuda_soft_driver_hand_over(token: u64) -> CUresult {
 /// As for `cuda_soft_driver_reads`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuda_soft_driver_take_over(token: u64) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     hand_shared_library(token, false)
 }
 
@@ -179,7 +204,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_saw(
     value: u64,
     bytes: usize,
 ) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     saw_shared_library(memory.addr() as CUdeviceptr, value, bytes)
 }
 
@@ -193,7 +218,7 @@ pub unsafe extern "C" fn cuda_soft_driver_name_stream(
     stream: CUstream,
     name: *const c_char,
 ) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     // SAFETY: the caller's promise is the same.
     unsafe { name_stream_shared_library(stream, name) }
 }
@@ -205,7 +230,7 @@ pub unsafe extern "C" fn cuda_soft_driver_name_stream(
 /// As for `cuda_soft_driver_reads`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuda_soft_driver_busy(stream: CUstream, nanoseconds: u64) -> CUresult {
-    start_shared_library(addresses);
+    start_shared_library(exported);
     busy_shared_library(stream, nanoseconds)
 }
 
@@ -233,16 +258,6 @@ pub unsafe extern "C" fn cuda_soft_driver_signal_external_semaphore(
 ) -> CUresult {
     signal_external_semaphore_shared_library(descriptor, value)
 }
-
-/// Where everything is exported, in the order of the lists.
-fn addresses() -> Vec<usize> {
-    let mut all = own_addresses();
-    all.extend(foreign_addresses());
-    all
-}
-
-for_each_export!(export);
-for_each_foreign!(export_foreign);
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod load {

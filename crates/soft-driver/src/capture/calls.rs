@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuda_order_check::What;
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
+use crate::arg::{Array, In, Ptr, StreamArg};
 use crate::capture::{
     Capture, CaptureKey, GLOBAL, INVALIDATED, RELAXED, UNJOINED, UNMATCHED, UNSUPPORTED,
     WRONG_THREAD,
@@ -117,8 +117,8 @@ pub(crate) fn stream_begin_capture_to_graph(
     call: &CallFrame,
     stream: StreamArg,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
-    edges: Ptr<CUgraphEdgeData>,
+    dependencies: In<CUgraphNode>,
+    edges: In<CUgraphEdgeData>,
     count: usize,
     mode: CUstreamCaptureMode,
 ) -> Answer {
@@ -180,7 +180,7 @@ pub(crate) fn stream_is_capturing(
 
 /// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is
 /// taken for plain edges.
-pub(crate) fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
+pub(crate) fn plain_edges(edges: In<CUgraphEdgeData>, count: usize) -> Answer {
     let data = if edges.is_null() { Vec::new() } else { edges.read_array(count)? };
     if data.iter().all(|edge| *edge == CUgraphEdgeData::default()) {
         Ok(())
@@ -192,7 +192,7 @@ pub(crate) fn plain_edges(edges: Ptr<CUgraphEdgeData>, count: usize) -> Answer {
 pub(crate) fn stream_update_capture_dependencies(
     call: &CallFrame,
     stream: StreamArg,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: Array<CUgraphNode>,
     count: usize,
     flags: u32,
 ) -> Answer {
@@ -202,8 +202,8 @@ pub(crate) fn stream_update_capture_dependencies(
 pub(crate) fn stream_update_capture_dependencies_v2(
     call: &CallFrame,
     stream: StreamArg,
-    dependencies: Ptr<CUgraphNode>,
-    edges: Ptr<CUgraphEdgeData>,
+    dependencies: Array<CUgraphNode>,
+    edges: In<CUgraphEdgeData>,
     count: usize,
     flags: u32,
 ) -> Answer {

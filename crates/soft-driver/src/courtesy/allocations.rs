@@ -6,7 +6,7 @@ use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::arg::{Memory, Ptr};
+use crate::arg::{Array, Memory, Ptr};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::memory::alloc::{after_the_uses, allocate, mem_host_alloc};
@@ -165,8 +165,8 @@ pub(crate) fn pointer_get_attribute(
 pub(crate) fn pointer_get_attributes(
     call: &CallFrame,
     count: c_uint,
-    attributes: Ptr<c_uint>,
-    places: Ptr<*mut c_void>,
+    attributes: Array<c_uint>,
+    places: Array<*mut c_void>,
     address: CUdeviceptr,
 ) -> Answer {
     let state = call.ready()?;

@@ -3,10 +3,10 @@
 //!
 //! For cudarc and numba-cuda (without a stream), cudarc (between contexts), cuda.core and FFmpeg (of any addresses).
 
-use core::ffi::{c_uchar, c_uint, c_ushort};
+use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 
 use crate::abi::*;
-use crate::arg::{ContextArg, Memory, StreamArg};
+use crate::arg::{ContextArg, In, Memory, StreamArg};
 use crate::machine::call_frame::CallFrame;
 use crate::memory::copy::{HostAfter, Side, copy, set};
 use crate::stream::wait_idle;
@@ -128,7 +128,7 @@ pub(crate) fn memcpy(
 pub(crate) fn memcpy_h_to_d(
     call: &CallFrame,
     destination: CUdeviceptr,
-    source: Memory,
+    source: In<c_void>,
     bytes: usize,
 ) -> Answer {
     let (to, from) = (Side::Device(destination), Side::Host(source.raw()));

@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_uchar, c_uint};
 
 use crate::abi::*;
-use crate::arg::Ptr;
+use crate::arg::{In, Ptr};
 use crate::device::check;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
@@ -75,7 +75,7 @@ pub(crate) fn device_get_pci_bus_id(
 pub(crate) fn device_get_by_pci_bus_id(
     call: &CallFrame,
     device: Ptr<CUdevice>,
-    text: Ptr<c_uchar>,
+    text: In<c_uchar>,
 ) -> Answer {
     let state = call.ready()?;
     device.required()?;

@@ -5,7 +5,7 @@
 use core::ffi::c_uint;
 
 use crate::abi::*;
-use crate::arg::{ContextArg, Ptr};
+use crate::arg::{ContextArg, In, Ptr};
 use crate::capture::calls::plain_edges;
 use crate::courtesy::graph_nodes::host_kind;
 use crate::courtesy::rows::Rows;
@@ -20,8 +20,8 @@ use crate::memory::{Keeper, Place};
 fn pairs(
     state: &State,
     graph: u32,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
     count: usize,
 ) -> Result<Vec<(u32, u32)>, CUresult> {
     let (from, to) = (state.nodes_of(graph, from, count)?, state.nodes_of(graph, to, count)?);
@@ -35,8 +35,8 @@ fn pairs(
 pub(crate) fn graph_add_dependencies(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
     add_edges(call.ready()?, graph, from, to, count)
@@ -45,8 +45,8 @@ pub(crate) fn graph_add_dependencies(
 fn add_edges(
     mut state: Locked,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
     let graph = state.graph(graph)?;
@@ -65,9 +65,9 @@ fn add_edges(
 pub(crate) fn graph_add_dependencies_v2(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
-    edges: Ptr<CUgraphEdgeData>,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
+    edges: In<CUgraphEdgeData>,
     count: usize,
 ) -> Answer {
     let state = call.ready()?;
@@ -79,8 +79,8 @@ pub(crate) fn graph_add_dependencies_v2(
 pub(crate) fn graph_remove_dependencies(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
     remove_edges(call.ready()?, graph, from, to, count)
@@ -89,8 +89,8 @@ pub(crate) fn graph_remove_dependencies(
 fn remove_edges(
     mut state: Locked,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
     let graph = state.graph(graph)?;
@@ -107,9 +107,9 @@ fn remove_edges(
 pub(crate) fn graph_remove_dependencies_v2(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
-    edges: Ptr<CUgraphEdgeData>,
+    from: In<CUgraphNode>,
+    to: In<CUgraphNode>,
+    edges: In<CUgraphEdgeData>,
     count: usize,
 ) -> Answer {
     let state = call.ready()?;
@@ -149,7 +149,7 @@ type Made = (NodeKind, NodeParams);
 fn memset_kind(
     state: &State,
     call: &CallFrame,
-    params: Ptr<MemsetParams>,
+    params: In<MemsetParams>,
 ) -> Result<Made, CUresult> {
     let given = params.get()?;
     let MemsetParams { address, pitch, value, element, width, height } = given;
@@ -162,7 +162,7 @@ fn memset_kind(
     Ok((NodeKind::Memory(work.ok_or(INVALID_VALUE)?), NodeParams::Set(given)))
 }
 
-fn copy_kind(state: &State, call: &CallFrame, params: Ptr<Copy3D>) -> Result<Made, CUresult> {
+fn copy_kind(state: &State, call: &CallFrame, params: In<Copy3D>) -> Result<Made, CUresult> {
     let given = params.get()?;
     let rows = state.copy_of_rows(call, &given)?.ok_or(INVALID_VALUE)?;
     let work = MemoryWork::CopyRows(Box::new(rows));
@@ -173,7 +173,7 @@ fn add_memory_node(
     call: &CallFrame,
     out: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
     made: impl FnOnce(&State) -> Result<Made, CUresult>,
 ) -> Answer {
@@ -186,9 +186,9 @@ pub(crate) fn graph_add_memset_node(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
-    params: Ptr<MemsetParams>,
+    params: In<MemsetParams>,
     context: ContextArg,
 ) -> Answer {
     add_memory_node(call, node, graph, dependencies, count, |state| {
@@ -201,9 +201,9 @@ pub(crate) fn graph_add_memcpy_node(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
-    params: Ptr<Copy3D>,
+    params: In<Copy3D>,
     context: ContextArg,
 ) -> Answer {
     add_memory_node(call, node, graph, dependencies, count, |state| {
@@ -323,7 +323,7 @@ fn set_memory(
 pub(crate) fn graph_memset_node_set_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<MemsetParams>,
+    params: In<MemsetParams>,
 ) -> Answer {
     set_memory(call.ready()?, node, |state| memset_kind(state, call, params))
 }
@@ -331,7 +331,7 @@ pub(crate) fn graph_memset_node_set_params(
 pub(crate) fn graph_memcpy_node_set_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<Copy3D>,
+    params: In<Copy3D>,
 ) -> Answer {
     set_memory(call.ready()?, node, |state| copy_kind(state, call, params))
 }
@@ -372,7 +372,7 @@ pub(crate) fn graph_exec_memset_node_set_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<MemsetParams>,
+    params: In<MemsetParams>,
     context: ContextArg,
 ) -> Answer {
     set_exec(call.ready()?, exec, node, |state| {
@@ -385,7 +385,7 @@ pub(crate) fn graph_exec_memcpy_node_set_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<Copy3D>,
+    params: In<Copy3D>,
     context: ContextArg,
 ) -> Answer {
     set_exec(call.ready()?, exec, node, |state| {
@@ -398,7 +398,7 @@ pub(crate) fn graph_exec_host_node_set_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<HostNodeParams>,
+    params: In<HostNodeParams>,
 ) -> Answer {
     set_exec(call.ready()?, exec, node, |_| host_kind(params))
 }
@@ -408,7 +408,7 @@ pub(crate) fn graph_add_child_graph_node(
     call: &CallFrame,
     out: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
     child: Ptr<CUgraph_st>,
 ) -> Answer {

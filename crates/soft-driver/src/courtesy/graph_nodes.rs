@@ -6,7 +6,7 @@
 use core::ffi::c_uint;
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
+use crate::arg::{Array, In, Ptr, StreamArg};
 use crate::graph::exec::{
     AUTO_FREE, DEVICE_LAUNCH, INSTANTIATE_ERROR, NODE_NOT_SUPPORTED, NODE_PRIORITY, UPLOAD,
     check_instantiate_flags, instantiate,
@@ -18,7 +18,7 @@ use crate::machine::call_frame::CallFrame;
 
 /// Hands out handles as the driver does: with no array the count alone, else as many as there is
 /// room for, the rest of the room filled with NULL.
-fn list(found: &[u64], nodes: Ptr<CUgraphNode>, count: Ptr<usize>) -> Answer {
+fn list(found: &[u64], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> Answer {
     count.required()?;
     if nodes.is_null() {
         return count.put(found.len());
@@ -28,7 +28,7 @@ fn list(found: &[u64], nodes: Ptr<CUgraphNode>, count: Ptr<usize>) -> Answer {
     count.put(found.len().min(room))
 }
 
-fn fill(found: &[u64], nodes: Ptr<CUgraphNode>, room: usize) {
+fn fill(found: &[u64], nodes: Array<CUgraphNode>, room: usize) {
     for at in 0..room {
         let handle = found.get(at).copied().unwrap_or(0);
         // SAFETY: the C call says that the array has room for as many as its count.
@@ -37,7 +37,7 @@ fn fill(found: &[u64], nodes: Ptr<CUgraphNode>, room: usize) {
 }
 
 /// No edge here carries data: all of it is zero.
-fn no_data(edges: Ptr<CUgraphEdgeData>, room: usize) {
+fn no_data(edges: Array<CUgraphEdgeData>, room: usize) {
     if !edges.is_null() {
         // SAFETY: the C call says that the array has room for as many as its count; zeros are valid
         // edge data.
@@ -48,7 +48,7 @@ fn no_data(edges: Ptr<CUgraphEdgeData>, room: usize) {
 pub(crate) fn graph_get_nodes(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    nodes: Ptr<CUgraphNode>,
+    nodes: Array<CUgraphNode>,
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
@@ -61,7 +61,7 @@ pub(crate) fn graph_get_nodes(
 pub(crate) fn graph_get_root_nodes(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    nodes: Ptr<CUgraphNode>,
+    nodes: Array<CUgraphNode>,
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
@@ -88,8 +88,8 @@ fn edges(state: &State, graph: u32) -> (Vec<u64>, Vec<u64>) {
 pub(crate) fn graph_get_edges(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
@@ -107,9 +107,9 @@ pub(crate) fn graph_get_edges(
 pub(crate) fn graph_get_edges_v2(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
-    from: Ptr<CUgraphNode>,
-    to: Ptr<CUgraphNode>,
-    data: Ptr<CUgraphEdgeData>,
+    from: Array<CUgraphNode>,
+    to: Array<CUgraphNode>,
+    data: Array<CUgraphEdgeData>,
     count: Ptr<usize>,
 ) -> Answer {
     no_data(data, count.get()?);
@@ -119,7 +119,7 @@ pub(crate) fn graph_get_edges_v2(
 pub(crate) fn graph_node_get_dependencies(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    nodes: Ptr<CUgraphNode>,
+    nodes: Array<CUgraphNode>,
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
@@ -135,8 +135,8 @@ pub(crate) fn graph_node_get_dependencies(
 pub(crate) fn graph_node_get_dependencies_v2(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    nodes: Ptr<CUgraphNode>,
-    data: Ptr<CUgraphEdgeData>,
+    nodes: Array<CUgraphNode>,
+    data: Array<CUgraphEdgeData>,
     count: Ptr<usize>,
 ) -> Answer {
     no_data(data, count.get()?);
@@ -146,7 +146,7 @@ pub(crate) fn graph_node_get_dependencies_v2(
 pub(crate) fn graph_node_get_dependent_nodes(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    nodes: Ptr<CUgraphNode>,
+    nodes: Array<CUgraphNode>,
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
@@ -160,8 +160,8 @@ pub(crate) fn graph_node_get_dependent_nodes(
 pub(crate) fn graph_node_get_dependent_nodes_v2(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    nodes: Ptr<CUgraphNode>,
-    data: Ptr<CUgraphEdgeData>,
+    nodes: Array<CUgraphNode>,
+    data: Array<CUgraphEdgeData>,
     count: Ptr<usize>,
 ) -> Answer {
     no_data(data, count.get()?);
@@ -179,7 +179,7 @@ pub(crate) fn graph_node_get_type(
     kind.put(state.graphs.nodes[node].kind.number())
 }
 
-pub(crate) fn host_kind(params: Ptr<HostNodeParams>) -> Result<NodeKind, CUresult> {
+pub(crate) fn host_kind(params: In<HostNodeParams>) -> Result<NodeKind, CUresult> {
     let params = params.get()?;
     let function = params.function.ok_or(INVALID_VALUE)?;
     Ok(NodeKind::Host(HostCall::Function(function, UserData(params.user_data))))
@@ -189,9 +189,9 @@ pub(crate) fn graph_add_host_node(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
-    params: Ptr<HostNodeParams>,
+    params: In<HostNodeParams>,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |_| host_kind(params))
 }
@@ -214,7 +214,7 @@ pub(crate) fn graph_host_node_get_params(
 pub(crate) fn graph_host_node_set_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<HostNodeParams>,
+    params: In<HostNodeParams>,
 ) -> Answer {
     let mut state = call.ready()?;
     let node = state.node(node.raw())?;
@@ -255,7 +255,7 @@ pub(crate) fn graph_add_empty_node(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |_| Ok(NodeKind::Empty))

@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_uchar, c_void};
 
 use crate::abi::*;
-use crate::arg::{Memory, Ptr};
+use crate::arg::{In, Memory, Ptr};
 use crate::machine::call_frame::CallFrame;
 
 const EAGER_LOADING: c_int = 1;
@@ -39,7 +39,7 @@ pub(crate) fn function_name(
 pub(crate) fn get_export_table(
     call: &CallFrame,
     _table: Ptr<*const c_void>,
-    _id: Ptr<CUuuid>,
+    _id: In<CUuuid>,
 ) -> Answer {
     call.lock()?.say_unsupported(call.name());
     Err(INVALID_VALUE)

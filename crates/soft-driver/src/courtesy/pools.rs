@@ -6,7 +6,7 @@ use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::arg::{Memory, Ptr, StreamArg};
+use crate::arg::{In, Memory, Ptr, StreamArg};
 use crate::device;
 use crate::engine::work::Task;
 use crate::ipc::AVAILABLE;
@@ -97,7 +97,7 @@ fn check_alloc_type(state: &State, alloc_type: c_uint) -> Answer {
 pub(crate) fn mem_pool_create(
     call: &CallFrame,
     pool: Ptr<*mut c_void>,
-    props: Ptr<PoolProps>,
+    props: In<PoolProps>,
 ) -> Answer {
     let mut state = call.ready()?;
     pool.required()?;
@@ -174,7 +174,7 @@ pub(crate) fn device_set_mem_pool(call: &CallFrame, device: CUdevice, pool: Memo
 }
 
 /// The forms of CUDA 13 name a place and what the memory is.
-fn place(state: &State, location: Ptr<Location>, alloc_type: c_uint) -> Result<CUdevice, CUresult> {
+fn place(state: &State, location: In<Location>, alloc_type: c_uint) -> Result<CUdevice, CUresult> {
     let location = location.get()?;
     check_alloc_type(state, alloc_type)?;
     state.located(location)?;
@@ -184,7 +184,7 @@ fn place(state: &State, location: Ptr<Location>, alloc_type: c_uint) -> Result<C
 pub(crate) fn mem_get_default_mem_pool(
     call: &CallFrame,
     pool: Ptr<*mut c_void>,
-    location: Ptr<Location>,
+    location: In<Location>,
     alloc_type: c_uint,
 ) -> Answer {
     let device = place(&*call.ready()?, location, alloc_type)?;
@@ -194,7 +194,7 @@ pub(crate) fn mem_get_default_mem_pool(
 pub(crate) fn mem_get_mem_pool(
     call: &CallFrame,
     pool: Ptr<*mut c_void>,
-    location: Ptr<Location>,
+    location: In<Location>,
     alloc_type: c_uint,
 ) -> Answer {
     let device = place(&*call.ready()?, location, alloc_type)?;
@@ -203,7 +203,7 @@ pub(crate) fn mem_get_mem_pool(
 
 pub(crate) fn mem_set_mem_pool(
     call: &CallFrame,
-    location: Ptr<Location>,
+    location: In<Location>,
     alloc_type: c_uint,
     pool: Memory,
 ) -> Answer {
@@ -294,7 +294,7 @@ pub(crate) fn mem_pool_set_attribute(
 pub(crate) fn mem_pool_set_access(
     call: &CallFrame,
     pool: Memory,
-    descriptions: Ptr<AccessDesc>,
+    descriptions: In<AccessDesc>,
     count: usize,
 ) -> Answer {
     let mut state = call.ready()?;
@@ -318,7 +318,7 @@ pub(crate) fn mem_pool_get_access(
     call: &CallFrame,
     flags: Ptr<c_uint>,
     pool: Memory,
-    location: Ptr<Location>,
+    location: In<Location>,
 ) -> Answer {
     let state = call.ready()?;
     flags.required()?;
@@ -471,7 +471,7 @@ pub(crate) fn mem_pool_import_pointer(
     call: &CallFrame,
     address: Ptr<CUdeviceptr>,
     pool: Memory,
-    data: Ptr<PoolPointer>,
+    data: In<PoolPointer>,
 ) -> Answer {
     let mut state = call.ready()?;
     address.required()?;

@@ -7,7 +7,7 @@ use core::ffi::c_uint;
 use cuda_order_check::Access;
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
+use crate::arg::{In, StreamArg};
 use crate::courtesy::copies::synchronous;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
@@ -118,19 +118,19 @@ fn copy(
     Ok(after)
 }
 
-pub(crate) fn memcpy_2d_async(call: &CallFrame, rows: Ptr<Copy2D>, stream: StreamArg) -> Answer {
+pub(crate) fn memcpy_2d_async(call: &CallFrame, rows: In<Copy2D>, stream: StreamArg) -> Answer {
     copy(call, rows.get().map(Copy3D::from), stream).map(drop)
 }
 
-pub(crate) fn memcpy_2d(call: &CallFrame, rows: Ptr<Copy2D>) -> Answer {
+pub(crate) fn memcpy_2d(call: &CallFrame, rows: In<Copy2D>) -> Answer {
     synchronous(call, |stream| copy(call, rows.get().map(Copy3D::from), stream))
 }
 
-pub(crate) fn memcpy_3d_async(call: &CallFrame, layers: Ptr<Copy3D>, stream: StreamArg) -> Answer {
+pub(crate) fn memcpy_3d_async(call: &CallFrame, layers: In<Copy3D>, stream: StreamArg) -> Answer {
     copy(call, layers.get(), stream).map(drop)
 }
 
-pub(crate) fn memcpy_3d(call: &CallFrame, layers: Ptr<Copy3D>) -> Answer {
+pub(crate) fn memcpy_3d(call: &CallFrame, layers: In<Copy3D>) -> Answer {
     synchronous(call, |stream| copy(call, layers.get(), stream))
 }
 

@@ -5,7 +5,7 @@
 use core::ffi::c_uint;
 
 use crate::abi::*;
-use crate::arg::{Arg, Ptr};
+use crate::arg::{Arg, In, Ptr};
 use crate::graph::{NodeKind, add_node_with};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
@@ -16,7 +16,7 @@ impl State {
     fn batch_of(
         &self,
         call: &CallFrame,
-        params: Ptr<BatchMemOpNodeParams>,
+        params: In<BatchMemOpNodeParams>,
     ) -> Result<Batch, CUresult> {
         let params = params.get()?;
         if params.flags != 0 || params.count == 0 || params.count >= TOO_MANY {
@@ -35,9 +35,9 @@ pub(crate) fn graph_add_batch_mem_op_node(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
-    params: Ptr<BatchMemOpNodeParams>,
+    params: In<BatchMemOpNodeParams>,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |state| {
         Ok(NodeKind::Values(state.batch_of(call, params)?))
@@ -67,7 +67,7 @@ pub(crate) fn graph_batch_mem_op_node_get_params(
 pub(crate) fn graph_batch_mem_op_node_set_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<BatchMemOpNodeParams>,
+    params: In<BatchMemOpNodeParams>,
 ) -> Answer {
     let mut state = call.ready()?;
     let node = state.node(node.raw())?;
@@ -85,7 +85,7 @@ pub(crate) fn graph_exec_batch_mem_op_node_set_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<BatchMemOpNodeParams>,
+    params: In<BatchMemOpNodeParams>,
 ) -> Answer {
     let mut state = call.ready()?;
     let exec = state.exec(exec)?;

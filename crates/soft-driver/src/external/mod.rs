@@ -9,7 +9,7 @@
 use core::ffi::c_uint;
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
+use crate::arg::{In, Ptr, StreamArg};
 use crate::engine::work::{Origin, Task};
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
@@ -121,7 +121,7 @@ impl State {
 pub(crate) fn import_external_semaphore(
     call: &CallFrame,
     semaphore: Ptr<CUexternalSemaphore>,
-    description: Ptr<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC>,
+    description: In<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC>,
 ) -> Answer {
     let mut state = call.ready()?;
     semaphore.required()?;
@@ -195,7 +195,7 @@ pub(crate) fn destroy_external_semaphore(
 /// Documented: it can be captured, and becomes a node of the graph.
 fn give(
     call: &CallFrame,
-    semaphores: Ptr<CUexternalSemaphore>,
+    semaphores: In<CUexternalSemaphore>,
     values: &[(u64, c_uint)],
     signals: bool,
     stream: StreamArg,
@@ -243,8 +243,8 @@ fn give(
 
 pub(crate) fn signal_external_semaphores_async(
     call: &CallFrame,
-    semaphores: Ptr<CUexternalSemaphore>,
-    params: Ptr<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>,
+    semaphores: In<CUexternalSemaphore>,
+    params: In<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>,
     count: c_uint,
     stream: StreamArg,
 ) -> Answer {
@@ -255,8 +255,8 @@ pub(crate) fn signal_external_semaphores_async(
 
 pub(crate) fn wait_external_semaphores_async(
     call: &CallFrame,
-    semaphores: Ptr<CUexternalSemaphore>,
-    params: Ptr<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>,
+    semaphores: In<CUexternalSemaphore>,
+    params: In<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>,
     count: c_uint,
     stream: StreamArg,
 ) -> Answer {

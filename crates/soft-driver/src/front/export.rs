@@ -20,7 +20,7 @@ pub struct Export {
 impl Export {
     /// `listed` is the version that the line of `name` has, or nothing. A line may keep its version
     /// after `cuda-events` has bound the name.
-    pub(crate) const fn new(name: &'static str, listed: &[i32], per_thread: bool) -> Self {
+    pub(crate) const fn new(name: &'static str, listed: &[i32], supported: bool) -> Self {
         let version = match (bound_version(name), listed) {
             (Some(version), []) => version.as_raw() as i32,
             (None, [version]) => *version,
@@ -28,12 +28,7 @@ impl Export {
             (Some(_), _) => panic!("src/sys/symbols.rs has another version of it: correct one"),
             (None, _) => panic!("cuda-events does not bind it: give it a version"),
         };
-        Self { name, version, per_thread, supported: true }
-    }
-
-    pub(crate) const fn unsupported(mut self) -> Self {
-        self.supported = false;
-        self
+        Self { name, version, per_thread: is_per_thread(name), supported }
     }
 
     /// The name for `cuGetProcAddress`: without the version and the per-thread suffix.
@@ -49,6 +44,11 @@ impl Export {
             _ => name,
         }
     }
+}
+
+/// Whether a name is that of a per-thread-default-stream twin.
+const fn is_per_thread(name: &str) -> bool {
+    matches!(name.as_bytes(), [.., b'_', b'p', b't', b's' | b'd', b'z' | b's'])
 }
 
 /// The places of a hash table of `cuda-events`' list: each export is looked up while the crate
@@ -83,7 +83,7 @@ const fn hash(name: &str) -> usize {
 
 /// The version of a name in the list of `cuda-events`.
 const fn bound_version(name: &str) -> Option<Version> {
-    let twin = matches!(name.as_bytes(), [.., b'_', b'p', b't', b's', b'z']);
+    let twin = is_per_thread(name);
     let legacy = if twin { name.split_at(name.len() - "_ptsz".len()).0 } else { name };
     let mut place = hash(legacy);
     while let Some(entry) = BOUND[place] {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::abi::*;
-use crate::arg::Ptr;
+use crate::arg::{In, Ptr};
 use crate::front::exports::EXPORTS;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Machine, State};
@@ -86,7 +86,7 @@ fn look_up(
 fn proc_address(
     address: AddressOf,
     call: &CallFrame,
-    symbol: Ptr<c_uchar>,
+    symbol: In<c_uchar>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: u64,
@@ -116,7 +116,7 @@ fn proc_address(
 pub(crate) fn get_proc_address(
     address: AddressOf,
     call: &CallFrame,
-    symbol: Ptr<c_uchar>,
+    symbol: In<c_uchar>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: cuuint64_t,
@@ -141,7 +141,7 @@ pub(crate) fn get_proc_address(
 pub(crate) fn get_proc_address_v1(
     address: AddressOf,
     call: &CallFrame,
-    symbol: Ptr<c_uchar>,
+    symbol: In<c_uchar>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: cuuint64_t,

@@ -6,7 +6,6 @@ pub(crate) mod entry;
 pub(crate) mod export;
 pub(crate) mod exports;
 pub(crate) mod faults;
-pub(crate) mod foreign;
 pub(crate) mod fork;
 pub(crate) mod functions;
 pub(crate) mod hooks;

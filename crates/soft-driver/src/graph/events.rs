@@ -1,7 +1,7 @@
 //! Nodes of graphs that have an event: records and waits.
 
 use crate::abi::*;
-use crate::arg::{EventArg, Ptr};
+use crate::arg::{EventArg, In, Ptr};
 use crate::graph::{NodeKind, add_node_with};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
@@ -30,7 +30,7 @@ pub(crate) fn graph_add_event_record_node(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
     event: EventArg,
 ) -> Answer {
@@ -43,7 +43,7 @@ pub(crate) fn graph_add_event_wait_node(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
     event: EventArg,
 ) -> Answer {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::arg::{Ptr, StreamArg};
+use crate::arg::{Array, Ptr, StreamArg};
 use crate::engine::point::Point;
 use crate::engine::work::Task;
 use crate::graph::{Exec, ExecNode, NodeKind};
@@ -165,7 +165,7 @@ pub(crate) fn graph_instantiate(
     exec: Ptr<CUgraphExec>,
     graph: Ptr<CUgraph_st>,
     error_node: Ptr<CUgraphNode>,
-    log: Ptr<c_uchar>,
+    log: Array<c_uchar>,
     log_size: usize,
 ) -> Answer {
     error_node.put_if(core::ptr::null_mut());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuda_order_check::Access;
 
 use crate::abi::*;
-use crate::arg::Ptr;
+use crate::arg::{In, Ptr};
 use crate::engine::point::Point;
 use crate::external::Semaphores;
 use crate::graph::user_object::References;
@@ -191,10 +191,10 @@ impl State {
     }
 
     /// The nodes of an array argument, which must be of that graph.
-    pub(crate) fn nodes_of(
+    pub(crate) fn nodes_of<P>(
         &self,
         graph: u32,
-        nodes: Ptr<CUgraphNode>,
+        nodes: Ptr<CUgraphNode, P>,
         count: usize,
     ) -> Result<Vec<u32>, CUresult> {
         let nodes = nodes.read_array(count)?.into_iter().map(|node| {
@@ -310,7 +310,7 @@ pub(crate) fn add_node_with(
     call: &CallFrame,
     out: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
     kind: impl FnOnce(&State) -> Result<NodeKind, CUresult>,
 ) -> Answer {
@@ -322,7 +322,7 @@ pub(crate) fn add_node_of(
     call: &CallFrame,
     out: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
-    dependencies: Ptr<CUgraphNode>,
+    dependencies: In<CUgraphNode>,
     count: usize,
     made: impl FnOnce(&State) -> Result<(NodeKind, Option<NodeParams>), CUresult>,
 ) -> Answer {

@@ -8,6 +8,13 @@ use crate::machine::{Locked, Machine};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Id(pub(crate) u16);
 
+impl Id {
+    /// Its place in the list.
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The arguments of a call, as numbers: at most eight.
 pub(crate) type Words = ([u64; 8], usize);
 

@@ -5,7 +5,7 @@ use core::ffi::{c_uchar, c_uint, c_void};
 use cuda_order_check::Access;
 
 use crate::abi::*;
-use crate::arg::{Memory, StreamArg};
+use crate::arg::{In, Memory, StreamArg};
 use crate::engine::work::Task;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
@@ -152,7 +152,7 @@ pub(crate) fn copy(
 pub(crate) fn memcpy_h_to_d_async(
     call: &CallFrame,
     destination: CUdeviceptr,
-    source: Memory,
+    source: In<c_void>,
     bytes: usize,
     stream: StreamArg,
 ) -> Answer {

@@ -61,37 +61,23 @@ fn older_drivers_export_less() {
     }
 }
 
-/// A line of a list, as `file:line`.
-fn line(file: &str, text: &str, start: &str) -> String {
-    let at = text.lines().position(|line| line.contains(start));
-    at.map_or(file.to_owned(), |at| format!("{file}:{}", at + 1))
-}
-
 #[test]
 fn everything_that_cuda_events_binds_is_exported() {
-    const SUPPORTED: &str = include_str!("../../src/front/exports.rs");
-    const FOREIGN: &str = include_str!("../../src/front/foreign.rs");
+    const LIST: &str = "crates/soft-driver/src/front/exports.rs";
     let soft = SoftDriver::builder().version(13, 5).build();
     for entry in ENTRY_POINTS {
         let name = entry.function.name();
         let twin = entry.per_thread_version.map(|version| (format!("{name}_ptsz"), version));
         for (name, version) in [(name.to_owned(), entry.version)].into_iter().chain(twin) {
-            let listed = |text, file| line(file, text, &format!(" {} ", entry.function));
-            let supported = listed(SUPPORTED, "crates/soft-driver/src/front/exports.rs");
-            let list = if supported.contains(':') {
-                supported
-            } else {
-                listed(FOREIGN, "crates/soft-driver/src/front/foreign.rs")
-            };
             let export = EXPORTS.iter().find(|export| export.name == name);
             let export = export.unwrap_or_else(|| {
-                panic!("{list} has {} and lacks {name}: add it", entry.function)
+                panic!("{LIST} has {} and lacks {name}: add it", entry.function)
             });
             assert_eq!(export.base(), entry.base);
             let listed = cuda_events::Version::from_raw(export.version as u32);
             assert_eq!(
                 listed, version,
-                "{list} says that {name} came with {listed}, wrapper.h with {version}"
+                "{LIST} says that {name} came with {listed}, wrapper.h with {version}"
             );
             let found = soft.resolve(&CString::new(name.as_str()).unwrap());
             assert!(

@@ -162,11 +162,11 @@ fn an_error_inside_switches_the_checker_off() {
 #[test]
 fn the_list_has_the_software_drivers_names() {
     let names: Vec<&str> = include_str!("../../src/names.txt").lines().collect();
-    let lists = include_str!("../../../../soft-driver/src/front/foreign.rs");
+    let lists = include_str!("../../../../soft-driver/src/courtesy/exports.rs");
     let words = lists.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_');
-    let foreign =
+    let exports =
         words.filter(|word| word.starts_with("cu") && word.as_bytes()[2].is_ascii_uppercase());
-    let missing: Vec<&str> = foreign.filter(|name| !names.contains(name)).collect();
+    let missing: Vec<&str> = exports.filter(|name| !names.contains(name)).collect();
     assert_eq!(missing, [""; 0]);
     assert!(names.is_sorted());
 }
