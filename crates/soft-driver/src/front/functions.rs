@@ -98,6 +98,7 @@ macro_rules! parameters {
         impl<$($ty: Arg),*> Parameters for ($($ty,)*) {
             type C = ($($ty::C,)*);
 
+            #[allow(clippy::unused_unit, reason = "there may be no parameter")]
             unsafe fn take(($($argument,)*): Self::C) -> Self {
                 // SAFETY: the caller's.
                 ($(unsafe { $ty::take($argument) },)*)
