@@ -9,11 +9,10 @@ use crate::capture::Mark;
 use crate::engine::clock;
 use crate::engine::point::Point;
 use crate::engine::work::Task;
-use crate::ipc;
-use crate::ipc::event::{free_event, new_event};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
 use crate::machine::{Locked, Machine, State};
+use crate::processes::{self, AVAILABLE, Exporter, SharedEvent};
 
 /// What the latest record left.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ pub(crate) struct Event {
     pub(crate) orphan: bool,
     pub(crate) state: EventState,
     /// An interprocess event's slot.
-    pub(crate) shared: Option<Box<ipc::SharedEvent>>,
+    pub(crate) shared: Option<Box<SharedEvent>>,
 }
 
 impl Event {
@@ -172,6 +171,28 @@ impl State {
     }
 }
 
+/// Gives a new event its slot.
+fn take_slot(state: &mut State, context: u32) -> Result<Box<SharedEvent>, CUresult> {
+    if !state.config.ipc || !AVAILABLE {
+        return Err(NOT_SUPPORTED);
+    }
+    let slots = state.config.ipc_slots;
+    let exporter = match &mut state.contexts[context].ipc {
+        Some(exporter) => exporter,
+        none => none.insert(Exporter::create(slots)?),
+    };
+    exporter.take_slot()
+}
+
+/// Takes an event's slot back, when it is this process's to give.
+fn free_slot(state: &mut State, context: u32, event: SharedEvent) {
+    if let Some(exporter) = &mut state.contexts[context].ipc
+        && exporter.owns(&event)
+    {
+        exporter.free_slot(event);
+    }
+}
+
 pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     event.required()?;
@@ -181,7 +202,7 @@ pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint)
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;
-    let shared = if interprocess { Some(new_event(&mut state, context)?) } else { None };
+    let shared = if interprocess { Some(take_slot(&mut state, context)?) } else { None };
     let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
     let born = state.call_number;
     let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
@@ -201,7 +222,7 @@ pub(crate) fn event_destroy(call: &CallFrame, event: EventArg) -> Answer {
     state.feed(|feed, of| feed.event_destroy(of.event(index)));
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
-        free_event(&mut state, context, *shared);
+        free_slot(&mut state, context, *shared);
     }
     Ok(())
 }
@@ -342,7 +363,7 @@ fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked
     if let Some(others) = others {
         let (epoch, caller) = (state.epoch, state.feed(|feed, _| feed.caller()));
         drop(state);
-        ipc::block(&others, || {
+        processes::block(&others, || {
             // Under the lock, for what this process records is counted in two places.
             let state = call.machine.lock();
             if state.epoch != epoch || state.stopping {

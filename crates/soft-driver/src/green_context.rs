@@ -9,14 +9,11 @@ use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, In, Ptr};
 use crate::context::primary::reset_primary;
 use crate::context::whole::{ctx_wait_event, record_all};
-use crate::device;
+use crate::device::{self, MULTIPROCESSORS};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Kind, Table};
 use crate::stream::stream_create_in;
-
-/// As an H200 has them.
-pub(crate) const MULTIPROCESSORS: u32 = 132;
 
 /// The least part, and what the size of each is a multiple of, on compute capability 9.0.
 pub(crate) const UNIT: u32 = 8;

@@ -31,7 +31,8 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     }
     let device = |physical| Device { physical, ..Device::default() };
     state.devices = visible.into_iter().map(device).collect();
-    state.engine.channel_count = state.config.connections.unwrap_or_else(channel::from_environment);
+    let channels = state.config.connections.unwrap_or_else(channel::from_environment);
+    state.engine.set_channels(channels);
     state.initialised = true;
     state.look_who_watches();
     Ok(())

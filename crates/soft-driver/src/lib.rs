@@ -129,16 +129,18 @@ pub(crate) use say;
 // a call comes in, and `api` what a program sees: only they import it, and each other.
 #[doc(hidden)]
 pub mod abi;
+mod allocation;
 mod api;
 mod arg;
 mod capture;
 mod context;
+mod copy;
 mod courtesy;
 mod device;
 mod engine;
 mod errors;
 mod event;
-mod external;
+mod external_semaphore;
 mod front;
 mod graph;
 mod green_context;
@@ -148,6 +150,7 @@ mod ipc;
 mod machine;
 mod memory;
 mod order;
+mod processes;
 mod random;
 mod stream;
 mod sync;
@@ -195,7 +198,6 @@ pub use cuda_order_check::{
     Warning as OrderWarning, Warnings as OrderWarnings,
 };
 pub use device::DEVICE_NAME;
-pub use external::SemaphoreKind;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
@@ -203,3 +205,4 @@ pub use machine::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Ti
 pub use machine::places::SLOTS;
 #[doc(hidden)]
 pub use machine::places::waits_for_places;
+pub use processes::semaphore::SemaphoreKind;

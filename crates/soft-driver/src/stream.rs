@@ -4,54 +4,19 @@ use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use cuda_order_check::StreamKind;
 use cuda_order_check::feed::Creator;
 
 use crate::abi::*;
 use crate::arg::{EventArg, In, Ptr, StreamArg};
-use crate::capture::CaptureKey;
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::engine::point::Point;
-use crate::engine::work::Queued;
+use crate::engine::stream::Stream;
 use crate::event::EventState;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Bad, Kind};
 use crate::machine::thread;
 use crate::machine::{Locked, State};
-
-/// A stream: a queue of work that is done in order.
-pub(crate) struct Stream {
-    pub(crate) context: u32,
-    pub(crate) flags: u32,
-    pub(crate) priority: i32,
-    pub(crate) id: u64,
-    pub(crate) is_legacy: bool,
-    /// Whether the program made it.
-    pub(crate) created: bool,
-    /// One that the program has no handle of any more.
-    pub(crate) destroyed: bool,
-    pub(crate) queue: VecDeque<Queued>,
-    /// Which of its context's channels its work is in, or was last.
-    pub(crate) channel: u32,
-    /// How many operations were submitted.
-    pub(crate) submitted: u64,
-    /// Up to which of them the legacy stream waits already.
-    pub(crate) joined: Option<u64>,
-    /// Up to which operation of the legacy stream this one waits already.
-    pub(crate) legacy_seen: Option<u64>,
-    /// Up to which wait of the whole context this stream waits already.
-    pub(crate) gates_seen: u64,
-    pub(crate) capture: Option<CaptureKey>,
-    /// The node handles that a capture query last pointed to.
-    pub(crate) capture_view: Vec<usize>,
-    pub(crate) attributes: BTreeMap<u32, [u8; 64]>,
-}
-
-impl Stream {
-    /// Whether the legacy default stream waits for it, and it for that.
-    pub(crate) fn blocking(&self) -> bool {
-        self.flags & CU_STREAM_NON_BLOCKING == 0 && !self.is_legacy
-    }
-}
 
 /// What a stream argument says.
 pub(crate) enum Named {
@@ -90,7 +55,7 @@ impl State {
             created: false,
             destroyed: false,
             queue: VecDeque::new(),
-            channel: made % self.engine.channel_count,
+            channel: self.engine.channel_of(made),
             submitted: 0,
             joined: None,
             legacy_seen: None,
@@ -112,6 +77,20 @@ impl State {
         self.streams[index].channel = u32::MAX;
         self.contexts[context].streams_made = self.contexts[context].streams_made.wrapping_sub(1);
         Ok(index)
+    }
+
+    /// A new stream.
+    pub(crate) fn feed_stream(&mut self, stream: u32, creator: Creator) {
+        let of = &self.streams[stream];
+        let kind = match of.flags & CU_STREAM_NON_BLOCKING {
+            _ if of.is_legacy => StreamKind::Legacy,
+            0 => StreamKind::Blocking,
+            _ => StreamKind::NonBlocking,
+        };
+        let (context, device) = (of.context, self.contexts[of.context].device);
+        self.feed(|feed, of| {
+            feed.stream_create(of.stream(stream), (of.context(context), device), kind, creator);
+        });
     }
 
     /// The stream that an argument names, whose context can be worked with.

@@ -7,10 +7,12 @@ use cuda_events::StreamRef;
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::arg::Arg;
-use crate::engine::busy::busy;
+use crate::arg::{Arg, StreamArg};
+use crate::engine::work::Task;
+use crate::graph::NodeKind;
 use crate::machine::Machine;
 use crate::machine::call_frame::{CallFrame, EntryPoint, Id};
+use crate::machine::config::Time;
 
 /// As reports name it. It is no export.
 static BUSY: EntryPoint = EntryPoint { id: Id(u16::MAX), name: "busy", per_thread: false };
@@ -20,6 +22,20 @@ fn submit(machine: &'static Machine, stream: CUstream, duration: Duration) -> An
         CallFrame { machine, of: &BUSY, number: machine.count_call(), epoch: machine.epoch() };
     // SAFETY: a handle value, which is never dereferenced.
     busy(&call, unsafe { Arg::take(stream) }, duration)
+}
+
+/// The stream is busy for so long once it comes to this. While it is captured that is a node.
+fn busy(call: &CallFrame, stream: StreamArg, duration: Duration) -> Answer {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    if state.config.time == Time::Real {
+        state.ensure_timer_thread(call.machine)?;
+    }
+    let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    if !state.captured(stream, NodeKind::Busy(ns))? {
+        state.submit(call.machine, stream, Task::Busy(ns));
+    }
+    Ok(())
 }
 
 impl SoftDriver {

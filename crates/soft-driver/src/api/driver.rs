@@ -16,11 +16,11 @@ use crate::front::fork;
 use crate::front::functions;
 use crate::front::hooks::{self, Hooks};
 use crate::front::log::CallRecord;
-use crate::ipc;
 use crate::machine::config::{Config, OrderCheck, Scheduler, Time};
 use crate::machine::places::{self, PLACES};
 use crate::machine::{Locked, MACHINES, Machine};
 use crate::order::new_feed;
+use crate::processes;
 
 /// A software driver in this process, independent of all others.
 ///
@@ -147,7 +147,7 @@ impl SoftDriver {
             config.scheduler.print();
         }
         if let Scheduler::Seeded(seed) = config.scheduler {
-            state.engine.random = seed;
+            state.engine.seed(seed);
             // Without the thread it works all the same, as long as the program makes calls.
             let _ = state.ensure_ticker_thread(machine);
         }
@@ -244,7 +244,7 @@ impl SoftDriver {
     /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
     /// finds it. If values were written and then reset, a later call may find it.
     pub fn deadlocks(&self) -> Vec<String> {
-        self.state().engine.deadlocks.clone()
+        self.state().engine.deadlocks().to_vec()
     }
 
     /// The errors that the [order checker](crate::OrderCheck) has found so far: two accesses to the
@@ -379,7 +379,7 @@ impl SoftDriver {
     /// The number of calls that now wait for work in order to end a context or unregister memory.
     #[doc(hidden)]
     pub fn waiting_for_work(&self) -> usize {
-        self.state().engine.idle_waiters
+        self.state().engine.waiting_for_idle()
     }
 
     /// Stops the running of host functions, or resumes it.
@@ -470,8 +470,7 @@ impl Drop for SoftDriver {
             clock.end(state.clock.now());
         }
         state.stopping = true;
-        state.engine.abandon();
-        let threads = core::mem::take(&mut state.engine.threads);
+        let threads = state.engine.abandon();
         for condition in
             [&machine.done, &machine.host, &machine.pool, &machine.ticker, &machine.timer]
         {
@@ -482,19 +481,19 @@ impl Drop for SoftDriver {
         self.hooks().release();
         state = machine.lock();
         let until = Instant::now() + PATIENCE;
-        while (state.engine.running > 0 || state.engine.waiters > 0) && Instant::now() < until {
+        while state.engine.has_threads_inside() && Instant::now() < until {
             drop(state);
             std::thread::sleep(Duration::from_millis(1));
             state = machine.lock();
         }
-        let stuck = state.engine.running > 0;
+        let stuck = state.engine.does_a_job();
         // Under the machine's lock, so that a release counts either as one of the living driver or
         // as a late one.
         PLACES.dropped(self.slot, state.held());
         machine.reset(&mut state);
         drop(state);
         self.hooks().end(machine);
-        ipc::tidy_up();
+        processes::tidy_up();
         places::count_here(-1);
         if stuck {
             // The slot stays taken: whatever that function does later, it does to nobody else's

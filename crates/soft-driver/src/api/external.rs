@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::external::{Descriptor, Semaphore, SemaphoreKind};
+use crate::processes::semaphore::{Descriptor, Semaphore, SemaphoreKind};
 
 /// A semaphore for tests, which a software driver can import like a semaphore of Vulkan.
 ///

@@ -10,10 +10,10 @@ use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::arg::{Arg, StreamArg};
-use crate::machine::Machine;
+use crate::graph::NodeKind;
 use crate::machine::call_frame::{CallFrame, EntryPoint, Id};
+use crate::machine::{Machine, State};
 use crate::order::Feed;
-use crate::order::reports;
 
 macro_rules! reports {
     ($($name:ident = $text:literal;)*) => {$(
@@ -38,6 +38,39 @@ fn call(of: &'static EntryPoint, machine: &'static Machine) -> CallFrame {
     CallFrame { machine, of, number: machine.count_call(), epoch: machine.epoch() }
 }
 
+/// Makes a report, if the order is checked.
+fn report(
+    call: &CallFrame,
+    location: Option<&'static Location<'static>>,
+    make: impl FnOnce(&mut State) -> Answer,
+) -> Answer {
+    let mut state = call.ready()?;
+    let location = location.map(Into::into);
+    let begun = state.feed(|feed, _| feed.begin(call.name(), call.number, location));
+    if begun.is_some() { make(&mut state) } else { Ok(()) }
+}
+
+/// Bytes are accessed in stream order, or by the host itself. An access of a stream that is
+/// captured is a node of the graph, which looks like an empty one.
+fn access_of(
+    call: &CallFrame,
+    location: Option<&'static Location<'static>>,
+    stream: Option<StreamArg>,
+    access: Access,
+) -> Answer {
+    report(call, location, |state| {
+        let Some(stream) = stream else {
+            state.feed(|feed, _| feed.host(&[access]));
+            return Ok(());
+        };
+        let stream = state.stream(call, stream)?;
+        if !state.captured(stream, NodeKind::Declared(vec![access.clone()]))? {
+            state.feed(|feed, of| feed.work(of.stream(stream), &[access]));
+        }
+        Ok(())
+    })
+}
+
 fn access(
     machine: &'static Machine,
     stream: Option<CUstream>,
@@ -54,7 +87,7 @@ fn access(
     let access = if write { Access::write } else { Access::read }(address, bytes as u64);
     // SAFETY: a handle value, which is never dereferenced.
     let stream: Option<StreamArg> = stream.map(|stream| unsafe { Arg::take(stream) });
-    reports::access(&call(of, machine), location, stream, access)
+    access_of(&call(of, machine), location, stream, access)
 }
 
 /// A report about the host alone.
@@ -64,7 +97,7 @@ fn host(
     location: Option<&'static Location<'static>>,
     give: impl FnOnce(&mut Feed),
 ) -> Answer {
-    reports::report(&call(of, machine), location, |state| {
+    report(&call(of, machine), location, |state| {
         state.feed(|feed, _| give(feed));
         Ok(())
     })
@@ -109,7 +142,7 @@ fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answe
     // SAFETY: a handle value, which is never dereferenced.
     let stream: StreamArg = unsafe { Arg::take(stream) };
     let call = call(&NAME_STREAM, machine);
-    reports::report(&call, None, |state| {
+    report(&call, None, |state| {
         let stream = state.stream(&call, stream)?;
         state.feed(|feed, of| feed.stream_name(of.stream(stream), name));
         Ok(())

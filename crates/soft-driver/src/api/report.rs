@@ -102,7 +102,7 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         captures: state.live_captures(),
         graphs: state.graphs.all.iter().filter(|(_, graph)| graph.parent.is_none()).count(),
         graph_execs: state.graphs.execs.len(),
-        user_objects: state.graphs.objects.len(),
+        user_objects: state.engine.live_objects(),
         external_semaphores: which(&state.semaphores, |index| state.is_live_semaphore(index)).len(),
         allocations: state.memory.len(),
         lost: state.losses.count(),

@@ -6,8 +6,8 @@ use crate::api::builder::Builder;
 use crate::api::driver::SoftDriver;
 use crate::front::exports::EXPORTS;
 use crate::front::functions::exported_as;
-use crate::ipc;
 use crate::order::findings::exit;
+use crate::processes;
 
 /// The one machine of a shared library, set up by the environment when it is first called.
 static SHARED: OnceLock<SoftDriver> = OnceLock::new();
@@ -53,7 +53,7 @@ pub fn end_shared_library() {
     if let Some(driver) = SHARED.get() {
         driver.print_the_end();
         driver.shut_down();
-        ipc::tidy_up();
+        processes::tidy_up();
         exit::leave();
     }
 }

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use cuda_order_check::What;
 
 use crate::abi::*;
+use crate::engine::work::HostCall;
 use crate::event::EventState;
 use crate::graph::NodeKind;
-use crate::host_function::HostCall;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::thread;

@@ -11,12 +11,12 @@ use crate::device;
 use crate::engine::point::Point;
 use crate::engine::work::Task;
 use crate::event::Event;
-use crate::ipc;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles;
 use crate::machine::thread;
 use crate::machine::{Locked, Machine, State};
 use crate::memory::Kind;
+use crate::processes;
 
 pub(crate) mod losses;
 pub(crate) mod primary;
@@ -43,7 +43,7 @@ pub(crate) struct Context {
     pub(crate) busy: BTreeSet<u32>,
     /// The ends of launches with work of the context in streams of other contexts.
     pub(crate) elsewhere: Vec<Arc<Point>>,
-    pub(crate) ipc: Option<ipc::Exporter>,
+    pub(crate) ipc: Option<processes::Exporter>,
     /// What every stream of the context waits for from its next operation on, in the order in which
     /// that came.
     pub(crate) gates: Vec<(u64, Gate)>,
@@ -56,7 +56,7 @@ pub(crate) struct Context {
 #[derive(Clone)]
 pub(crate) enum Gate {
     Point(Arc<Point>),
-    Shared(ipc::Wait),
+    Shared(processes::Wait),
 }
 
 impl Gate {
@@ -336,23 +336,17 @@ impl Machine {
     /// Waits until a context has no work, and until launches of its work in streams of other
     /// contexts are done, as measured. The thread of the host functions does not: it would wait
     /// for itself.
-    pub(crate) fn drain(
-        &'static self,
-        mut state: Locked,
-        context: u32,
-    ) -> Result<Locked, CUresult> {
+    pub(crate) fn drain(&'static self, state: Locked, context: u32) -> Result<Locked, CUresult> {
         if self.in_host_function(state.epoch) {
             return Ok(state);
         }
-        state.engine.idle_waiters += 1;
-        let drained = self.wait_until(state, |state| {
+        let drained = self.wait_until_idle(state, |state| {
             let context = &mut state.contexts[context];
             context.elsewhere.retain(|end| !end.is_done());
             context.elsewhere.iter().for_each(|end| end.want());
             context.busy.is_empty() && context.elsewhere.is_empty()
         });
         drained.map(|mut state| {
-            state.engine.idle_waiters -= 1;
             state.feed(|feed, of| {
                 let awaited = feed.await_contexts(&[of.context(context)]);
                 feed.reached(&awaited);

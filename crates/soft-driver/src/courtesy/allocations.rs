@@ -6,10 +6,10 @@ use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::allocation::{after_the_uses, allocate, mem_host_alloc};
 use crate::arg::{Array, Memory, Ptr};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-use crate::memory::alloc::{after_the_uses, allocate, mem_host_alloc};
 use crate::memory::{Allocation, Kind};
 
 /// What the device can use well: each row begins where a texture could.

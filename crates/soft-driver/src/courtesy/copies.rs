@@ -7,8 +7,8 @@ use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, In, Memory, StreamArg};
+use crate::copy::{HostAfter, Side, copy, set};
 use crate::machine::call_frame::CallFrame;
-use crate::memory::copy::{HostAfter, Side, copy, set};
 use crate::stream::wait_idle;
 
 /// Documented: both contexts are the program's to name right. Addresses say by themselves whose

@@ -7,12 +7,12 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{Array, In, Ptr, StreamArg};
+use crate::engine::work::{HostCall, UserData};
 use crate::graph::exec::{
     AUTO_FREE, DEVICE_LAUNCH, INSTANTIATE_ERROR, NODE_NOT_SUPPORTED, NODE_PRIORITY, UPLOAD,
     check_instantiate_flags, instantiate,
 };
 use crate::graph::{NodeKind, add_node_with};
-use crate::host_function::{HostCall, UserData};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 

@@ -56,7 +56,7 @@ fn update(
         (old.kind, old.set) = (new.kind, false);
     }
     let objects = state.objects_within(graph);
-    let objects = state.share_objects(&objects);
+    let objects = state.engine.share_objects(&objects);
     state.graphs.execs[exec].objects.extend(objects);
     state.feed_graph(exec);
     Ok(None)

@@ -9,13 +9,13 @@ use crate::abi::*;
 use crate::arg::{In, Memory, Ptr, StreamArg};
 use crate::device;
 use crate::engine::work::Task;
-use crate::ipc::AVAILABLE;
-use crate::ipc::shared_memory::{Arena, Named, PoolFile};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles;
 use crate::machine::{Locked, State};
 use crate::memory::pool::Pool;
 use crate::memory::{Allocation, Kind, Region};
+use crate::processes::AVAILABLE;
+use crate::processes::shared_memory::{Arena, Named, PoolFile};
 
 /// Where memory can be that a pool is of: on a device.
 const ON_DEVICE: u32 = 1;

@@ -8,14 +8,13 @@ use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::{In, StreamArg};
+use crate::copy::{HostAfter, submit};
 use crate::courtesy::copies::synchronous;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::memory::Place;
 use crate::memory::blocks::{Block, Extent};
-use crate::memory::copy::{HostAfter, submit};
 use crate::memory::work::{CopyRows, MemoryWork, SetRows};
-use crate::order;
 use crate::stream::wait_idle;
 
 impl From<Side2D> for Side3D {
@@ -106,11 +105,10 @@ fn copy(
     let waits = rows.to.place.pageable() || state.waits_for_copy(&rows.to.place, &rows.from.place);
     // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
     if rows.from.place.pageable() {
-        state
-            .feed_pageable(&rows.from.place, || order::rows(&rows.from, rows.extent, Access::read));
+        state.feed_pageable(&rows.from.place, || rows.from.accesses(rows.extent, Access::read));
         rows.from = rows.from.staged(rows.extent);
     }
-    state.feed_pageable(&rows.to.place, || order::rows(&rows.to, rows.extent, Access::write));
+    state.feed_pageable(&rows.to.place, || rows.to.accesses(rows.extent, Access::write));
     submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
     if waits {
         wait_idle(call, call.ready()?, stream, true)?;

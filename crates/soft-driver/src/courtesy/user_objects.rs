@@ -7,8 +7,7 @@ use core::ffi::{c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr};
-use crate::graph::user_object::UserObject;
-use crate::host_function::{Destroy, UserData};
+use crate::engine::work::{Destroy, UserData};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
@@ -20,7 +19,7 @@ const MOVE: u32 = 1;
 
 impl State {
     fn object(&self, object: Memory) -> Result<u32, CUresult> {
-        self.graphs.objects.find(object.addr()).map_err(|_| INVALID_VALUE)
+        self.engine.find_object(object.addr()).map_err(|_| INVALID_VALUE)
     }
 }
 
@@ -39,29 +38,26 @@ pub(crate) fn user_object_create(
         return Err(INVALID_VALUE);
     }
     state.ensure_host_thread(call.machine)?;
-    let new = UserObject {
-        references: u64::from(count),
-        destroy: Destroy(destroy, UserData(data.raw())),
-    };
-    let born = state.call_number;
-    let (_, handle) = state.graphs.objects.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    let destroy = Destroy(destroy, UserData(data.raw()));
+    let handle = state.engine.new_object(call.number, count, destroy).ok_or(OUT_OF_MEMORY)?;
     object.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
 pub(crate) fn user_object_retain(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = state.object(object)?;
-    state.graphs.objects[object].references += u64::from(count);
+    state.engine.retain_object(object, count);
     Ok(())
 }
 
 pub(crate) fn user_object_release(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = state.object(object)?;
-    if u64::from(count) > state.graphs.objects[object].references {
+    if u64::from(count) > state.engine.references(object) {
         return Err(INVALID_VALUE);
     }
-    state.release_object(object, count);
+    let State { engine, feed, .. } = &mut *state;
+    engine.release_object(feed.as_deref_mut(), object, count);
     Ok(())
 }
 
@@ -79,7 +75,7 @@ pub(crate) fn graph_retain_user_object(
     let graph = state.graph(graph)?;
     let object = state.object(object)?;
     if flags & MOVE == 0 {
-        state.graphs.objects[object].references += u64::from(count);
+        state.engine.retain_object(object, count);
     }
     let held = &mut state.graphs.all[graph].objects;
     match held.iter_mut().find(|(other, _)| *other == object) {
@@ -107,6 +103,7 @@ pub(crate) fn graph_release_user_object(
     if held[at].1 == 0 {
         held.swap_remove(at);
     }
-    state.release_object(object, count);
+    let State { engine, feed, .. } = &mut *state;
+    engine.release_object(feed.as_deref_mut(), object, count);
     Ok(())
 }

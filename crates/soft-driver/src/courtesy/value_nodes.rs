@@ -9,7 +9,8 @@ use crate::arg::{Arg, In, Ptr};
 use crate::graph::{NodeKind, add_node_with};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-use crate::values::{Batch, TOO_MANY};
+use crate::memory::word::Batch;
+use crate::values::TOO_MANY;
 
 impl State {
     /// The batch that the parameters of a node tell.

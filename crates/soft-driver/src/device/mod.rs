@@ -4,14 +4,16 @@ use core::ffi::{c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::green_context::MULTIPROCESSORS;
-use crate::ipc;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
+use crate::processes;
 
 pub(crate) mod attributes;
 
 pub(crate) mod visible;
+
+/// The multiprocessors of a device, as an H200 has them.
+pub(crate) const MULTIPROCESSORS: u32 = 132;
 
 /// A device: the state of its primary context.
 #[derive(Default)]
@@ -103,7 +105,7 @@ fn attribute_value(state: &State, attribute: u32, device: usize) -> i32 {
         16 => MULTIPROCESSORS as i32,
         33 => 1 + state.devices[device].physical as i32, // PCI bus
         // Handles of pools for other processes, and interprocess events.
-        103 | 119 | 125 if !(state.config.ipc && ipc::AVAILABLE) => 0,
+        103 | 119 | 125 if !(state.config.ipc && processes::AVAILABLE) => 0,
         // What would send a program to calls that this driver does not have: virtual memory, of
         // the device and of the host, other devices that read its memory, multicast.
         102 | 110 | 116 | 117 | 124 | 128 | 132 | 141 | 142 | 144 | 145 => 0,

@@ -4,47 +4,199 @@
 //! or with its first task on a thread. No stream has a thread of its own, and nothing spins.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use crate::abi::*;
-use crate::engine::channel::ChannelKey;
+use crate::engine::busy::Busy;
+use crate::engine::channel::{ChannelKey, Channels, DEFAULT_CHANNELS};
+use crate::engine::deadlock::Values;
 use crate::engine::point::Point;
-use crate::engine::work::{Engine, Job, Queued, Task, Work};
-use crate::host_function::HostCall;
-use crate::ipc;
+use crate::engine::stream::Stream;
+use crate::engine::user_object::UserObjects;
+use crate::engine::waits::Waits;
+use crate::engine::work::{HostCall, Job, Queued, Task, Work};
 use crate::machine::config::Scheduler;
 use crate::machine::{Machine, State};
 use crate::memory::Region;
-use crate::order::cell;
-use crate::stream::Stream;
-
-pub(crate) mod work;
-
-pub(crate) mod workers;
-
-pub(crate) mod channel;
-
-pub(crate) mod deadlock;
-
-pub(crate) mod waits;
-
-pub(crate) mod time;
-
-pub(crate) mod clock;
-
-pub(crate) mod quiet;
-
-pub(crate) mod patience;
-
-pub(crate) mod ends;
-
-pub(crate) mod point;
+use crate::{processes, random};
 
 pub(crate) mod busy;
+pub(crate) mod channel;
+pub(crate) mod clock;
+pub(crate) mod deadlock;
+pub(crate) mod ends;
+pub(crate) mod patience;
+pub(crate) mod point;
 pub(crate) mod pump;
+pub(crate) mod quiet;
+pub(crate) mod stream;
+pub(crate) mod time;
+pub(crate) mod user_object;
+pub(crate) mod waits;
+pub(crate) mod work;
+pub(crate) mod workers;
+
+/// What there is to do, and who does it.
+pub(crate) struct Engine {
+    ready: Vec<u32>,
+    /// Streams by the point that their first task waits for.
+    parked: BTreeMap<u64, Vec<u32>>,
+    /// Streams whose first task waits for another process.
+    shared_waits: Vec<u32>,
+    /// Streams whose first task waits for a value in memory, or for an external semaphore.
+    value_waits: Vec<u32>,
+    /// How many channels a context has.
+    channel_count: u32,
+    /// The deadlocks that were found, in words.
+    deadlocks: Vec<String>,
+    /// The driver's own threads.
+    threads: Vec<JoinHandle<()>>,
+    /// Threads in `Machine::done`.
+    waiters: usize,
+    /// Where waits for values hold back what is behind them.
+    channels: Channels,
+    /// The waits and writes of values that are under way, for the search for deadlocks.
+    values: Values,
+    /// The place of the task that was submitted last.
+    last_place: u64,
+    host_queue: VecDeque<Job>,
+    pool_queue: VecDeque<Job>,
+    host_threads: usize,
+    pool_threads: usize,
+    pool_idle: usize,
+    ticker_threads: usize,
+    /// The threads that do jobs, as the system numbers them, as far as they have begun.
+    workers: Vec<i32>,
+    /// The thread that called last, where a seeded scheduler asks for that.
+    caller: i32,
+    /// Whether a call waits for what a seeded step began.
+    stepping: bool,
+    /// Jobs that a thread is doing.
+    running: usize,
+    /// Those of them that are functions of the program.
+    in_host: usize,
+    /// Streams that are busy for some time.
+    busy: Busy,
+    timer_threads: usize,
+    /// Who waits in virtual time.
+    waits: Waits,
+    /// Virtual time has moved with a piece of work.
+    time_moved: bool,
+    next_point: u64,
+    /// User objects, which the thread of the host functions destroys.
+    objects: UserObjects,
+    /// Threads that wait for a context to have no work, or for memory not to be used.
+    idle_waiters: usize,
+    /// The seeded scheduler's state.
+    random: u64,
+    /// Host functions are kept back while this is set.
+    hold_host_functions: bool,
+}
+
+impl Engine {
+    pub(crate) const fn new(slot: usize) -> Self {
+        Self {
+            ready: Vec::new(),
+            parked: BTreeMap::new(),
+            shared_waits: Vec::new(),
+            value_waits: Vec::new(),
+            channel_count: DEFAULT_CHANNELS,
+            deadlocks: Vec::new(),
+            threads: Vec::new(),
+            waiters: 0,
+            channels: Channels::new(),
+            values: Values::new(),
+            last_place: 0,
+            host_queue: VecDeque::new(),
+            pool_queue: VecDeque::new(),
+            host_threads: 0,
+            pool_threads: 0,
+            pool_idle: 0,
+            ticker_threads: 0,
+            workers: Vec::new(),
+            caller: 0,
+            stepping: false,
+            running: 0,
+            in_host: 0,
+            busy: Busy::new(),
+            timer_threads: 0,
+            waits: Waits::new(),
+            time_moved: false,
+            next_point: 0,
+            objects: UserObjects::new(slot),
+            idle_waiters: 0,
+            random: 0,
+            hold_host_functions: false,
+        }
+    }
+
+    pub(crate) fn reset(&mut self, life: u64) {
+        let objects = self.objects.next_life(life);
+        *self = Self { objects, ..Self::new(0) };
+    }
+
+    /// A number below `bound`, from the seed.
+    pub(crate) fn draw(&mut self, bound: usize) -> usize {
+        (random::next(&mut self.random) % bound.max(1) as u64) as usize
+    }
+
+    /// Where the choices of a seeded scheduler begin.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        self.random = seed;
+    }
+
+    pub(crate) fn set_channels(&mut self, count: u32) {
+        self.channel_count = count;
+    }
+
+    /// The channel in which a context's n-th stream begins.
+    pub(crate) fn channel_of(&self, stream: u32) -> u32 {
+        stream % self.channel_count
+    }
+
+    /// The deadlocks that were found, in words.
+    pub(crate) fn deadlocks(&self) -> &[String] {
+        &self.deadlocks
+    }
+
+    /// How many threads wait for a context to have no work, or for memory not to be used.
+    pub(crate) fn waiting_for_idle(&self) -> usize {
+        self.idle_waiters
+    }
+
+    /// Whether a thread does a job, which may be a function of the program.
+    pub(crate) fn does_a_job(&self) -> bool {
+        self.running > 0
+    }
+
+    /// Whether a thread does a job, or waits in a call.
+    pub(crate) fn has_threads_inside(&self) -> bool {
+        self.running > 0 || self.waiters > 0
+    }
+
+    /// Drops all work that no thread has begun. The driver's own threads.
+    pub(crate) fn abandon(&mut self) -> Vec<JoinHandle<()>> {
+        self.ready.clear();
+        self.parked.clear();
+        self.shared_waits.clear();
+        self.value_waits.clear();
+        self.channels = Channels::new();
+        self.values = Values::new();
+        self.host_queue.clear();
+        self.pool_queue.clear();
+        self.busy.clear();
+        core::mem::take(&mut self.threads)
+    }
+}
 
 impl State {
-    pub(crate) fn new_point(&mut self, timing: bool, shared: Option<ipc::Record>) -> Arc<Point> {
+    pub(crate) fn new_point(
+        &mut self,
+        timing: bool,
+        shared: Option<processes::Record>,
+    ) -> Arc<Point> {
         self.engine.next_point += 1;
         Arc::new(Point {
             id: self.engine.next_point,
@@ -150,6 +302,42 @@ impl State {
         self.feed_task(stream, self.engine.last_place + 1, &task);
         self.push(stream, task);
         self.run(machine);
+    }
+
+    /// A task is given to a stream, at this place in the order of submission.
+    pub(crate) fn feed_task(&mut self, stream: u32, place: u64, task: &Task) {
+        self.feed(|feed, of| {
+            let (stream, at) = (of.stream(stream), Some(place));
+            match task {
+                Task::Memory(work) => {
+                    if let Some(word) = work.word() {
+                        feed.find_stored(word.cell(), || word.load());
+                    }
+                    let content = work.copied_content(feed);
+                    work.accesses(content, |all| feed.write(stream, at, all));
+                }
+                Task::Busy(_) => feed.work(stream, &[]),
+                Task::Host(_) => feed.function(stream, place),
+                Task::WaitValue(wait, _) => {
+                    let cell = wait.word.cell();
+                    feed.find_stored(cell, || wait.word.load());
+                    feed.wait_value(stream, cell, wait.value, wait.compare());
+                }
+                Task::WriteValue(write, _) => {
+                    let cell = write.word.cell();
+                    feed.find_stored(cell, || write.word.load());
+                    feed.write_value(stream, at, cell, write.value);
+                }
+                Task::WaitSemaphore(of, _) => {
+                    feed.wait_semaphore(stream, &of.semaphore.order, of.value);
+                }
+                Task::SignalSemaphore(of, _) => {
+                    feed.signal(stream, at, &of.semaphore.order, of.value);
+                }
+                Task::Free(region) => feed.free_async(stream, region.base as u64),
+                Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
+            }
+        });
     }
 
     /// The legacy default stream's rule: its operations first wait for all blocking streams of the
@@ -279,7 +467,7 @@ impl State {
             Task::WaitValue(wait, origin) if wait.is_done() || failed.is_some() => {
                 self.engine.value_passed(key, at);
                 if failed.is_none() {
-                    self.feed(|feed, _| feed.wait_ended(cell(&wait.word), origin.number));
+                    self.feed(|feed, _| feed.wait_ended(wait.word.cell(), origin.number));
                 }
             }
             Task::WaitValue(wait, origin) => {
@@ -294,7 +482,7 @@ impl State {
                     let changes = write.changes();
                     write.execute();
                     self.feed(|feed, _| {
-                        feed.word_written(cell(&write.word), write.value);
+                        feed.word_written(write.word.cell(), write.value);
                         feed.written(at, changes);
                     });
                 }
@@ -336,9 +524,9 @@ impl State {
             }
             // At once: with another thread the time would depend on which is faster.
             Task::Memory(work) if failed.is_none() && self.virtual_time() => {
-                self.feed_memory_begins(at, &work);
+                self.feed(|feed, _| work.begins(feed, at));
                 work.execute();
-                self.feed_memory_ends(&work);
+                self.feed(|feed, _| work.ends(feed));
                 self.clock.advance(work.virtual_ns());
                 self.engine.time_moved = true;
                 self.look_at_values();
@@ -346,7 +534,7 @@ impl State {
             Task::Memory(work) => {
                 if failed.is_none() {
                     // The host may see the bytes before the thread that writes them comes back.
-                    self.feed_memory_begins(at, &work);
+                    self.feed(|feed, _| work.begins(feed, at));
                     self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     let work = Work::Memory(work);
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
@@ -387,12 +575,8 @@ impl State {
         if let Some(streams) = self.engine.parked.remove(&point.id) {
             self.engine.ready.extend(streams);
         }
-        if !self.engine.deferred.is_empty() {
-            for (_, references) in
-                self.engine.deferred.extract_if(.., |(last, _)| last.is_done()).collect::<Vec<_>>()
-            {
-                self.release_objects(references);
-            }
+        for references in self.engine.objects.take_done() {
+            self.engine.release_objects(self.feed.as_deref_mut(), references);
         }
         if point.wanted.load(Ordering::Relaxed) && self.engine.waiters > 0 {
             machine.done.notify_all();
@@ -494,7 +678,7 @@ impl State {
     }
 
     /// Has a thread look again, for as long as a stream waits for other processes.
-    fn listen_for(&mut self, machine: &'static Machine, wait: &ipc::Wait) {
+    fn listen_for(&mut self, machine: &'static Machine, wait: &processes::Wait) {
         let epoch = self.epoch;
         let look = move || {
             let mut state = machine.lock();
@@ -504,7 +688,7 @@ impl State {
             }
             (ended || state.engine.shared_waits.is_empty()).then_some(state)
         };
-        if let Some(thread) = ipc::watch(wait, (machine.slot, epoch), look) {
+        if let Some(thread) = processes::watch(wait, (machine.slot, epoch), look) {
             self.engine.threads.retain(|thread| !thread.is_finished());
             self.engine.threads.push(thread);
         }

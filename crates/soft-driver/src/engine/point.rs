@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::ipc;
+use crate::processes;
 
 /// The completion of one record: made by the record, shared by everything that then waits for it.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Point {
     /// Whether a host thread waits.
     pub(crate) wanted: AtomicBool,
     /// What other processes see of it.
-    pub(crate) shared: Option<ipc::Record>,
+    pub(crate) shared: Option<processes::Record>,
 }
 
 impl Point {

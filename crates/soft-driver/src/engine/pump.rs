@@ -7,7 +7,7 @@ use crate::engine::patience::{LOOK, Patience, this_thread};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::config::Rules;
 use crate::machine::{Locked, Machine, State};
-use crate::sync::wait_timeout;
+use crate::sync::{wait, wait_timeout};
 
 /// How much time a seeded step gives the function or copy that it began, so that what comes next
 /// does not depend on the machine's speed or load: it is the time of the threads that do it. One
@@ -73,6 +73,17 @@ impl Machine {
         self.host.notify_all();
     }
 
+    /// Sleeps until work was done; fails when the machine went away meanwhile.
+    fn wait_done(&'static self, mut state: Locked, epoch: u64) -> Result<Locked, CUresult> {
+        state.engine.waiters += 1;
+        let mut state = wait(&self.done, state);
+        if state.epoch != epoch {
+            return Err(DEINITIALIZED);
+        }
+        state.engine.waiters -= 1;
+        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
+    }
+
     /// Sleeps until `done` holds, doing what a seeded scheduler has left to do.
     pub(crate) fn wait_until(
         &'static self,
@@ -85,6 +96,18 @@ impl Machine {
         };
         state = self.sleep_until(state, done)?;
         state.feed(|feed, _| feed.resume(caller));
+        Ok(state)
+    }
+
+    /// The same for what is over when streams have no work, or do not use some memory.
+    pub(crate) fn wait_until_idle(
+        &'static self,
+        mut state: Locked,
+        done: impl FnMut(&mut State) -> bool,
+    ) -> Result<Locked, CUresult> {
+        state.engine.idle_waiters += 1;
+        let mut state = self.wait_until(state, done)?;
+        state.engine.idle_waiters -= 1;
         Ok(state)
     }
 

@@ -8,8 +8,7 @@ use crate::engine::patience::{LOOK, Patience, this_thread};
 use crate::engine::quiet;
 use crate::engine::time::timer_thread;
 use crate::engine::waits::tasks_thread;
-use crate::engine::work::{Job, Work};
-use crate::host_function::{Destroy, HostCall};
+use crate::engine::work::{Destroy, HostCall, Job, Work};
 use crate::machine::thread;
 use crate::machine::{Machine, State};
 use crate::sync::wait;
@@ -171,7 +170,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch {
             return;
         }
-        state.feed_memory_ends(&work);
+        state.feed(|feed, _| work.ends(feed));
         state.clock.advance(work.virtual_ns());
         state.finish(machine, stream, id);
         state.time_moved(machine);

@@ -131,7 +131,7 @@ macro_rules! for_each_export {
             cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz => stream_batch_mem_op;
             cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz => stream_batch_mem_op;
         }
-        [external] {
+        [external_semaphore] {
             cuImportExternalSemaphore => import_external_semaphore;
             cuDestroyExternalSemaphore => destroy_external_semaphore;
             cuSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync_ptsz
@@ -139,7 +139,7 @@ macro_rules! for_each_export {
             cuWaitExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync_ptsz
                 => wait_external_semaphores_async;
         }
-        [memory::alloc] {
+        [allocation] {
             cuMemGetInfo_v2 => mem_get_info;
             cuMemAlloc_v2 => mem_alloc;
             cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz => stream_attach_mem_async;
@@ -149,7 +149,7 @@ macro_rules! for_each_export {
             cuMemHostGetDevicePointer_v2 => mem_host_get_device_pointer;
             cuMemHostRegister_v2 => mem_host_register;
         }
-        [memory::copy] {
+        [copy] {
             cuMemsetD8Async, cuMemsetD8Async_ptsz => memset_d8_async;
             cuMemsetD32Async, cuMemsetD32Async_ptsz => memset_d32_async;
             cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz => memcpy_h_to_d_async;

@@ -4,6 +4,8 @@ use core::ffi::{c_uchar, c_ulonglong};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cuda_order_check::feed::GraphNode;
+
 use crate::abi::*;
 use crate::arg::{Array, Ptr, StreamArg};
 use crate::engine::point::Point;
@@ -12,6 +14,7 @@ use crate::graph::{Exec, ExecNode, NodeKind};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 use crate::memory::Place;
+use crate::memory::word::{ValueOperation, Word};
 
 impl State {
     /// Refuses a launch over what is gone: an event that was set in the executable graph, an
@@ -85,6 +88,41 @@ impl State {
     }
 }
 
+/// What the order checker is given.
+impl State {
+    /// The nodes of an executable graph, as they are now.
+    pub(crate) fn feed_graph(&mut self, exec: u32) {
+        if self.feed.is_none() {
+            return;
+        }
+        let nodes = self.graphs.execs[exec].nodes.iter();
+        let node = |(kind, after): (&NodeKind, &Vec<usize>)| GraphNode {
+            work: kind.work(),
+            after: after.clone(),
+        };
+        let nodes = nodes.map(|of| node((&of.kind, &of.after))).collect();
+        self.feed(|feed, of| feed.graph(of.graph(exec), nodes));
+    }
+
+    /// An executable graph is launched, whose nodes are then submitted one after the other.
+    pub(crate) fn feed_launch(&mut self, exec: u32, stream: u32) {
+        if self.feed.is_none() {
+            return;
+        }
+        // What the host has stored before is before the whole launch.
+        let batches = self.graphs.execs[exec].nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::Values(batch) => Some(&batch.operations),
+            _ => None,
+        });
+        let words: Vec<Word> =
+            batches.flatten().filter_map(ValueOperation::word).cloned().collect();
+        self.feed(|feed, of| {
+            words.iter().for_each(|word| feed.find_stored(word.cell(), || word.load()));
+            feed.launch(of.stream(stream), of.graph(exec));
+        });
+    }
+}
+
 /// How a graph can be instantiated, bit by bit: memory that nodes allocate is freed at each launch,
 /// the graph is sent to the device at once, it can be launched from the device, each node has its
 /// priority.
@@ -152,7 +190,7 @@ pub(crate) fn instantiate(
     }
     state.refuse_nodes_of_gone_events(call, &nodes)?;
     let objects = state.objects_within(graph);
-    let objects = state.share_objects(&objects);
+    let objects = state.engine.share_objects(&objects);
     let (born, id) = (state.call_number, state.graphs.next_id());
     let new = Exec { context, nodes, last: None, objects, id, flags };
     let (index, handle) = state.graphs.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
@@ -181,11 +219,9 @@ pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) ->
     let objects: Vec<u64> =
         state.graphs.execs[index].objects.iter().map(|(object, _)| u64::from(*object)).collect();
     state.feed(|feed, of| feed.graph_destroy(of.graph(index), objects));
-    if let Some(exec) = state.graphs.execs.remove(index) {
-        match exec.last {
-            Some(last) if !last.is_done() => state.engine.deferred.push((last, exec.objects)),
-            _ => state.release_objects(exec.objects),
-        }
+    let State { graphs, engine, feed, .. } = &mut *state;
+    if let Some(exec) = graphs.execs.remove(index) {
+        engine.release_objects_after(feed.as_deref_mut(), exec.last, exec.objects);
     }
     Ok(())
 }

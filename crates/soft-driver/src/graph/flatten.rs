@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::graph::user_object::References;
+use crate::engine::user_object::References;
 use crate::graph::{ExecNode, NodeKind};
 use crate::machine::State;
 

@@ -5,26 +5,25 @@ use core::ffi::c_uint;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuda_order_check::Access;
+use cuda_order_check::feed::GraphWork;
+use cuda_order_check::{Access, EventId};
 
 use crate::abi::*;
 use crate::arg::{In, Ptr};
 use crate::engine::point::Point;
-use crate::external::Semaphores;
-use crate::graph::user_object::References;
-use crate::graph::user_object::UserObject;
-use crate::host_function::HostCall;
+use crate::engine::user_object::References;
+use crate::engine::work::HostCall;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Kind, Table};
+use crate::memory::word::{Batch, ValueOperation};
 use crate::memory::work::MemoryWork;
-use crate::values::Batch;
+use crate::processes::semaphore::Semaphores;
 
 pub(crate) mod flatten;
 
 pub(crate) mod events;
 pub(crate) mod exec;
-pub(crate) mod user_object;
 
 /// What a node does. Events are named by handle: a graph does not keep them.
 #[derive(Clone, Debug)]
@@ -102,6 +101,40 @@ impl NodeKind {
     }
 }
 
+impl NodeKind {
+    /// The node's work for the order checker.
+    pub(crate) fn work(&self) -> Vec<GraphWork> {
+        match self {
+            // Child graphs have been replaced by their nodes.
+            Self::Empty | Self::Busy(_) | Self::Child(_) => Vec::new(),
+            Self::Declared(accesses) => vec![GraphWork::Work(accesses.clone())],
+            Self::Host(_) => vec![GraphWork::Function],
+            Self::Memory(work) => {
+                vec![GraphWork::Write(work.accesses(None, <[Access]>::to_vec))]
+            }
+            Self::Record(event) => vec![GraphWork::Record(EventId(*event))],
+            Self::Wait(event) => vec![GraphWork::Wait(EventId(*event))],
+            Self::Values(batch) => {
+                let work = |operation: &ValueOperation| match operation {
+                    ValueOperation::Wait(wait) => {
+                        GraphWork::WaitValue(wait.word.cell(), wait.value, wait.compare())
+                    }
+                    ValueOperation::Write(write) => {
+                        GraphWork::WriteValue(write.word.cell(), write.value)
+                    }
+                    ValueOperation::Nothing => GraphWork::Work(Vec::new()),
+                };
+                batch.operations.iter().map(work).collect()
+            }
+            Self::Semaphores(of) => {
+                let work = if of.signals { GraphWork::Signal } else { GraphWork::WaitSemaphore };
+                let points = of.points.iter();
+                points.map(|point| work(point.semaphore.order.clone(), point.value)).collect()
+            }
+        }
+    }
+}
+
 /// A node of an executable graph.
 pub(crate) struct ExecNode {
     /// The handle of the graph's node.
@@ -137,7 +170,6 @@ pub(crate) struct Graphs {
     pub(crate) all: Table<Graph>,
     pub(crate) nodes: Table<Node>,
     pub(crate) execs: Table<Exec>,
-    pub(crate) objects: Table<UserObject>,
     /// The number of the last graph or executable graph.
     ids: u32,
 }
@@ -148,7 +180,6 @@ impl Graphs {
             all: Table::new(Kind::Graph, slot),
             nodes: Table::new(Kind::Node, slot),
             execs: Table::new(Kind::Exec, slot),
-            objects: Table::new(Kind::UserObject, slot),
             ids: 0,
         }
     }
@@ -157,7 +188,6 @@ impl Graphs {
         self.all.reset(life);
         self.nodes.reset(life);
         self.execs.reset(life);
-        self.objects.reset(life);
     }
 
     /// The number of a new graph or executable graph.
@@ -268,7 +298,7 @@ impl State {
                 after.filter_map(|other| copies.get(other).copied()).collect();
         }
         let objects = self.graphs.all[graph].objects.clone();
-        self.graphs.all[new].objects = self.share_objects(&objects);
+        self.graphs.all[new].objects = self.engine.share_objects(&objects);
         Ok(new)
     }
 
@@ -277,7 +307,7 @@ impl State {
             for node in graph.nodes {
                 self.remove_node(node);
             }
-            self.release_objects(graph.objects);
+            self.engine.release_objects(self.feed.as_deref_mut(), graph.objects);
         }
     }
 }

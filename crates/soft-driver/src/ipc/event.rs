@@ -4,31 +4,8 @@ use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
 use crate::engine::pump::strict;
 use crate::event::{Event, EventState};
-use crate::ipc::{AVAILABLE, Exporter, SharedEvent};
-use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-
-/// Gives a new event its slot.
-pub(crate) fn new_event(state: &mut State, context: u32) -> Result<Box<SharedEvent>, CUresult> {
-    if !state.config.ipc || !AVAILABLE {
-        return Err(NOT_SUPPORTED);
-    }
-    let slots = state.config.ipc_slots;
-    let exporter = match &mut state.contexts[context].ipc {
-        Some(exporter) => exporter,
-        none => none.insert(Exporter::create(slots)?),
-    };
-    exporter.take_slot()
-}
-
-/// Takes an event's slot back, when it is this process's to give.
-pub(crate) fn free_event(state: &mut State, context: u32, event: SharedEvent) {
-    if let Some(exporter) = &mut state.contexts[context].ipc
-        && exporter.owns(&event)
-    {
-        exporter.free_slot(event);
-    }
-}
+use crate::processes::{AVAILABLE, SharedEvent};
 
 pub(crate) fn ipc_get_event_handle(
     call: &CallFrame,

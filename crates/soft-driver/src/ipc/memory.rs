@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::ipc::shared_memory::{AVAILABLE, Named, import};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 use crate::memory::{Allocation, Kind, Region};
+use crate::processes::shared_memory::{AVAILABLE, Named, import};
 
 /// Peer access is there as soon as it is needed (`CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`); the one
 /// flag that there is.

@@ -14,16 +14,17 @@ use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
-use crate::abi::*;
+use cuda_order_check::{ContextId, EventId, GraphId, StreamId};
+
 use crate::capture::Captures;
 use crate::context::Context;
 use crate::context::losses::Losses;
 use crate::device::Device;
+use crate::engine::Engine;
 use crate::engine::clock::Clock;
-use crate::engine::work::Engine;
+use crate::engine::stream::Stream;
 use crate::event::Event;
-use crate::external::Imported;
-use crate::graph::Graphs;
+use crate::graph::{Exec, Graphs};
 use crate::green_context::Greens;
 use crate::machine::config::Config;
 use crate::machine::handles::{Kind, Table};
@@ -32,8 +33,8 @@ use crate::machine::places::{Owed, SLOTS};
 use crate::machine::switches::Switches;
 use crate::memory::Allocations;
 use crate::order::Feed;
-use crate::stream::Stream;
-use crate::sync::{lock, wait};
+use crate::processes::semaphore::Imported;
+use crate::sync::lock;
 
 /// The machines. The C functions are compiled once for each, so a plain function pointer finds its
 /// own.
@@ -172,21 +173,6 @@ impl Machine {
         self.switches.in_host_functions()
             && thread::with(self.slot, epoch, |on| on.in_host_function)
     }
-
-    /// Sleeps until work was done; fails when the machine went away meanwhile.
-    pub(crate) fn wait_done(
-        &'static self,
-        mut state: Locked,
-        epoch: u64,
-    ) -> Result<Locked, CUresult> {
-        state.engine.waiters += 1;
-        let mut state = wait(&self.done, state);
-        if state.epoch != epoch {
-            return Err(DEINITIALIZED);
-        }
-        state.engine.waiters -= 1;
-        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
-    }
 }
 
 /// Everything that a machine's lock protects.
@@ -243,7 +229,7 @@ impl State {
             semaphores: Table::new(Kind::Semaphore, slot),
             greens: Greens::new(slot),
             captures: Captures::new(),
-            engine: Engine::new(),
+            engine: Engine::new(slot),
             memory: Allocations::new(slot),
             call_number: 0,
             next_id: 7,
@@ -282,7 +268,7 @@ impl State {
         self.semaphores.reset(life);
         self.greens.reset(life);
         self.captures = Captures::new();
-        self.engine = Engine::new();
+        self.engine.reset(life);
         self.memory.reset(life);
         self.misuses = Misuses::new();
         self.losses = Losses::new();
@@ -300,5 +286,51 @@ impl State {
     pub(crate) fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+}
+
+/// The tables whose handles the feed is given.
+pub(crate) struct Handles<'a> {
+    contexts: &'a Table<Context>,
+    streams: &'a Table<Stream>,
+    events: &'a Table<Event>,
+    execs: &'a Table<Exec>,
+}
+
+impl Handles<'_> {
+    pub(crate) fn context(&self, context: u32) -> ContextId {
+        ContextId(self.contexts.handle(context))
+    }
+
+    pub(crate) fn contexts(&self, contexts: &[u32]) -> Vec<ContextId> {
+        contexts.iter().map(|context| self.context(*context)).collect()
+    }
+
+    pub(crate) fn stream(&self, stream: u32) -> StreamId {
+        StreamId(self.streams.handle(stream))
+    }
+
+    pub(crate) fn event(&self, event: u32) -> EventId {
+        EventId(self.events.handle(event))
+    }
+
+    pub(crate) fn graph(&self, exec: u32) -> GraphId {
+        GraphId(self.execs.handle(exec))
+    }
+}
+
+impl State {
+    /// Gives the feed something, if the order is checked.
+    #[inline]
+    pub(crate) fn feed<R>(&mut self, give: impl FnOnce(&mut Feed, Handles<'_>) -> R) -> Option<R> {
+        if self.feed.is_none() { None } else { self.feed_now(give) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn feed_now<R>(&mut self, give: impl FnOnce(&mut Feed, Handles<'_>) -> R) -> Option<R> {
+        let Self { contexts, streams, events, graphs, feed, .. } = self;
+        let execs = &graphs.execs;
+        feed.as_mut().map(|feed| give(feed, Handles { contexts, streams, events, execs }))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cuda_order_check::{Access, Stride};
+
 use crate::memory::{Keeper, Place, Region};
 
 /// How much of a block is touched: bytes in a row, rows in a layer, layers. None of them is 0.
@@ -51,6 +53,16 @@ impl Block {
             return vec![(layer(0), row, height * depth, self.pitch)];
         }
         (0..depth).map(|each| (layer(each), row, height, self.pitch)).collect()
+    }
+
+    /// The accesses of a block. Other work may be about what is between its rows.
+    pub(crate) fn accesses(&self, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Access> {
+        let pieces = self.pieces(extent).into_iter();
+        let alike = |(address, bytes, rows, pitch): (usize, usize, usize, usize)| {
+            let (width, pitch) = (bytes as u64, pitch as u64);
+            access(address as u64, width).rows(rows as u64, Stride { width, pitch })
+        };
+        pieces.map(alike).collect()
     }
 
     /// The bytes from the first one to the last one, those between rows included.

@@ -1,25 +1,25 @@
-//! Memory: what is allocated, where it is, and what an address names. [`alloc`] and [`copy`] have the
-//! entry points, [`work`] what a stream does to it.
+//! Memory: what is allocated, where it is, and what an address names. [`work`] is what a stream does
+//! to it, [`word`] what it waits for and writes.
 
 use core::ffi::c_void;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cuda_order_check::feed::Memory;
+
 use crate::abi::*;
-use crate::ipc::shared_memory::{Arena, Backing, Named};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{self, Table};
 use crate::memory::pool::Pool;
+use crate::processes::shared_memory::{Arena, Backing, Named};
 
 pub(crate) mod work;
 
 pub(crate) mod blocks;
 
 pub(crate) mod pool;
-
-pub(crate) mod alloc;
-pub(crate) mod copy;
+pub(crate) mod word;
 
 /// Memory that the driver gave out, or that the program registered. Work in a queue keeps it:
 /// freeing takes the address away at once and the memory when nothing uses it any more.
@@ -370,7 +370,18 @@ impl State {
         Ok(base as u64)
     }
 
-    fn free(&mut self, address: u64, host: bool) -> Answer {
+    /// The call allocates memory, registers it, or opens that of another process.
+    pub(crate) fn feed_allocation(&mut self, base: usize, bytes: usize, kind: Kind) {
+        let memory = match kind {
+            Kind::Device | Kind::Pooled(_) => Memory::Device,
+            Kind::Host(_) | Kind::Registered(_) => Memory::Host,
+            Kind::Managed => Memory::Managed,
+            Kind::Imported(..) => Memory::Exported,
+        };
+        self.feed(|feed, _| feed.allocate(base as u64, bytes as u64, memory));
+    }
+
+    pub(crate) fn free(&mut self, address: u64, host: bool) -> Answer {
         match self.memory.by_address.get(&address) {
             Some(Allocation { kind: Kind::Imported(..), .. }) => return Err(INVALID_VALUE),
             Some(Allocation { freeing: true, .. }) => return Err(INVALID_VALUE),

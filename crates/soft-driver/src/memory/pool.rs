@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ipc::shared_memory::{Arena, PoolFile};
+use crate::processes::shared_memory::{Arena, PoolFile};
 
 /// A pool. Its memory is taken from the system when it is allocated, and given back when it is
 /// freed; how much a pool would keep is counted all the same.

@@ -3,9 +3,13 @@
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::Arc;
 
+use cuda_order_check::Access;
+use cuda_order_check::feed::Memory;
+
 use crate::memory::blocks::{Block, Extent};
-use crate::memory::{Place, Region};
-use crate::values::Word;
+use crate::memory::word::Word;
+use crate::memory::{Keeper, Place, Region};
+use crate::order::Feed;
 
 /// A memset or a copy.
 #[derive(Clone, Debug)]
@@ -212,4 +216,67 @@ impl MemoryWork {
         };
         (bytes / 1024) as u64
     }
+}
+
+/// What the order checker is given of it.
+impl MemoryWork {
+    /// What a memset or copy accesses. What was copied aside was read before. `content` is what a copy
+    /// writes, if that is known.
+    pub(crate) fn accesses<R>(&self, content: Option<u64>, give: impl FnOnce(&[Access]) -> R) -> R {
+        let aside = |place: &Place| matches!(place.keeper, Keeper::Staged(_));
+        match self {
+            Self::Set { to, value, width, count } => {
+                let set = Access::write(to.address as u64, (width * count) as u64);
+                give(&[set.filled(repeated(*value, *width))])
+            }
+            Self::Copy { to, from, bytes } => {
+                let read = if aside(from) { 0 } else { *bytes as u64 };
+                let read = Access::read(from.address as u64, read);
+                let write = Access::write(to.address as u64, *bytes as u64);
+                let filled = content.map(|content| write.clone().filled(content));
+                give(&[read, filled.unwrap_or(write)])
+            }
+            Self::SetRows(set) => {
+                let content = repeated(set.value, set.element);
+                let rows = set.to.accesses(set.extent, Access::write).into_iter();
+                give(&rows.map(|row| row.filled(content)).collect::<Vec<_>>())
+            }
+            Self::CopyRows(copy) => {
+                let mut all = copy.to.accesses(copy.extent, Access::write);
+                if !aside(&copy.from.place) {
+                    all.extend(copy.from.accesses(copy.extent, Access::read));
+                }
+                give(&all)
+            }
+        }
+    }
+
+    /// What the small copy from host memory writes: what is there now.
+    pub(crate) fn copied_content(&self, feed: &Feed) -> Option<u64> {
+        let Self::Copy { from, .. } = self else { return None };
+        let host = matches!(from.keeper, Keeper::Staged(_))
+            || feed.memory(from.address as u64) == Some(Memory::Host);
+        host.then(|| self.content()).flatten()
+    }
+
+    /// A memset or a copy begins. The host may see the bytes before it has ended.
+    pub(crate) fn begins(&self, feed: &mut Feed, place: u64) {
+        feed.written(place, self.changes());
+        if let Some(to) = self.places().next() {
+            feed.forget_words(to.address as u64, self.bytes() as u64);
+        }
+    }
+
+    /// It has ended.
+    pub(crate) fn ends(&self, feed: &mut Feed) {
+        if let (Some(word), Some(content)) = (self.word(), self.content()) {
+            feed.word_written(word.cell(), content);
+        }
+    }
+}
+
+/// Elements of so many bytes, until they are eight.
+fn repeated(value: u32, width: usize) -> u64 {
+    let bytes = value.to_le_bytes();
+    u64::from_le_bytes(core::array::from_fn(|at| bytes[at % width.clamp(1, 4)]))
 }

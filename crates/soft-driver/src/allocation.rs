@@ -134,11 +134,7 @@ pub(crate) fn after_the_uses(
 ) -> Result<Locked, CUresult> {
     let points = if call.in_host_function() { Vec::new() } else { state.marks_behind(region) };
     points.iter().for_each(|point| point.want());
-    state.engine.idle_waiters += 1;
-    let mut state =
-        call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
-    state.engine.idle_waiters -= 1;
-    Ok(state)
+    call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))
 }
 
 pub(crate) fn mem_host_get_device_pointer(

@@ -1,4 +1,8 @@
-//! Semaphores: their words, and the signals and waits of them.
+//! External semaphores: one word in a page of shared memory, which a descriptor names.
+//!
+//! Of a timeline the word is the value. Of a binary semaphore it is 1 once it was signalled, and 0
+//! again once a wait has taken that. Nothing rings: who waits looks now and then, as for values in
+//! memory, so that a process that is killed leaves nothing behind.
 
 use core::fmt;
 use core::sync::atomic::Ordering;
@@ -6,9 +10,20 @@ use std::sync::{Arc, Mutex, Weak};
 
 use cuda_order_check::feed;
 
-use super::platform::{Descriptor, Page};
-
+pub(crate) use self::platform::Descriptor;
+use self::platform::Page;
 use crate::sync::lock;
+
+#[cfg(target_os = "linux")]
+#[path = "semaphore_linux.rs"]
+mod platform;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "semaphore_nowhere.rs"]
+mod platform;
+
+/// Whether this platform has external semaphores in software.
+pub(crate) const AVAILABLE: bool = cfg!(target_os = "linux");
 
 /// The kind of an [external semaphore](crate::ExternalSemaphore).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

@@ -29,6 +29,13 @@ impl State {
         }
     }
 
+    /// The call itself reads, or will write, ordinary memory of the program.
+    pub(crate) fn feed_pageable(&mut self, place: &Place, accesses: impl FnOnce() -> Vec<Access>) {
+        if place.pageable() {
+            self.feed(|feed, _| feed.pageable(&accesses()));
+        }
+    }
+
     /// Whether an asynchronous copy between these returns after the copy.
     pub(crate) fn waits_for_copy(&self, to: &Place, from: &Place) -> bool {
         COPIES_ON_THE_HOST_WAIT && self.is_of_host(to) && self.is_of_host(from)

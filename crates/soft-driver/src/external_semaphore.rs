@@ -1,10 +1,5 @@
-//! External semaphores: one word in a page of shared memory, which a descriptor names.
-//!
-//! Of a timeline the word is the value. Of a binary semaphore it is 1 once it was signalled, and 0
-//! again once a wait has taken that. Nothing rings: who waits looks now and then, as for values in
-//! memory, so that a process that is killed leaves nothing behind.
-//!
-//! `semaphore.rs` is the same everywhere. A platform has pages that a descriptor names.
+//! External semaphores: importing and destroying them, and their signals and waits in streams.
+//! [`processes::semaphore`](crate::processes::semaphore) has their words.
 
 use core::ffi::c_uint;
 
@@ -15,27 +10,9 @@ use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
 use crate::machine::{Machine, State};
-
-pub(crate) use self::platform::Descriptor;
-pub use self::semaphore::SemaphoreKind;
-pub(crate) use self::semaphore::{Imported, Semaphore, SemaphorePoint, Semaphores};
-
-#[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-mod platform;
-
-#[cfg(not(target_os = "linux"))]
-#[path = "nowhere.rs"]
-mod platform;
-
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(unreachable_code, unused_variables, reason = "there is no page, so none can be had")
-)]
-mod semaphore;
-
-/// Whether this platform has external semaphores in software.
-pub(crate) const AVAILABLE: bool = cfg!(target_os = "linux");
+use crate::processes::semaphore::{
+    AVAILABLE, Descriptor, Imported, Semaphore, SemaphoreKind, SemaphorePoint, Semaphores,
+};
 
 type HandleType = CUexternalSemaphoreHandleType;
 
@@ -159,7 +136,7 @@ pub(crate) fn import_external_semaphore(
 }
 
 #[cfg(target_os = "linux")]
-fn taken(number: i32) -> Result<crate::external::Descriptor, CUresult> {
+fn taken(number: i32) -> Result<Descriptor, CUresult> {
     use std::os::fd::FromRawFd as _;
     // SAFETY: it was just found open, and by the contract of the C call it is the driver's from now
     // on.
@@ -167,7 +144,7 @@ fn taken(number: i32) -> Result<crate::external::Descriptor, CUresult> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn taken(_number: i32) -> Result<crate::external::Descriptor, CUresult> {
+fn taken(_number: i32) -> Result<Descriptor, CUresult> {
     Err(NOT_SUPPORTED)
 }
 
