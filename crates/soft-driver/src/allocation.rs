@@ -41,7 +41,7 @@ pub(crate) fn allocate(
 ) -> Answer {
     address.required()?;
     let context = state.current(call)?;
-    state.refuse_unsafe(call)?;
+    state.captures.refuse_unsafe(call)?;
     let base = state.allocate(context, bytes, Kind::Device)?;
     address.put(base)
 }
@@ -52,7 +52,7 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
         return Ok(());
     }
     state.current(call)?;
-    state.refuse_unsafe(call)?;
+    state.captures.refuse_unsafe(call)?;
     let device = match state.memory.by_address.get(&address) {
         // Memory of a pool is freed without a wait, as documented.
         Some(Allocation {
@@ -216,7 +216,7 @@ pub(crate) fn stream_attach_mem_async(
     if base != address || (bytes != 0 && bytes != whole) {
         return Err(INVALID_VALUE);
     }
-    if state.streams[stream].capture.is_some() {
+    if state.captures.is_capturing(stream) {
         return Err(NOT_SUPPORTED);
     }
     Ok(())

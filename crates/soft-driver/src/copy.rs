@@ -7,6 +7,7 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::arg::{In, Memory, StreamArg};
 use crate::engine::work::Task;
+use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 use crate::memory::work::MemoryWork;
@@ -55,7 +56,8 @@ impl State {
 }
 
 pub(crate) fn submit(call: &CallFrame, mut state: Locked, stream: u32, work: MemoryWork) -> Answer {
-    if state.captured_memory(stream, &work)? {
+    let State { captures, streams, graphs, .. } = &mut *state;
+    if captures.add(streams, graphs, call, stream, || NodeKind::Memory(work.clone()))? {
         return Ok(());
     }
     state.ensure_pool_thread(call.machine)?;
@@ -136,7 +138,7 @@ pub(crate) fn copy(
     };
     let (to, mut from) = (place(to)?, place(from)?);
     state.may_write(call, &to)?;
-    if state.streams[stream].capture.is_some() {
+    if state.captures.is_capturing(stream) {
         submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
         return Ok(HostAfter::Nothing);
     }

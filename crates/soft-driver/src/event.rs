@@ -3,12 +3,15 @@
 use core::ffi::c_uint;
 use std::sync::Arc;
 
+use cuda_order_check::What;
+
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
-use crate::capture::Mark;
+use crate::capture::{Mark, UNSUPPORTED};
 use crate::engine::clock;
 use crate::engine::point::Point;
 use crate::engine::work::Task;
+use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
 use crate::machine::{Locked, Machine, State};
@@ -240,10 +243,10 @@ fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: b
     let stream = state.stream(call, stream)?;
     // Measured: a capture takes an external record of any context's event.
     let foreign = !state.go_together(state.events[event].context, state.streams[stream].context);
-    if foreign && !(external && state.streams[stream].capture.is_some()) {
+    if foreign && !(external && state.captures.is_capturing(stream)) {
         return Err(INVALID_HANDLE);
     }
-    if !state.quiet {
+    if !state.quiet() {
         return record_watched(call, state, event, stream, external);
     }
     if external {
@@ -263,11 +266,19 @@ fn record_watched(
     stream: u32,
     external: bool,
 ) -> Answer {
-    if state.captured_record(stream, event, external)? {
-        return Ok(());
-    }
+    let State { captures, streams, graphs, events, .. } = &mut *state;
     if external {
-        return Err(ILLEGAL_STATE);
+        // A record that the graph makes at each launch.
+        let record = || NodeKind::Record(events.handle(event));
+        let captured = captures.add(streams, graphs, call, stream, record)?;
+        return if captured { Ok(()) } else { Err(ILLEGAL_STATE) };
+    }
+    if let Some(mark) = captures.mark(streams, stream)? {
+        if events[event].flags & CU_EVENT_INTERPROCESS != 0 {
+            return Err(UNSUPPORTED);
+        }
+        events[event].state = EventState::Captured(Box::new(mark));
+        return Ok(());
     }
     state.feed(|feed, of| feed.record(of.event(event), of.stream(stream)));
     state.record(call.machine, event, stream);
@@ -292,11 +303,11 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     }
     let mut state = call.ready()?;
     let index = state.event(call, event)?;
-    if !state.quiet {
+    if !state.quiet() {
         query_watched(call, &mut state, index)?;
     } else if !state.events[index].is_done() {
         // It may be part of a capture that has ended.
-        state.refuse_event_in_capture(call, index)?;
+        refuse_captured(call, &mut state, index)?;
         return Err(NOT_READY);
     }
     settle(&mut state, index);
@@ -307,10 +318,21 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
 #[cold]
 #[inline(never)]
 fn query_watched(call: &CallFrame, state: &mut State, event: u32) -> Answer {
-    state.refuse_event_in_capture(call, event)?;
+    refuse_captured(call, state, event)?;
     let done = state.events[event].is_done();
     state.feed(|feed, of| feed.event_query(of.event(event), done));
     if done { Ok(()) } else { Err(NOT_READY) }
+}
+
+/// Refuses a question or a wait of the host about an event that was recorded in a capture, and
+/// spoils the capture. Of any other event it is refused as what may block.
+fn refuse_captured(call: &CallFrame, state: &mut State, event: u32) -> Answer {
+    let EventState::Captured(mark) = &state.events[event].state else {
+        return state.captures.refuse_unsafe(call);
+    };
+    let code = state.captures.spoil(mark);
+    state.feed(|feed, of| feed.capture_left(What::Event(of.event(event))));
+    Err(code)
 }
 
 /// Lets go of a point that is done.
@@ -332,15 +354,15 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     let entry = &state.events[index];
     let over =
         entry.shared.is_none() && matches!(entry.state, EventState::Never | EventState::Done(_));
-    if over && state.quiet {
+    if over && state.quiet() {
         return Ok(());
     }
-    state.refuse_event_in_capture(call, index)?;
+    refuse_captured(call, &mut state, index)?;
     if over {
         state.feed(|feed, of| feed.event_synchronize(of.event(index)));
         return Ok(());
     }
-    if state.quiet {
+    if state.quiet() {
         return await_event(call, state, index).map(drop);
     }
     let awaited = state.feed(|feed, of| feed.await_event(of.event(index)));
@@ -419,6 +441,6 @@ fn stamp(state: &State, event: &Event) -> Result<Option<u64>, CUresult> {
         EventState::Never => Err(INVALID_HANDLE),
         EventState::Done(stamp) => Ok(Some(*stamp)),
         EventState::Pending(point) => Ok(point.is_done().then(|| point.stamp())),
-        EventState::Captured(mark) => Err(state.captured_code(mark)),
+        EventState::Captured(mark) => Err(state.captures.code_of(mark)),
     }
 }

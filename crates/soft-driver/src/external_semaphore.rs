@@ -212,7 +212,9 @@ fn give(
     }
     state.ensure_ticker_thread(call.machine)?;
     let given = Semaphores { signals, points };
-    if !state.captured(stream, NodeKind::Semaphores(given.clone()))? {
+    let State { captures, streams, graphs, .. } = &mut *state;
+    let node = || NodeKind::Semaphores(given.clone());
+    if !captures.add(streams, graphs, call, stream, node)? {
         state.submit_semaphores(call.machine, stream, given, call.origin());
     }
     Ok(())

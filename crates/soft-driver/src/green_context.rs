@@ -393,7 +393,8 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
         return Err(INVALID_CONTEXT);
     };
     state.bury(call, handle);
-    state.end_captures_of(context);
+    let State { captures, graphs, engine, feed, .. } = &mut *state;
+    captures.end_of_context(context, graphs, engine, feed.as_deref_mut());
     // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone.
     // Its events are the primary context's from here on.
     if state.config.version < DETACHES {

@@ -5,6 +5,8 @@ use core::ffi::{c_uint, c_void};
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
 use crate::engine::work::{HostCall, Task, UserData};
+use crate::graph::NodeKind;
+use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
 pub(crate) fn launch_host_func(
@@ -17,7 +19,8 @@ pub(crate) fn launch_host_func(
     let function = host_fn.ok_or(INVALID_VALUE)?;
     let stream = state.stream(call, stream)?;
     let host = HostCall::Function(function, UserData(user_data.raw()));
-    if state.captured_host(stream, host)? {
+    let State { captures, streams, graphs, .. } = &mut *state;
+    if captures.add(streams, graphs, call, stream, || NodeKind::Host(host))? {
         return Ok(());
     }
     state.ensure_host_thread(call.machine)?;
@@ -51,7 +54,8 @@ pub(crate) fn stream_add_callback(
         return Err(INVALID_VALUE);
     }
     let index = state.stream(call, stream)?;
-    state.refuse_in_capture(index)?;
+    let State { captures, streams, .. } = &mut *state;
+    captures.refuse_in(streams, index)?;
     state.ensure_host_thread(call.machine)?;
     let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
     state.submit(call.machine, index, Task::Host(host));

@@ -34,7 +34,6 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     let channels = state.config.connections.unwrap_or_else(channel::from_environment);
     state.engine.set_channels(channels);
     state.initialised = true;
-    state.look_who_watches();
     Ok(())
 }
 

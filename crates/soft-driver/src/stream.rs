@@ -4,8 +4,8 @@ use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use cuda_order_check::StreamKind;
 use cuda_order_check::feed::Creator;
+use cuda_order_check::{StreamKind, What};
 
 use crate::abi::*;
 use crate::arg::{EventArg, In, Ptr, StreamArg};
@@ -13,6 +13,7 @@ use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::engine::point::Point;
 use crate::engine::stream::Stream;
 use crate::event::EventState;
+use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Bad, Kind};
 use crate::machine::thread;
@@ -60,8 +61,6 @@ impl State {
             joined: None,
             legacy_seen: None,
             gates_seen: 0,
-            capture: None,
-            capture_view: Vec::new(),
             attributes: BTreeMap::new(),
         };
         self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)
@@ -232,7 +231,8 @@ pub(crate) fn stream_destroy(call: &CallFrame, stream: StreamArg) -> Answer {
     let index = state.stream_by_handle(call, stream)?;
     let context = state.streams[index].context;
     state.may_destroy(context, stream.addr())?;
-    state.leave_capture(index);
+    let State { captures, graphs, engine, feed, .. } = &mut *state;
+    captures.leave(index, graphs, engine, feed.as_deref_mut());
     state.destroy_stream(call, index);
     Ok(())
 }
@@ -240,7 +240,7 @@ pub(crate) fn stream_destroy(call: &CallFrame, stream: StreamArg) -> Answer {
 pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
-    if !state.quiet {
+    if !state.quiet() {
         return query_watched(call, &mut state, index);
     }
     if state.has_work(index) { Err(NOT_READY) } else { Ok(()) }
@@ -250,7 +250,7 @@ pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
 #[cold]
 #[inline(never)]
 fn query_watched(call: &CallFrame, state: &mut State, stream: u32) -> Answer {
-    state.refuse_stream_in_capture(call, stream)?;
+    state.captures.refuse_wait_for_stream(&state.streams, call, stream)?;
     let done = !state.has_work(stream);
     state.feed(|feed, of| feed.stream_query(of.stream(stream), done));
     if done { Ok(()) } else { Err(NOT_READY) }
@@ -259,7 +259,8 @@ fn query_watched(call: &CallFrame, state: &mut State, stream: u32) -> Answer {
 pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
-    state.refuse_stream_in_capture(call, index)?;
+    let State { captures, streams, .. } = &mut *state;
+    captures.refuse_wait_for_stream(streams, call, index)?;
     wait_idle(call, state, index, true)
 }
 
@@ -316,7 +317,7 @@ pub(crate) fn stream_wait_event(
     let stream = state.stream(call, stream)?;
     let external = flags == CU_EVENT_WAIT_EXTERNAL;
     let captured = matches!(state.events[event].state, EventState::Captured(_));
-    if (captured || !state.quiet) && wait_watched(&mut state, stream, event, external)? {
+    if (captured || !state.quiet()) && wait_watched(call, &mut state, stream, event, external)? {
         return Ok(());
     }
     if external {
@@ -331,7 +332,7 @@ pub(crate) fn stream_wait_event(
             format!("a stream waits for the interprocess event {handle:#x} of another context");
         return Err(state.misuse(call, &what, INVALID_HANDLE));
     }
-    if !state.quiet {
+    if !state.quiet() {
         state.feed(|feed, of| feed.wait(of.stream(stream), of.event(event)));
     }
     state.wait_for(call.machine, stream, event);
@@ -343,12 +344,29 @@ pub(crate) fn stream_wait_event(
 #[cold]
 #[inline(never)]
 fn wait_watched(
+    call: &CallFrame,
     state: &mut State,
     stream: u32,
     event: u32,
     external: bool,
 ) -> Result<bool, CUresult> {
-    state.captured_wait(stream, event, external)
+    let State { captures, streams, graphs, events, .. } = state;
+    if external {
+        // A wait that the graph makes at each launch.
+        let wait = || NodeKind::Wait(events.handle(event));
+        return captures.add(streams, graphs, call, stream, wait);
+    }
+    let (mark, never) = match &events[event].state {
+        EventState::Captured(mark) => (Some(&**mark), false),
+        EventState::Never => (None, true),
+        _ => (None, false),
+    };
+    let left = mark.is_some_and(|mark| captures.is_over(mark)) && !captures.is_capturing(stream);
+    let captured = captures.wait(streams, stream, mark, never);
+    if left {
+        state.feed(|feed, of| feed.capture_left(What::Event(of.event(event))));
+    }
+    captured
 }
 
 pub(crate) fn stream_get_priority(

@@ -112,7 +112,9 @@ fn value_operations(
     let context = state.contexts.handle(state.streams[stream].context);
     let batch = state.batch(call, context, given)?;
     state.ensure_ticker_thread(call.machine)?;
-    if batch.operations.is_empty() || state.captured(stream, NodeKind::Values(batch.clone()))? {
+    let State { captures, streams, graphs, .. } = &mut *state;
+    let node = || NodeKind::Values(batch.clone());
+    if batch.operations.is_empty() || captures.add(streams, graphs, call, stream, node)? {
         return Ok(());
     }
     if !call.in_host_function() {

@@ -10,9 +10,9 @@ use crate::api::shared_library::shared_library;
 use crate::arg::{Arg, StreamArg};
 use crate::engine::work::Task;
 use crate::graph::NodeKind;
-use crate::machine::Machine;
 use crate::machine::call_frame::{CallFrame, EntryPoint, Id};
 use crate::machine::config::Time;
+use crate::machine::{Machine, State};
 
 /// As reports name it. It is no export.
 static BUSY: EntryPoint = EntryPoint { id: Id(u16::MAX), name: "busy", per_thread: false };
@@ -32,7 +32,8 @@ fn busy(call: &CallFrame, stream: StreamArg, duration: Duration) -> Answer {
         state.ensure_timer_thread(call.machine)?;
     }
     let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    if !state.captured(stream, NodeKind::Busy(ns))? {
+    let State { captures, streams, graphs, .. } = &mut *state;
+    if !captures.add(streams, graphs, call, stream, || NodeKind::Busy(ns))? {
         state.submit(call.machine, stream, Task::Busy(ns));
     }
     Ok(())

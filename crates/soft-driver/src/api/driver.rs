@@ -152,7 +152,6 @@ impl SoftDriver {
             let _ = state.ensure_ticker_thread(machine);
         }
         state.feed = new_feed(&config);
-        state.look_who_watches();
         state.config = config;
         state.taken = true;
     }

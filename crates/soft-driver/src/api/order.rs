@@ -64,7 +64,9 @@ fn access_of(
             return Ok(());
         };
         let stream = state.stream(call, stream)?;
-        if !state.captured(stream, NodeKind::Declared(vec![access.clone()]))? {
+        let State { captures, streams, graphs, .. } = &mut *state;
+        let node = || NodeKind::Declared(vec![access.clone()]);
+        if !captures.add(streams, graphs, call, stream, node)? {
             state.feed(|feed, of| feed.work(of.stream(stream), &[access]));
         }
         Ok(())

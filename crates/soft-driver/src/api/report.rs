@@ -4,7 +4,6 @@ use core::fmt;
 
 use crate::front::hooks;
 use crate::machine::Machine;
-use crate::machine::handles::Table;
 
 /// The counts of objects that a program must release or destroy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,15 +94,15 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     let state = machine.lock();
     let live = Live {
         retains: state.live_retains(),
-        contexts: which(&state.contexts, |index| state.is_live_created_context(index)).len(),
-        streams: which(&state.streams, |index| state.is_live_stream(index)).len(),
-        events: which(&state.events, |index| state.is_live_event(index)).len(),
+        contexts: state.contexts.live(|index, _| state.is_live_created_context(index)).len(),
+        streams: state.streams.live(|index, _| state.is_live_stream(index)).len(),
+        events: state.events.live(|index, _| state.is_live_event(index)).len(),
         ipc_slots: state.live_ipc_slots(),
-        captures: state.live_captures(),
-        graphs: state.graphs.all.iter().filter(|(_, graph)| graph.parent.is_none()).count(),
-        graph_execs: state.graphs.execs.len(),
+        captures: state.captures.len(),
+        graphs: state.graphs.live().len(),
+        graph_execs: state.graphs.live_execs().len(),
         user_objects: state.engine.live_objects(),
-        external_semaphores: which(&state.semaphores, |index| state.is_live_semaphore(index)).len(),
+        external_semaphores: state.semaphores.live(|index, _| state.is_live_semaphore(index)).len(),
         allocations: state.memory.len(),
         lost: state.losses.count(),
     };
@@ -116,12 +115,12 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
             text.push_str(&format!("\n  and {} more of that kind", handles.len() - NAMED));
         }
     };
-    name("context", which(&state.contexts, |index| state.is_live_created_context(index)));
-    name("stream", which(&state.streams, |index| state.is_live_stream(index)));
-    name("event", which(&state.events, |index| state.is_live_event(index)));
-    name("graph", which(&state.graphs.all, |index| state.graphs.all[index].parent.is_none()));
-    name("executable graph", which(&state.graphs.execs, |_| true));
-    name("external semaphore", which(&state.semaphores, |index| state.is_live_semaphore(index)));
+    name("context", state.contexts.live(|index, _| state.is_live_created_context(index)));
+    name("stream", state.streams.live(|index, _| state.is_live_stream(index)));
+    name("event", state.events.live(|index, _| state.is_live_event(index)));
+    name("graph", state.graphs.live());
+    name("executable graph", state.graphs.live_execs());
+    name("external semaphore", state.semaphores.live(|index, _| state.is_live_semaphore(index)));
     for (kind, what) in [
         ("stream", "lost stream"),
         ("event", "lost event"),
@@ -131,12 +130,4 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         name(what, state.losses.of_kind(kind));
     }
     (live, text)
-}
-
-fn which<T>(table: &Table<T>, alive: impl Fn(u32) -> bool) -> Vec<(u64, u64)> {
-    table
-        .iter()
-        .filter(|(index, _)| alive(*index))
-        .map(|(index, _)| (table.handle(index), table.born(index)))
-        .collect()
 }

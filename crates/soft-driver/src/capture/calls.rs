@@ -1,78 +1,68 @@
 //! The entry points of captures: begin, end, and what is asked of one under way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cuda_order_check::What;
 
 use crate::abi::*;
 use crate::arg::{Array, In, Ptr, StreamArg};
 use crate::capture::{
-    Capture, CaptureKey, GLOBAL, INVALIDATED, RELAXED, UNJOINED, UNMATCHED, UNSUPPORTED,
+    Capture, CaptureKey, Captures, GLOBAL, INVALIDATED, RELAXED, UNJOINED, UNMATCHED, UNSUPPORTED,
     WRONG_THREAD,
 };
-use crate::machine::State;
+use crate::graph::Graphs;
 use crate::machine::call_frame::CallFrame;
-use crate::machine::thread;
+use crate::machine::{Locked, State, thread};
 
-impl State {
-    fn begin_capture(
-        &mut self,
-        call: &CallFrame,
-        stream: StreamArg,
-        mode: u32,
-        onto: Option<(u32, Vec<u32>)>,
-    ) -> Answer {
-        if mode > RELAXED {
-            return Err(INVALID_VALUE);
-        }
-        let stream = self.stream(call, stream)?;
-        // Measured: the default stream of a green context captures as any other stream does.
-        if self.streams[stream].is_legacy && !self.contexts[self.streams[stream].context].green {
-            return Err(UNSUPPORTED);
-        }
-        if self.streams[stream].capture.is_some() {
-            return Err(ILLEGAL_STATE);
-        }
-        let (graph, after) = match onto {
-            Some((graph, _)) if self.captures.has_graph(graph) => return Err(ILLEGAL_STATE),
-            Some(onto) => onto,
-            None => (self.new_graph()?.0, Vec::new()),
-        };
-        self.captures.last += 1;
-        let key = self.captures.last;
-        let context = self.streams[stream].context;
-        let streams = BTreeMap::from([(stream, after)]);
-        let thread = thread::number();
+fn begin_capture(
+    call: &CallFrame,
+    mut state: Locked,
+    stream: StreamArg,
+    mode: u32,
+    onto: Option<(u32, Vec<u32>)>,
+) -> Answer {
+    if mode > RELAXED {
+        return Err(INVALID_VALUE);
+    }
+    let stream = state.stream(call, stream)?;
+    let context = state.streams[stream].context;
+    // Measured: the default stream of a green context captures as any other stream does.
+    if state.streams[stream].is_legacy && !state.contexts[context].green {
+        return Err(UNSUPPORTED);
+    }
+    if state.captures.is_capturing(stream) {
+        return Err(ILLEGAL_STATE);
+    }
+    let (graph, after) = match onto {
+        Some((graph, _)) if state.captures.has_graph(graph) => return Err(ILLEGAL_STATE),
+        Some(onto) => onto,
+        None => (state.graphs.new_graph(call.number)?, Vec::new()),
+    };
+    state.captures.begin(stream, context, mode, graph, after);
+    Ok(())
+}
+
+impl Captures {
+    fn begin(&mut self, stream: u32, context: u32, mode: u32, graph: u32, after: Vec<u32>) {
+        self.last += 1;
         let capture = Capture {
             origin: stream,
             mode,
-            thread,
+            thread: thread::number(),
             context,
             graph,
             invalid: false,
-            streams,
+            streams: BTreeMap::from([(stream, after)]),
             left: Vec::new(),
         };
-        self.captures.active.insert(key, capture);
-        self.look_who_watches();
-        self.streams[stream].capture = Some(key);
-        Ok(())
+        self.active.insert(self.last, capture);
     }
 
-    /// Whether a forked stream's work was left behind: the origin's next work would not depend on
-    /// it.
-    /// The streams with work that its first stream would not wait for. One that is destroyed is no
-    /// more, and its first stream stands for it.
-    fn unjoined(&self, capture: &Capture) -> Vec<u32> {
-        let mut reached = BTreeSet::new();
-        let mut left: Vec<u32> = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
-        while let Some(node) = left.pop() {
-            if reached.insert(node)
-                && let Some(node) = self.graphs.nodes.get(node)
-            {
-                left.extend(&node.after);
-            }
-        }
+    /// The streams with work that the capture's first stream would not wait for. One that is
+    /// destroyed is no more, and the first stream stands for it.
+    fn unjoined(&self, graphs: &Graphs, capture: &Capture) -> Vec<u32> {
+        let ends = capture.streams.get(&capture.origin).cloned().unwrap_or_default();
+        let reached = graphs.reached_from(ends);
         let out = |nodes: &[u32]| nodes.iter().any(|node| !reached.contains(node));
         let streams = capture.streams.iter().filter(|(_, nodes)| out(nodes));
         let left = out(&capture.left).then_some(capture.origin);
@@ -81,16 +71,14 @@ impl State {
 
     /// The capture that a stream is in, while it is good: its id, its graph, and what the stream's
     /// next work depends on.
-    pub(crate) fn good_capture(&self, stream: u32) -> Option<(CaptureKey, u32, Vec<u32>)> {
-        let key = self.streams[stream].capture?;
-        let capture = self.captures.active.get(&key).filter(|capture| !capture.invalid)?;
-        Some((key, capture.graph, capture.streams.get(&stream).cloned().unwrap_or_default()))
+    fn good(&self, stream: u32) -> Option<(CaptureKey, u32, &[u32])> {
+        let key = self.key_of(stream)?;
+        let capture = self.active.get(&key).filter(|capture| !capture.invalid)?;
+        Some((key, capture.graph, capture.streams.get(&stream)?))
     }
-}
 
-impl State {
-    pub(crate) fn capture_status(&self, stream: u32) -> CUstreamCaptureStatus {
-        match self.streams[stream].capture.and_then(|key| self.captures.active.get(&key)) {
+    fn status(&self, stream: u32) -> CUstreamCaptureStatus {
+        match self.key_of(stream).and_then(|key| self.active.get(&key)) {
             None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
             Some(Capture { invalid: true, .. }) => {
                 CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -105,12 +93,12 @@ pub(crate) fn stream_begin_capture(
     stream: StreamArg,
     mode: CUstreamCaptureMode,
 ) -> Answer {
-    call.ready()?.begin_capture(call, stream, mode.0, None)
+    begin_capture(call, call.ready()?, stream, mode.0, None)
 }
 
 /// The form of CUDA 10.0, whose captures are global.
 pub(crate) fn stream_begin_capture_v1(call: &CallFrame, stream: StreamArg) -> Answer {
-    call.ready()?.begin_capture(call, stream, GLOBAL, None)
+    begin_capture(call, call.ready()?, stream, GLOBAL, None)
 }
 
 pub(crate) fn stream_begin_capture_to_graph(
@@ -122,11 +110,11 @@ pub(crate) fn stream_begin_capture_to_graph(
     count: usize,
     mode: CUstreamCaptureMode,
 ) -> Answer {
-    let mut state = call.ready()?;
-    let graph = state.graph(graph)?;
-    let after = state.nodes_of(graph, dependencies, count)?;
+    let state = call.ready()?;
+    let graph = state.graphs.find(graph)?;
+    let after = state.graphs.nodes_of(graph, dependencies, count)?;
     plain_edges(edges, count)?;
-    state.begin_capture(call, stream, mode.0, Some((graph, after)))
+    begin_capture(call, state, stream, mode.0, Some((graph, after)))
 }
 
 pub(crate) fn stream_end_capture(
@@ -138,32 +126,32 @@ pub(crate) fn stream_end_capture(
     // NULL is taken: a program that asked for the graph while it was being made has it already.
     graph.put_if(core::ptr::null_mut());
     let stream = state.stream(call, stream)?;
-    let key = state.streams[stream].capture.ok_or(ILLEGAL_STATE)?;
-    let capture = state.captures.active.get_mut(&key).ok_or(ILLEGAL_STATE)?;
+    let State { captures, graphs, engine, feed, .. } = &mut *state;
+    let key = captures.key_of(stream).ok_or(ILLEGAL_STATE)?;
+    let capture = captures.active.get_mut(&key).ok_or(ILLEGAL_STATE)?;
     if capture.origin != stream {
         capture.invalid = true;
         return Err(UNMATCHED);
     }
+    let mut unjoined = Vec::new();
     let failure = if capture.mode != RELAXED && capture.thread != thread::number() {
         Some(WRONG_THREAD)
     } else if capture.invalid {
         Some(INVALIDATED)
     } else {
-        let capture = &state.captures.active[&key];
-        let unjoined = state.unjoined(capture);
-        state.feed(|feed, of| {
-            unjoined.iter().for_each(|stream| feed.capture_left(What::Stream(of.stream(*stream))));
-        });
+        unjoined = captures.unjoined(graphs, &captures.active[&key]);
         (!unjoined.is_empty()).then_some(UNJOINED)
     };
-    let made = state.end_capture(key, failure.is_none()).ok_or(ILLEGAL_STATE)?;
-    match failure {
-        Some(code) => Err(code),
-        None => {
-            graph.put_if(state.graph_handle(made));
-            Ok(())
-        }
-    }
+    let Some(code) = failure else {
+        let made = captures.end(key).ok_or(ILLEGAL_STATE)?;
+        graph.put_if(graphs.graph_handle(made));
+        return Ok(());
+    };
+    captures.abandon(key, graphs, engine, feed.as_deref_mut());
+    state.feed(|feed, of| {
+        unjoined.iter().for_each(|stream| feed.capture_left(What::Stream(of.stream(*stream))));
+    });
+    Err(code)
 }
 
 pub(crate) fn stream_is_capturing(
@@ -174,8 +162,8 @@ pub(crate) fn stream_is_capturing(
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
-    state.refuse_question(stream)?;
-    status.put(state.capture_status(stream))
+    state.captures.refuse_question(&state.streams, stream)?;
+    status.put(state.captures.status(stream))
 }
 
 /// Refuses edges that carry data: those are of kernel nodes, which there are none of here. NULL is
@@ -212,21 +200,15 @@ pub(crate) fn stream_update_capture_dependencies_v2(
         return Err(INVALID_VALUE);
     }
     let stream = state.stream(call, stream)?;
-    let key = state.capture_of(stream)?.ok_or(ILLEGAL_STATE)?;
-    let graph =
-        state.captures.active.get(&key).map(|capture| capture.graph).ok_or(ILLEGAL_STATE)?;
-    let new = state.nodes_of(graph, dependencies, count)?;
+    let State { captures, graphs, streams, .. } = &mut *state;
+    let key = captures.capture_of(streams, stream)?.ok_or(ILLEGAL_STATE)?;
+    let capture = captures.active.get_mut(&key).ok_or(ILLEGAL_STATE)?;
+    let new = graphs.nodes_of(capture.graph, dependencies, count)?;
     plain_edges(edges, count)?;
-    if let Some(nodes) =
-        state.captures.active.get_mut(&key).and_then(|capture| capture.streams.get_mut(&stream))
-    {
-        if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
-            nodes.clear();
-        }
-        nodes.extend(new);
-        nodes.sort_unstable();
-        nodes.dedup();
+    if flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES {
+        capture.streams.insert(stream, Vec::new());
     }
+    captures.depend(key, stream, new.into_iter());
     Ok(())
 }
 
@@ -261,16 +243,15 @@ fn capture_info(
     let mut state = call.ready()?;
     status.required()?;
     let stream = state.stream(call, stream)?;
-    state.refuse_question(stream)?;
-    let now = state.capture_status(stream);
-    status.put(now)?;
-    let Some((id, graph, nodes)) = state.good_capture(stream) else { return Ok(None) };
-    let graph = state.graph_handle(graph);
-    let handles: Vec<usize> =
-        nodes.into_iter().map(|node| state.graphs.nodes.handle(node) as usize).collect();
-    let view = &mut state.streams[stream].capture_view;
+    let State { captures, graphs, streams, .. } = &mut *state;
+    captures.refuse_question(streams, stream)?;
+    status.put(captures.status(stream))?;
+    let Some((id, graph, nodes)) = captures.good(stream) else { return Ok(None) };
+    let graph = graphs.graph_handle(graph);
+    let handles: Vec<CUgraphNode> = nodes.iter().map(|node| graphs.node_handle(*node)).collect();
+    let view = captures.views.entry(stream).or_default();
     *view = handles;
-    let dependencies = (view.as_ptr().cast(), view.len());
+    let dependencies = (view.as_ptr(), view.len());
     Ok(Some(Info { id, graph, dependencies }))
 }
 

@@ -85,6 +85,8 @@ pub(crate) struct Settings {
     pub(crate) limits: [usize; LIMITS],
     pub(crate) cache: u32,
     pub(crate) shared_memory: u32,
+    /// The contexts whose memory it may access.
+    pub(crate) peers: BTreeSet<u32>,
 }
 
 /// How many limits there are here.
@@ -94,7 +96,8 @@ impl Default for Settings {
     /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch
     /// granularity, and persisting cache.
     fn default() -> Self {
-        Self { limits: [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0], cache: 0, shared_memory: 0 }
+        let limits = [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0];
+        Self { limits, cache: 0, shared_memory: 0, peers: BTreeSet::new() }
     }
 }
 
@@ -211,7 +214,8 @@ impl State {
     /// What a context takes with it: at its own end, or at a `reset` of its device.
     pub(crate) fn tear_down(&mut self, call: &CallFrame, context: u32, reset: bool) {
         let primary = self.contexts[context].primary;
-        self.end_captures_of(context);
+        let Self { captures, graphs, engine, feed, .. } = self;
+        captures.end_of_context(context, graphs, engine, feed.as_deref_mut());
         // In a failed context nothing can be destroyed; and a reset is asked to.
         if self.contexts[context].failed.is_none() && !reset {
             self.note_lost(context);
@@ -224,6 +228,8 @@ impl State {
             .collect();
         for stream in streams {
             let handle = self.streams.handle(stream);
+            let Self { captures, graphs, engine, feed, .. } = self;
+            captures.leave(stream, graphs, engine, feed.as_deref_mut());
             self.forget_values(stream);
             self.streams.remove(stream);
             self.bury(call, handle);

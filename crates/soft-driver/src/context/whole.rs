@@ -30,7 +30,7 @@ impl State {
 
 fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
-    state.invalidate_captures_of(context)?;
+    state.captures.refuse_in_context(context)?;
     let streams = state.busy_streams(context);
     let contexts = state.with_greens(context);
     let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(&contexts)));
@@ -90,7 +90,7 @@ pub(crate) fn ctx_record_event(call: &CallFrame, context: ContextArg, event: Eve
 }
 
 pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, event: u32) -> Answer {
-    state.invalidate_captures_of(context)?;
+    state.captures.refuse_in_context(context)?;
     let busy = state.busy_streams(context);
     let collector = state.hidden_stream(context)?;
     for stream in busy {
@@ -113,7 +113,7 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
     let mut state = call.ready()?;
     let context = context_or_current(&state, call, context)?;
     let event = state.event(call, event)?;
-    state.invalidate_captures_of(context)?;
+    state.captures.refuse_in_context(context)?;
     let entry = &state.events[event];
     let point = match &entry.state {
         EventState::Captured(_) => return Err(INVALID_VALUE),

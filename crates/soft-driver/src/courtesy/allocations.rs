@@ -47,7 +47,7 @@ pub(crate) fn mem_alloc_managed(
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;
-    state.refuse_unsafe(call)?;
+    state.captures.refuse_unsafe(call)?;
     let base = state.allocate(context, bytes, Kind::Managed)?;
     address.put(base)
 }

@@ -159,9 +159,9 @@ pub(crate) fn ctx_enable_peer_access(call: &CallFrame, peer: ContextArg, flags: 
     if state.contexts[peer].device == state.contexts[current].device {
         return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
     }
-    match state.peers.insert((current, peer), 1) {
-        None => Ok(()),
-        Some(_) => Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
+    match state.contexts[current].settings.peers.insert(peer) {
+        true => Ok(()),
+        false => Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
     }
 }
 
@@ -170,9 +170,9 @@ pub(crate) fn ctx_disable_peer_access(call: &CallFrame, peer: ContextArg) -> Ans
     let current = state.current(call)?;
     let peer =
         if peer.is_null() { return Err(INVALID_CONTEXT) } else { state.context(call, peer)? };
-    match state.peers.remove(&(current, peer)) {
-        Some(_) => Ok(()),
-        None => Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
+    match state.contexts[current].settings.peers.remove(&peer) {
+        true => Ok(()),
+        false => Err(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
     }
 }
 

@@ -8,6 +8,7 @@ use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 use crate::abi::*;
 use crate::arg::{ContextArg, In, Memory, StreamArg};
 use crate::copy::{HostAfter, Side, copy, set};
+use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::stream::wait_idle;
 
@@ -91,7 +92,8 @@ pub(crate) fn synchronous(
     let stream: StreamArg = unsafe { crate::arg::Arg::take(core::ptr::null_mut::<CUstream_st>()) };
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
-    state.refuse_stream_in_capture(call, index)?;
+    let State { captures, streams, .. } = &mut *state;
+    captures.refuse_wait_for_stream(streams, call, index)?;
     let before = state.feed(|feed, of| feed.await_stream(of.stream(index)));
     drop(state);
     let after = submit(stream)?;

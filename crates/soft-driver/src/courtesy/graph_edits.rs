@@ -24,7 +24,8 @@ fn pairs(
     to: In<CUgraphNode>,
     count: usize,
 ) -> Result<Vec<(u32, u32)>, CUresult> {
-    let (from, to) = (state.nodes_of(graph, from, count)?, state.nodes_of(graph, to, count)?);
+    let (from, to) =
+        (state.graphs.nodes_of(graph, from, count)?, state.graphs.nodes_of(graph, to, count)?);
     let pairs: Vec<(u32, u32)> = from.into_iter().zip(to).collect();
     let twice = |(at, pair): (usize, &(u32, u32))| pairs[..at].contains(pair);
     if pairs.iter().enumerate().any(twice) { Err(INVALID_VALUE) } else { Ok(pairs) }
@@ -49,16 +50,13 @@ fn add_edges(
     to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    let graph = state.graph(graph)?;
+    let graph = state.graphs.find(graph)?;
     let pairs = pairs(&state, graph, from, to, count)?;
-    let there =
-        |(from, to): &(u32, u32)| from == to || state.graphs.nodes[*to].after.contains(from);
+    let there = |(from, to): &(u32, u32)| from == to || state.graphs.has_edge(*from, *to);
     if pairs.iter().any(there) {
         return Err(INVALID_VALUE);
     }
-    for (from, to) in pairs {
-        state.graphs.nodes[to].after.push(from);
-    }
+    state.graphs.add_edges(pairs);
     Ok(())
 }
 
@@ -93,14 +91,12 @@ fn remove_edges(
     to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    let graph = state.graph(graph)?;
+    let graph = state.graphs.find(graph)?;
     let pairs = pairs(&state, graph, from, to, count)?;
-    if pairs.iter().any(|(from, to)| !state.graphs.nodes[*to].after.contains(from)) {
+    if pairs.iter().any(|(from, to)| !state.graphs.has_edge(*from, *to)) {
         return Err(INVALID_VALUE);
     }
-    for (from, to) in pairs {
-        state.graphs.nodes[to].after.retain(|node| *node != from);
-    }
+    state.graphs.remove_edges(pairs);
     Ok(())
 }
 
@@ -120,17 +116,13 @@ pub(crate) fn graph_remove_dependencies_v2(
 /// The node's edges go with it; executable graphs stay as they are.
 pub(crate) fn graph_destroy_node(call: &CallFrame, node: Ptr<CUgraphNode_st>) -> Answer {
     let mut state = call.ready()?;
-    let node = state.node(node.raw())?;
-    let graph = state.graphs.nodes[node].graph;
+    let index = state.graphs.find_node(node.raw())?;
     // What is captured next may depend on it.
-    if state.captures.has_graph(graph) {
+    if state.captures.has_graph(state.graphs.node(node)?.graph) {
         return Err(ILLEGAL_STATE);
     }
-    state.graphs.all[graph].nodes.retain(|other| *other != node);
-    for other in state.graphs.all[graph].nodes.clone() {
-        state.graphs.nodes[other].after.retain(|before| *before != node);
-    }
-    state.remove_node(node);
+    let State { graphs, engine, feed, .. } = &mut *state;
+    engine.release_objects(feed.as_deref_mut(), graphs.remove_node(index));
     Ok(())
 }
 
@@ -281,7 +273,7 @@ pub(crate) fn graph_memset_node_get_params(
 ) -> Answer {
     let state = call.ready()?;
     params.required()?;
-    let node = &state.graphs.nodes[state.node(node.raw())?];
+    let node = state.graphs.node(node)?;
     match (&node.kind, node.params) {
         (_, Some(NodeParams::Set(given))) => params.put(given),
         (NodeKind::Memory(work), _) => params.put(memset_params(work).ok_or(INVALID_VALUE)?),
@@ -296,7 +288,7 @@ pub(crate) fn graph_memcpy_node_get_params(
 ) -> Answer {
     let state = call.ready()?;
     params.required()?;
-    let node = &state.graphs.nodes[state.node(node.raw())?];
+    let node = state.graphs.node(node)?;
     match (&node.kind, node.params) {
         (_, Some(NodeParams::Copy(given))) => params.put(given),
         (NodeKind::Memory(work), _) => params.put(copy_params(&state, work).ok_or(INVALID_VALUE)?),
@@ -310,12 +302,12 @@ fn set_memory(
     node: Ptr<CUgraphNode_st>,
     made: impl FnOnce(&State) -> Result<Made, CUresult>,
 ) -> Answer {
-    let node = state.node(node.raw())?;
+    state.graphs.node(node)?;
     let (kind, params) = made(&state)?;
-    if state.graphs.nodes[node].kind.number() != kind.number() {
+    let node = state.graphs.node_mut(node)?;
+    if node.kind.number() != kind.number() {
         return Err(INVALID_VALUE);
     }
-    let node = &mut state.graphs.nodes[node];
     (node.kind, node.params) = (kind, Some(params));
     Ok(())
 }
@@ -355,16 +347,15 @@ fn set_exec(
     node: Ptr<CUgraphNode_st>,
     kind: impl FnOnce(&State) -> Result<NodeKind, CUresult>,
 ) -> Answer {
-    let exec = state.exec(exec)?;
-    state.node(node.raw())?;
+    let exec = state.graphs.find_exec(exec)?;
     let kind = kind(&state)?;
-    let mut nodes = state.graphs.execs[exec].nodes.iter_mut();
-    let found = nodes.find(|found| found.of == node.addr()).ok_or(INVALID_VALUE)?;
+    let found = state.graphs.exec_node(exec, node)?;
     if found.kind.number() != kind.number() || !may_replace(&found.kind, &kind) {
         return Err(INVALID_VALUE);
     }
     found.kind = kind;
-    state.feed_graph(exec);
+    let State { graphs, feed, .. } = &mut *state;
+    graphs.feed_exec(feed.as_deref_mut(), exec);
     Ok(())
 }
 
@@ -414,14 +405,14 @@ pub(crate) fn graph_add_child_graph_node(
 ) -> Answer {
     let mut state = call.ready()?;
     out.required()?;
-    let graph = state.graph(graph)?;
-    let after = state.nodes_of(graph, dependencies, count)?;
-    let child = state.graph(child)?;
-    state.room_for_copy(child, 1)?;
-    let copy = state.copy_graph(child, None)?;
-    let node = state.add_node(graph, after, NodeKind::Child(copy))?;
-    state.graphs.all[copy].parent = Some(node);
-    out.put(core::ptr::without_provenance_mut(state.graphs.nodes.handle(node) as usize))
+    let graph = state.graphs.find(graph)?;
+    let after = state.graphs.nodes_of(graph, dependencies, count)?;
+    let child = state.graphs.find(child)?;
+    let State { graphs, engine, .. } = &mut *state;
+    let copy = graphs.copy_graph(engine, call.number, child, 1)?;
+    let node = graphs.add_node(call.number, graph, after, NodeKind::Child(copy))?;
+    graphs.graph_mut(copy).parent = Some(node);
+    out.put(graphs.node_handle(node))
 }
 
 pub(crate) fn graph_child_graph_node_get_graph(
@@ -431,10 +422,10 @@ pub(crate) fn graph_child_graph_node_get_graph(
 ) -> Answer {
     let state = call.ready()?;
     graph.required()?;
-    let NodeKind::Child(inner) = state.graphs.nodes[state.node(node.raw())?].kind else {
+    let NodeKind::Child(inner) = state.graphs.node(node)?.kind else {
         return Err(INVALID_VALUE);
     };
-    graph.put(state.graph_handle(inner))
+    graph.put(state.graphs.graph_handle(inner))
 }
 
 pub(crate) fn graph_exec_get_flags(
@@ -446,74 +437,5 @@ pub(crate) fn graph_exec_get_flags(
     flags.required()?;
     // Measured: that nodes have priorities is not read again.
     const PRIORITIES: u64 = 8;
-    flags.put(state.graphs.execs[state.exec(exec)?].flags & !PRIORITIES)
-}
-
-#[cfg(test)]
-mod tests {
-    use core::ptr::null_mut;
-    use std::ffi::{CStr, c_void};
-
-    use super::*;
-    use crate::SoftDriver;
-
-    /// A copy of a graph that handles do not suffice for leaves neither graphs nor nodes behind.
-    #[test]
-    fn a_copy_without_room_leaves_nothing() {
-        type Add = unsafe extern "C" fn(
-            *mut CUgraphNode,
-            CUgraph,
-            *const CUgraphNode,
-            usize,
-            CUgraph,
-        ) -> CUresult;
-        type Clone = unsafe extern "C" fn(*mut CUgraph, CUgraph) -> CUresult;
-        let soft = SoftDriver::new();
-        let symbols = *soft.driver().symbols();
-        let find = |name: &CStr| soft.resolve(name);
-        // SAFETY: the types are those of the C declarations.
-        let (add, clone) = unsafe {
-            (
-                core::mem::transmute::<*mut c_void, Add>(find(c"cuGraphAddChildGraphNode")),
-                core::mem::transmute::<*mut c_void, Clone>(find(c"cuGraphClone")),
-            )
-        };
-        let live = || {
-            let state = soft.machine().lock();
-            (state.graphs.all.len(), state.graphs.nodes.len())
-        };
-        let leave = |graphs: usize, nodes: usize| {
-            let mut state = soft.machine().lock();
-            state.graphs.all.places = state.graphs.all.len() + graphs;
-            state.graphs.nodes.places = state.graphs.nodes.len() + nodes;
-        };
-        let (mut inner, mut outer, mut node) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: places for handles, and handles that the driver gave out.
-        unsafe {
-            assert_eq!((symbols.cuInit)(0).0, 0);
-            assert_eq!((symbols.cuGraphCreate)(&mut inner, 0).0, 0);
-            assert_eq!((symbols.cuGraphCreate)(&mut outer, 0).0, 0);
-            let mut leaf = null_mut();
-            assert_eq!((symbols.cuGraphCreate)(&mut leaf, 0).0, 0);
-            // Two nodes, each with a graph.
-            for _ in 0..2 {
-                assert_eq!(add(&mut node, inner, null_mut(), 0, leaf), SUCCESS);
-            }
-            let before = live();
-            // A copy takes three graphs and two nodes; the node that has it is a third one.
-            for (graphs, nodes) in [(0, 9), (1, 9), (2, 9), (9, 0), (9, 1), (9, 2)] {
-                leave(graphs, nodes);
-                let refused = add(&mut node, outer, null_mut(), 0, inner);
-                assert_eq!((refused, live()), (OUT_OF_MEMORY, before), "{graphs} {nodes}");
-            }
-            let mut copy = null_mut();
-            for (graphs, nodes) in [(2, 9), (9, 1)] {
-                leave(graphs, nodes);
-                assert_eq!((clone(&mut copy, inner), live()), (OUT_OF_MEMORY, before));
-            }
-            leave(3, 3);
-            assert_eq!(add(&mut node, outer, null_mut(), 0, inner), SUCCESS);
-            assert_eq!(live(), (before.0 + 3, before.1 + 3));
-        }
-    }
+    flags.put(state.graphs.exec(state.graphs.find_exec(exec)?).flags & !PRIORITIES)
 }

@@ -4,6 +4,7 @@
 //! For cudarc (clones and uploads) and cuda.core (its graph definitions).
 
 use core::ffi::c_uint;
+use std::collections::BTreeSet;
 
 use crate::abi::*;
 use crate::arg::{Array, In, Ptr, StreamArg};
@@ -18,7 +19,7 @@ use crate::machine::call_frame::CallFrame;
 
 /// Hands out handles as the driver does: with no array the count alone, else as many as there is
 /// room for, the rest of the room filled with NULL.
-fn list(found: &[u64], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> Answer {
+fn list(found: &[CUgraphNode], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> Answer {
     count.required()?;
     if nodes.is_null() {
         return count.put(found.len());
@@ -28,11 +29,16 @@ fn list(found: &[u64], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> Answer {
     count.put(found.len().min(room))
 }
 
-fn fill(found: &[u64], nodes: Array<CUgraphNode>, room: usize) {
+/// The handles of nodes.
+fn handles(state: &State, nodes: &[u32]) -> Vec<CUgraphNode> {
+    nodes.iter().map(|node| state.graphs.node_handle(*node)).collect()
+}
+
+fn fill(found: &[CUgraphNode], nodes: Array<CUgraphNode>, room: usize) {
     for at in 0..room {
-        let handle = found.get(at).copied().unwrap_or(0);
+        let handle = found.get(at).copied().unwrap_or(core::ptr::null_mut());
         // SAFETY: the C call says that the array has room for as many as its count.
-        unsafe { nodes.raw().add(at).write(core::ptr::without_provenance_mut(handle as usize)) };
+        unsafe { nodes.raw().add(at).write(handle) };
     }
 }
 
@@ -52,10 +58,8 @@ pub(crate) fn graph_get_nodes(
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
-    let graph = state.graph(graph)?;
-    let found: Vec<u64> =
-        state.graphs.all[graph].nodes.iter().map(|node| state.graphs.nodes.handle(*node)).collect();
-    list(&found, nodes, count)
+    let graph = state.graphs.find(graph)?;
+    list(&handles(&state, state.graphs.graph(graph).nodes()), nodes, count)
 }
 
 pub(crate) fn graph_get_root_nodes(
@@ -65,24 +69,11 @@ pub(crate) fn graph_get_root_nodes(
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
-    let graph = state.graph(graph)?;
-    let roots = state.graphs.all[graph]
-        .nodes
-        .iter()
-        .filter(|node| state.graphs.nodes[**node].after.is_empty());
-    let found: Vec<u64> = roots.map(|node| state.graphs.nodes.handle(*node)).collect();
-    list(&found, nodes, count)
-}
-
-/// All edges of a graph: from, and to.
-fn edges(state: &State, graph: u32) -> (Vec<u64>, Vec<u64>) {
-    let handle = |node: u32| state.graphs.nodes.handle(node);
-    let of_node = |to: &u32| {
-        let to = *to;
-        state.graphs.nodes[to].after.iter().map(move |from| (*from, to)).collect::<Vec<_>>()
-    };
-    let edges = state.graphs.all[graph].nodes.iter().flat_map(of_node);
-    edges.map(|(from, to)| (handle(from), handle(to))).unzip()
+    let graph = state.graphs.find(graph)?;
+    let later: BTreeSet<u32> = state.graphs.edges(graph).map(|(_, to)| to).collect();
+    let nodes_of = state.graphs.graph(graph).nodes().iter().copied();
+    let roots: Vec<u32> = nodes_of.filter(|node| !later.contains(node)).collect();
+    list(&handles(&state, &roots), nodes, count)
 }
 
 pub(crate) fn graph_get_edges(
@@ -93,15 +84,15 @@ pub(crate) fn graph_get_edges(
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
-    let graph = state.graph(graph)?;
+    let graph = state.graphs.find(graph)?;
     if from.is_null() != to.is_null() {
         return Err(INVALID_VALUE);
     }
-    let (sources, targets) = edges(&state, graph);
+    let (sources, targets): (Vec<u32>, Vec<u32>) = state.graphs.edges(graph).unzip();
     if !to.is_null() {
-        fill(&targets, to, count.get()?);
+        fill(&handles(&state, &targets), to, count.get()?);
     }
-    list(&sources, from, count)
+    list(&handles(&state, &sources), from, count)
 }
 
 pub(crate) fn graph_get_edges_v2(
@@ -123,13 +114,7 @@ pub(crate) fn graph_node_get_dependencies(
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
-    let node = state.node(node.raw())?;
-    let found: Vec<u64> = state.graphs.nodes[node]
-        .after
-        .iter()
-        .map(|node| state.graphs.nodes.handle(*node))
-        .collect();
-    list(&found, nodes, count)
+    list(&handles(&state, state.graphs.node(node)?.after()), nodes, count)
 }
 
 pub(crate) fn graph_node_get_dependencies_v2(
@@ -150,11 +135,10 @@ pub(crate) fn graph_node_get_dependent_nodes(
     count: Ptr<usize>,
 ) -> Answer {
     let state = call.ready()?;
-    let node = state.node(node.raw())?;
-    let all = &state.graphs.all[state.graphs.nodes[node].graph].nodes;
-    let later = all.iter().filter(|other| state.graphs.nodes[**other].after.contains(&node));
-    let found: Vec<u64> = later.map(|node| state.graphs.nodes.handle(*node)).collect();
-    list(&found, nodes, count)
+    let index = state.graphs.find_node(node.raw())?;
+    let edges = state.graphs.edges(state.graphs.node(node)?.graph);
+    let later: Vec<u32> = edges.filter(|(from, _)| *from == index).map(|(_, to)| to).collect();
+    list(&handles(&state, &later), nodes, count)
 }
 
 pub(crate) fn graph_node_get_dependent_nodes_v2(
@@ -175,8 +159,7 @@ pub(crate) fn graph_node_get_type(
 ) -> Answer {
     let state = call.ready()?;
     kind.required()?;
-    let node = state.node(node.raw())?;
-    kind.put(state.graphs.nodes[node].kind.number())
+    kind.put(state.graphs.node(node)?.kind.number())
 }
 
 pub(crate) fn host_kind(params: In<HostNodeParams>) -> Result<NodeKind, CUresult> {
@@ -202,8 +185,7 @@ pub(crate) fn graph_host_node_get_params(
     params: Ptr<HostNodeParams>,
 ) -> Answer {
     let state = call.ready()?;
-    let node = state.node(node.raw())?;
-    match state.graphs.nodes[node].kind {
+    match state.graphs.node(node)?.kind {
         NodeKind::Host(HostCall::Function(function, data)) => {
             params.put(HostNodeParams { function: Some(function), user_data: data.0 })
         }
@@ -217,11 +199,11 @@ pub(crate) fn graph_host_node_set_params(
     params: In<HostNodeParams>,
 ) -> Answer {
     let mut state = call.ready()?;
-    let node = state.node(node.raw())?;
-    if !matches!(state.graphs.nodes[node].kind, NodeKind::Host(_)) {
+    let node = state.graphs.node_mut(node)?;
+    if !matches!(node.kind, NodeKind::Host(_)) {
         return Err(INVALID_VALUE);
     }
-    state.graphs.nodes[node].kind = host_kind(params)?;
+    node.kind = host_kind(params)?;
     Ok(())
 }
 
@@ -268,7 +250,7 @@ pub(crate) fn graph_upload(
     stream: StreamArg,
 ) -> Answer {
     let mut state = call.ready()?;
-    state.exec(exec)?;
+    state.graphs.find_exec(exec)?;
     state.stream(call, stream)?;
     Ok(())
 }
@@ -276,8 +258,8 @@ pub(crate) fn graph_upload(
 pub(crate) fn graph_clone(call: &CallFrame, clone: Ptr<CUgraph>, graph: Ptr<CUgraph_st>) -> Answer {
     let mut state = call.ready()?;
     clone.required()?;
-    let graph = state.graph(graph)?;
-    state.room_for_copy(graph, 0)?;
-    let new = state.copy_graph(graph, None)?;
-    clone.put(state.graph_handle(new))
+    let graph = state.graphs.find(graph)?;
+    let State { graphs, engine, .. } = &mut *state;
+    let new = graphs.copy_graph(engine, call.number, graph, 0)?;
+    clone.put(graphs.graph_handle(new))
 }

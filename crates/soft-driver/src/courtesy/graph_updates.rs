@@ -8,8 +8,8 @@ use crate::abi::*;
 use crate::arg::Ptr;
 use crate::courtesy::graph_edits::may_replace;
 use crate::graph::ExecNode;
-use crate::machine::Locked;
 use crate::machine::call_frame::CallFrame;
+use crate::machine::{Locked, State};
 
 /// Why an update did not happen: nodes or edges changed, a node is of another kind, a node has
 /// parameters that it cannot have.
@@ -44,21 +44,21 @@ fn update(
     exec: Ptr<CUgraphExec_st>,
     graph: Ptr<CUgraph_st>,
 ) -> Result<Option<(u32, u64)>, CUresult> {
-    let exec = state.exec(exec)?;
-    let graph = state.graph(graph)?;
+    let exec = state.graphs.find_exec(exec)?;
+    let graph = state.graphs.find(graph)?;
     // Measured: a circle is another topology.
-    let Some(new) = state.flattened(graph) else { return Ok(Some((TOPOLOGY_CHANGED, 0))) };
-    if let Some(refused) = update_refused(&state.graphs.execs[exec].nodes, &new) {
+    let Some(new) = state.graphs.flattened(graph) else { return Ok(Some((TOPOLOGY_CHANGED, 0))) };
+    if let Some(refused) = update_refused(&state.graphs.exec(exec).nodes, &new) {
         return Ok(Some(refused));
     }
     state.refuse_nodes_of_gone_events(call, &new).map_err(|(code, _)| code)?;
-    for (old, new) in state.graphs.execs[exec].nodes.iter_mut().zip(new) {
+    for (old, new) in state.graphs.exec_mut(exec).nodes.iter_mut().zip(new) {
         (old.kind, old.set) = (new.kind, false);
     }
-    let objects = state.objects_within(graph);
-    let objects = state.engine.share_objects(&objects);
-    state.graphs.execs[exec].objects.extend(objects);
-    state.feed_graph(exec);
+    let State { graphs, engine, feed, .. } = &mut *state;
+    let objects = engine.share_objects(&graphs.objects_within(graph));
+    graphs.exec_mut(exec).objects.extend(objects);
+    graphs.feed_exec(feed.as_deref_mut(), exec);
     Ok(None)
 }
 
@@ -103,18 +103,16 @@ pub(crate) fn graph_node_find_in_clone(
 ) -> Answer {
     let state = call.ready()?;
     node.required()?;
-    state.node(original.raw())?;
-    let clone = state.graph(clone)?;
-    let mut nodes = state.graphs.all[clone].nodes.iter();
-    let found = nodes.find(|node| state.graphs.nodes[**node].clone_of == original.addr());
-    let found = state.graphs.nodes.handle(*found.ok_or(INVALID_VALUE)?);
-    node.put(core::ptr::without_provenance_mut(found as usize))
+    state.graphs.node(original)?;
+    let clone = state.graphs.find(clone)?;
+    let found = state.graphs.clone_of(clone, original.addr()).ok_or(INVALID_VALUE)?;
+    node.put(state.graphs.node_handle(found))
 }
 
 pub(crate) fn graph_get_id(call: &CallFrame, graph: Ptr<CUgraph_st>, id: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    id.put(state.graphs.all[state.graph(graph)?].id)
+    id.put(state.graphs.graph(state.graphs.find(graph)?).id)
 }
 
 pub(crate) fn graph_exec_get_id(
@@ -124,7 +122,7 @@ pub(crate) fn graph_exec_get_id(
 ) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    id.put(state.graphs.execs[state.exec(exec)?].id)
+    id.put(state.graphs.exec(state.graphs.find_exec(exec)?).id)
 }
 
 pub(crate) fn graph_node_get_local_id(
@@ -134,7 +132,7 @@ pub(crate) fn graph_node_get_local_id(
 ) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    id.put(state.graphs.nodes[state.node(node.raw())?].id)
+    id.put(state.graphs.node(node)?.id)
 }
 
 /// One number of a node among those of all graphs.
@@ -145,8 +143,8 @@ pub(crate) fn graph_node_get_tools_id(
 ) -> Answer {
     let state = call.ready()?;
     id.required()?;
-    let node = &state.graphs.nodes[state.node(node.raw())?];
-    id.put(u64::from(state.graphs.all[node.graph].id) << 32 | u64::from(node.id))
+    let node = state.graphs.node(node)?;
+    id.put(u64::from(state.graphs.graph(node.graph).id) << 32 | u64::from(node.id))
 }
 
 pub(crate) fn graph_node_get_containing_graph(
@@ -156,6 +154,5 @@ pub(crate) fn graph_node_get_containing_graph(
 ) -> Answer {
     let state = call.ready()?;
     graph.required()?;
-    let node = state.node(node.raw())?;
-    graph.put(state.graph_handle(state.graphs.nodes[node].graph))
+    graph.put(state.graphs.graph_handle(state.graphs.node(node)?.graph))
 }

@@ -44,7 +44,7 @@ pub(crate) fn mem_prefetch_async_v2(
     state.check_goal(goal)?;
     let stream = state.stream(call, stream)?;
     state.managed(address, bytes)?;
-    if state.streams[stream].capture.is_some() {
+    if state.captures.is_capturing(stream) {
         return Err(NOT_SUPPORTED);
     }
     Ok(())

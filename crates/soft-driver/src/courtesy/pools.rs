@@ -335,7 +335,7 @@ fn alloc(
     pool: Option<u32>,
     stream: u32,
 ) -> Answer {
-    if state.streams[stream].capture.is_some() {
+    if state.captures.is_capturing(stream) {
         // A graph has no memory of its own here.
         return Err(NOT_SUPPORTED);
     }
@@ -392,7 +392,7 @@ pub(crate) fn mem_alloc_from_pool_async(
 pub(crate) fn mem_free_async(call: &CallFrame, address: CUdeviceptr, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
-    if state.streams[stream].capture.is_some() {
+    if state.captures.is_capturing(stream) {
         return Err(NOT_SUPPORTED);
     }
     if address == 0 {

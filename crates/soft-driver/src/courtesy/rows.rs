@@ -97,7 +97,7 @@ fn copy(
     let copy = copy?;
     let stream = state.stream(call, stream)?;
     let Some(mut rows) = state.copy_of_rows(call, &copy)? else { return Ok(HostAfter::Nothing) };
-    if state.streams[stream].capture.is_some() {
+    if state.captures.is_capturing(stream) {
         submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
         return Ok(HostAfter::Nothing);
     }

@@ -72,12 +72,12 @@ pub(crate) fn graph_retain_user_object(
     if flags & !MOVE != 0 || count == 0 {
         return Err(INVALID_VALUE);
     }
-    let graph = state.graph(graph)?;
+    let graph = state.graphs.find(graph)?;
     let object = state.object(object)?;
     if flags & MOVE == 0 {
         state.engine.retain_object(object, count);
     }
-    let held = &mut state.graphs.all[graph].objects;
+    let held = &mut state.graphs.graph_mut(graph).objects;
     match held.iter_mut().find(|(other, _)| *other == object) {
         Some((_, held)) => *held += count,
         None => held.push((object, count)),
@@ -92,9 +92,9 @@ pub(crate) fn graph_release_user_object(
     count: c_uint,
 ) -> Answer {
     let mut state = call.ready()?;
-    let graph = state.graph(graph)?;
+    let graph = state.graphs.find(graph)?;
     let object = state.object(object)?;
-    let held = &mut state.graphs.all[graph].objects;
+    let held = &mut state.graphs.graph_mut(graph).objects;
     let at = held
         .iter()
         .position(|(other, held)| *other == object && *held >= count)

@@ -53,8 +53,7 @@ pub(crate) fn graph_batch_mem_op_node_get_params(
 ) -> Answer {
     let mut state = call.ready()?;
     params.required()?;
-    let node = state.node(node.raw())?;
-    let NodeKind::Values(batch) = &mut state.graphs.nodes[node].kind else {
+    let NodeKind::Values(batch) = &mut state.graphs.node_mut(node)?.kind else {
         return Err(INVALID_VALUE);
     };
     params.put(BatchMemOpNodeParams {
@@ -71,9 +70,9 @@ pub(crate) fn graph_batch_mem_op_node_set_params(
     params: In<BatchMemOpNodeParams>,
 ) -> Answer {
     let mut state = call.ready()?;
-    let node = state.node(node.raw())?;
+    state.graphs.node(node)?;
     let new = state.batch_of(call, params)?;
-    let NodeKind::Values(batch) = &mut state.graphs.nodes[node].kind else {
+    let NodeKind::Values(batch) = &mut state.graphs.node_mut(node)?.kind else {
         return Err(INVALID_VALUE);
     };
     *batch = new;
@@ -89,19 +88,14 @@ pub(crate) fn graph_exec_batch_mem_op_node_set_params(
     params: In<BatchMemOpNodeParams>,
 ) -> Answer {
     let mut state = call.ready()?;
-    let exec = state.exec(exec)?;
-    let wanted = node.addr();
-    state.node(node.raw())?;
+    let exec = state.graphs.find_exec(exec)?;
     let new = state.batch_of(call, params)?;
-    let node = state.graphs.execs[exec]
-        .nodes
-        .iter_mut()
-        .find(|node| node.of == wanted)
-        .ok_or(INVALID_VALUE)?;
+    let node = state.graphs.exec_node(exec, node)?;
     match &mut node.kind {
         NodeKind::Values(batch) if batch.is_like(&new) => *batch = new,
         _ => return Err(INVALID_VALUE),
     }
-    state.feed_graph(exec);
+    let State { graphs, feed, .. } = &mut *state;
+    graphs.feed_exec(feed.as_deref_mut(), exec);
     Ok(())
 }

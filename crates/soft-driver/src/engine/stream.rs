@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::abi::*;
-use crate::capture::CaptureKey;
 use crate::engine::work::Queued;
 
 /// A stream: a queue of work that is done in order.
@@ -28,9 +27,6 @@ pub(crate) struct Stream {
     pub(crate) legacy_seen: Option<u64>,
     /// Up to which wait of the whole context this stream waits already.
     pub(crate) gates_seen: u64,
-    pub(crate) capture: Option<CaptureKey>,
-    /// The node handles that a capture query last pointed to.
-    pub(crate) capture_view: Vec<usize>,
     pub(crate) attributes: BTreeMap<u32, [u8; 64]>,
 }
 

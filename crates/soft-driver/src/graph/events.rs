@@ -69,18 +69,17 @@ fn get_event(
 ) -> Answer {
     let state = call.ready()?;
     event.required()?;
-    let node = state.node(node.raw())?;
-    let found = event_of(&state.graphs.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
+    let found = event_of(&state.graphs.node(node)?.kind, record).ok_or(INVALID_VALUE)?;
     event.put(core::ptr::without_provenance_mut(found as usize))
 }
 
 fn set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
     let mut state = call.ready()?;
-    let node = state.node(node.raw())?;
+    state.graphs.node(node)?;
     let event = state.event_handle(call, event)?;
-    event_of(&state.graphs.nodes[node].kind, record).ok_or(INVALID_VALUE)?;
-    state.graphs.nodes[node].kind =
-        if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    let node = state.graphs.node_mut(node)?;
+    event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
+    node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     Ok(())
 }
 
@@ -92,19 +91,14 @@ fn set_exec_event(
     record: bool,
 ) -> Answer {
     let mut state = call.ready()?;
-    let exec = state.exec(exec)?;
+    let exec = state.graphs.find_exec(exec)?;
     let event = state.event_handle(call, event)?;
-    let wanted = node.addr();
-    state.node(node.raw())?;
-    let node = state.graphs.execs[exec]
-        .nodes
-        .iter_mut()
-        .find(|node| node.of == wanted)
-        .ok_or(INVALID_VALUE)?;
+    let node = state.graphs.exec_node(exec, node)?;
     event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
     node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     node.set = true;
-    state.feed_graph(exec);
+    let State { graphs, feed, .. } = &mut *state;
+    graphs.feed_exec(feed.as_deref_mut(), exec);
     Ok(())
 }
 

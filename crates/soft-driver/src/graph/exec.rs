@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cuda_order_check::feed::GraphNode;
+use cuda_order_check::{GraphId, StreamId};
 
 use crate::abi::*;
 use crate::arg::{Array, Ptr, StreamArg};
 use crate::engine::point::Point;
 use crate::engine::work::Task;
-use crate::graph::{Exec, ExecNode, NodeKind};
+use crate::graph::{Exec, ExecNode, Graphs, NodeKind};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 use crate::memory::Place;
-use crate::memory::word::{ValueOperation, Word};
+use crate::memory::word::ValueOperation;
+use crate::order::Feed;
 
 impl State {
     /// Refuses a launch over what is gone: an event that was set in the executable graph, an
@@ -22,7 +24,7 @@ impl State {
     /// writes even if it has a new owner. Instantiation checks events, so that what is measured of
     /// those says nothing about one that came later.
     fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
-        for node in &self.graphs.execs[exec].nodes {
+        for node in &self.graphs.exec(exec).nodes {
             match &node.kind {
                 NodeKind::Record(event) | NodeKind::Wait(event) if node.set => {
                     self.event_is_there(call, *event)?;
@@ -76,7 +78,7 @@ impl State {
     /// A launch of work of other contexts than the stream's: their ends wait for it.
     fn note_elsewhere(&mut self, exec: u32, stream: u32, end: &Arc<Point>) {
         let own = self.streams[stream].context;
-        let exec = &self.graphs.execs[exec];
+        let exec = &self.graphs.exec(exec);
         let nodes = exec.nodes.iter().filter_map(|node| node.context);
         let contexts: BTreeSet<u32> =
             nodes.chain([exec.context]).filter(|context| *context != own).collect();
@@ -89,37 +91,27 @@ impl State {
 }
 
 /// What the order checker is given.
-impl State {
+impl Graphs {
     /// The nodes of an executable graph, as they are now.
-    pub(crate) fn feed_graph(&mut self, exec: u32) {
-        if self.feed.is_none() {
-            return;
-        }
-        let nodes = self.graphs.execs[exec].nodes.iter();
-        let node = |(kind, after): (&NodeKind, &Vec<usize>)| GraphNode {
-            work: kind.work(),
-            after: after.clone(),
-        };
-        let nodes = nodes.map(|of| node((&of.kind, &of.after))).collect();
-        self.feed(|feed, of| feed.graph(of.graph(exec), nodes));
+    pub(crate) fn feed_exec(&self, feed: Option<&mut Feed>, exec: u32) {
+        let Some(feed) = feed else { return };
+        let nodes = self.execs[exec].nodes.iter();
+        let node = |of: &ExecNode| GraphNode { work: of.kind.work(), after: of.after.clone() };
+        feed.graph(GraphId(self.execs.handle(exec)), nodes.map(node).collect());
     }
 
     /// An executable graph is launched, whose nodes are then submitted one after the other.
-    pub(crate) fn feed_launch(&mut self, exec: u32, stream: u32) {
-        if self.feed.is_none() {
-            return;
-        }
+    fn feed_launch(&self, feed: Option<&mut Feed>, exec: u32, stream: StreamId) {
+        let Some(feed) = feed else { return };
         // What the host has stored before is before the whole launch.
-        let batches = self.graphs.execs[exec].nodes.iter().filter_map(|node| match &node.kind {
+        let batches = self.execs[exec].nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::Values(batch) => Some(&batch.operations),
             _ => None,
         });
-        let words: Vec<Word> =
-            batches.flatten().filter_map(ValueOperation::word).cloned().collect();
-        self.feed(|feed, of| {
-            words.iter().for_each(|word| feed.find_stored(word.cell(), || word.load()));
-            feed.launch(of.stream(stream), of.graph(exec));
-        });
+        for word in batches.flatten().filter_map(ValueOperation::word) {
+            feed.find_stored(word.cell(), || word.load());
+        }
+        feed.launch(stream, GraphId(self.execs.handle(exec)));
     }
 }
 
@@ -181,20 +173,20 @@ pub(crate) fn instantiate(
     flags: u64,
 ) -> Result<(), AtFault> {
     let alone = |code| (code, 0);
-    let graph = state.graph(graph).map_err(alone)?;
+    let graph = state.graphs.find(graph).map_err(alone)?;
     let context = state.current(call).map_err(alone)?;
     // Measured: edges that go in a circle are found here.
-    let nodes = state.flattened(graph).ok_or((INVALID_VALUE, 0))?;
+    let nodes = state.graphs.flattened(graph).ok_or((INVALID_VALUE, 0))?;
     if flags & DEVICE_LAUNCH != 0 {
         refuse_device_launch(&nodes)?;
     }
     state.refuse_nodes_of_gone_events(call, &nodes)?;
-    let objects = state.objects_within(graph);
-    let objects = state.engine.share_objects(&objects);
-    let (born, id) = (state.call_number, state.graphs.next_id());
+    let State { graphs, engine, feed, .. } = &mut *state;
+    let objects = engine.share_objects(&graphs.objects_within(graph));
+    let id = graphs.next_id();
     let new = Exec { context, nodes, last: None, objects, id, flags };
-    let (index, handle) = state.graphs.execs.insert(born, new).ok_or((OUT_OF_MEMORY, 0))?;
-    state.feed_graph(index);
+    let (index, handle) = graphs.execs.insert(call.number, new).ok_or((OUT_OF_MEMORY, 0))?;
+    graphs.feed_exec(feed.as_deref_mut(), index);
     exec.put(core::ptr::without_provenance_mut(handle as usize)).map_err(alone)
 }
 
@@ -215,12 +207,12 @@ pub(crate) fn graph_instantiate(
 
 pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) -> Answer {
     let mut state = call.ready()?;
-    let index = state.exec(exec)?;
+    let index = state.graphs.find_exec(exec)?;
     let objects: Vec<u64> =
-        state.graphs.execs[index].objects.iter().map(|(object, _)| u64::from(*object)).collect();
+        state.graphs.exec(index).objects.iter().map(|(object, _)| u64::from(*object)).collect();
     state.feed(|feed, of| feed.graph_destroy(of.graph(index), objects));
     let State { graphs, engine, feed, .. } = &mut *state;
-    if let Some(exec) = graphs.execs.remove(index) {
+    if let Some(exec) = graphs.remove_exec(index) {
         engine.release_objects_after(feed.as_deref_mut(), exec.last, exec.objects);
     }
     Ok(())
@@ -232,23 +224,26 @@ pub(crate) fn graph_launch(
     stream: StreamArg,
 ) -> Answer {
     let mut state = call.ready()?;
-    let exec = state.exec(exec)?;
+    let exec = state.graphs.find_exec(exec)?;
     let stream = state.stream(call, stream)?;
     let nodes: Vec<NodeKind> =
-        state.graphs.execs[exec].nodes.iter().map(|node| node.kind.clone()).collect();
-    state.refuse_in_capture(stream)?;
+        state.graphs.exec(exec).nodes.iter().map(|node| node.kind.clone()).collect();
+    let State { captures, streams, .. } = &mut *state;
+    captures.refuse_in(streams, stream)?;
     state.refuse_gone(call, exec)?;
     // Whatever its nodes are, threads are there before the first is submitted: a launch happens
     // whole or not at all.
     state.ensure_host_thread(call.machine)?;
     state.ensure_pool_thread(call.machine)?;
     state.ensure_ticker_thread(call.machine)?;
-    if let Some(last) = state.graphs.execs[exec].last.take()
+    if let Some(last) = state.graphs.exec_mut(exec).last.take()
         && !last.is_done()
     {
         state.submit(call.machine, stream, Task::Wait(last));
     }
-    state.feed_launch(exec, stream);
+    let id = StreamId(state.streams.handle(stream));
+    let State { graphs, feed, .. } = &mut *state;
+    graphs.feed_launch(feed.as_deref_mut(), exec, id);
     for kind in nodes {
         match kind {
             NodeKind::Empty | NodeKind::Declared(_) | NodeKind::Child(_) => {}
@@ -276,7 +271,7 @@ pub(crate) fn graph_launch(
         }
     }
     let end = state.new_point(false, None);
-    state.graphs.execs[exec].last = Some(end.clone());
+    state.graphs.exec_mut(exec).last = Some(end.clone());
     state.note_elsewhere(exec, stream, &end);
     state.feed(|feed, _| feed.launched());
     state.submit(call.machine, stream, Task::Complete(end));

@@ -3,20 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::user_object::References;
-use crate::graph::{ExecNode, NodeKind};
-use crate::machine::State;
+use crate::graph::{ExecNode, Graphs, NodeKind};
 
-impl State {
+impl Graphs {
     /// The nodes of a graph, each after all that it depends on, and otherwise in the order in which
     /// they were added. None if the edges go in a circle.
-    pub(crate) fn sorted(&self, graph: u32) -> Option<Vec<u32>> {
-        let nodes = &self.graphs.all[graph].nodes;
+    fn sorted(&self, graph: u32) -> Option<Vec<u32>> {
+        let nodes = &self.all[graph].nodes;
         let places: BTreeMap<u32, usize> =
             nodes.iter().enumerate().map(|(place, node)| (*node, place)).collect();
         let mut left: Vec<usize> = Vec::with_capacity(nodes.len());
         let mut later: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
         for (place, node) in nodes.iter().enumerate() {
-            let after = self.graphs.nodes[*node].after.iter();
+            let after = self.nodes[*node].after.iter();
             let before: Vec<usize> = after.filter_map(|node| places.get(node).copied()).collect();
             left.push(before.len());
             for other in before {
@@ -40,9 +39,9 @@ impl State {
 
     /// The user objects that a graph and the graphs of its nodes keep.
     pub(crate) fn objects_within(&self, graph: u32) -> References {
-        let mut all = self.graphs.all[graph].objects.clone();
-        for node in &self.graphs.all[graph].nodes {
-            if let NodeKind::Child(inner) = self.graphs.nodes[*node].kind {
+        let mut all = self.all[graph].objects.clone();
+        for node in &self.all[graph].nodes {
+            if let NodeKind::Child(inner) = self.nodes[*node].kind {
                 all.extend(self.objects_within(inner));
             }
         }
@@ -68,7 +67,7 @@ impl State {
         let mut ends: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut open: BTreeSet<u32> = BTreeSet::new();
         for index in self.sorted(graph)? {
-            let node = &self.graphs.nodes[index];
+            let node = &self.nodes[index];
             let mut after: Vec<usize> =
                 node.after.iter().filter_map(|other| ends.get(other)).flatten().copied().collect();
             if node.after.is_empty() {
@@ -80,11 +79,11 @@ impl State {
                 open.remove(other);
             }
             open.insert(index);
-            let of = self.graphs.nodes.handle(index);
+            let of = self.nodes.handle(index);
             let context = node.context;
             let plain = |kind, after| ExecNode { of, kind, context, after, set: false, depth };
             let end = match &node.kind {
-                NodeKind::Child(inner) if !self.graphs.all[*inner].nodes.is_empty() => {
+                NodeKind::Child(inner) if !self.all[*inner].nodes.is_empty() => {
                     self.flatten(*inner, depth + 1, &after, flat)?
                 }
                 NodeKind::Child(_) => {

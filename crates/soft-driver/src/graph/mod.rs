@@ -2,7 +2,7 @@
 //! launches, [`events`] the nodes that have an event.
 
 use core::ffi::c_uint;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cuda_order_check::feed::GraphWork;
@@ -10,6 +10,7 @@ use cuda_order_check::{Access, EventId};
 
 use crate::abi::*;
 use crate::arg::{In, Ptr};
+use crate::engine::Engine;
 use crate::engine::point::Point;
 use crate::engine::user_object::References;
 use crate::engine::work::HostCall;
@@ -47,14 +48,14 @@ pub(crate) enum NodeKind {
 /// A node of a graph.
 pub(crate) struct Node {
     pub(crate) graph: u32,
-    pub(crate) after: Vec<u32>,
+    after: Vec<u32>,
     pub(crate) kind: NodeKind,
     /// The context of the stream from which it was captured.
     pub(crate) context: Option<u32>,
     /// Its number among all nodes that the graph ever had.
     pub(crate) id: u32,
     /// The handle of the node that it was cloned from, or 0.
-    pub(crate) clone_of: u64,
+    clone_of: u64,
     /// The parameters of a node that sets or copies memory.
     pub(crate) params: Option<NodeParams>,
 }
@@ -73,14 +74,27 @@ unsafe impl Send for NodeParams {}
 /// A graph's nodes in the order in which they were added.
 #[derive(Default)]
 pub(crate) struct Graph {
-    pub(crate) nodes: Vec<u32>,
+    nodes: Vec<u32>,
     pub(crate) objects: References,
     /// Its number among all graphs and executable graphs.
     pub(crate) id: u32,
     /// How many nodes it ever had.
-    pub(crate) nodes_made: u32,
+    nodes_made: u32,
     /// The node that it belongs to, if it is a node's own.
     pub(crate) parent: Option<u32>,
+}
+
+impl Node {
+    /// The nodes that it depends on.
+    pub(crate) fn after(&self) -> &[u32] {
+        &self.after
+    }
+}
+
+impl Graph {
+    pub(crate) fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
 }
 
 impl NodeKind {
@@ -167,9 +181,9 @@ pub(crate) struct Exec {
 
 /// The graphs of a machine, what is in them and what was made of them.
 pub(crate) struct Graphs {
-    pub(crate) all: Table<Graph>,
-    pub(crate) nodes: Table<Node>,
-    pub(crate) execs: Table<Exec>,
+    all: Table<Graph>,
+    nodes: Table<Node>,
+    execs: Table<Exec>,
     /// The number of the last graph or executable graph.
     ids: u32,
 }
@@ -191,33 +205,76 @@ impl Graphs {
     }
 
     /// The number of a new graph or executable graph.
-    pub(crate) fn next_id(&mut self) -> u32 {
+    fn next_id(&mut self) -> u32 {
         self.ids += 1;
         self.ids
     }
-}
 
-impl State {
-    pub(crate) fn new_graph(&mut self) -> Result<(u32, u64), CUresult> {
-        let new = Graph { id: self.graphs.next_id(), ..Graph::default() };
-        self.graphs.all.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)
+    pub(crate) fn new_graph(&mut self, born: u64) -> Result<u32, CUresult> {
+        let new = Graph { id: self.next_id(), ..Graph::default() };
+        self.all.insert(born, new).map(|(graph, _)| graph).ok_or(OUT_OF_MEMORY)
     }
 
     pub(crate) fn graph_handle(&self, graph: u32) -> CUgraph {
-        core::ptr::without_provenance_mut(self.graphs.all.handle(graph) as usize)
+        core::ptr::without_provenance_mut(self.all.handle(graph) as usize)
+    }
+
+    pub(crate) fn node_handle(&self, node: u32) -> CUgraphNode {
+        core::ptr::without_provenance_mut(self.nodes.handle(node) as usize)
+    }
+
+    pub(crate) fn exec_handle(&self, exec: u32) -> u64 {
+        self.execs.handle(exec)
     }
 
     /// Measured: these handles are checked, and a bad one is an invalid value.
-    pub(crate) fn graph(&self, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
-        self.graphs.all.find(graph.addr()).map_err(|_| INVALID_VALUE)
+    pub(crate) fn find(&self, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
+        self.all.find(graph.addr()).map_err(|_| INVALID_VALUE)
     }
 
-    pub(crate) fn node(&self, node: CUgraphNode) -> Result<u32, CUresult> {
-        self.graphs.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
+    pub(crate) fn find_node(&self, node: CUgraphNode) -> Result<u32, CUresult> {
+        self.nodes.find(node.addr() as u64).map_err(|_| INVALID_VALUE)
     }
 
-    pub(crate) fn exec(&self, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
-        self.graphs.execs.find(exec.addr()).map_err(|_| INVALID_VALUE)
+    pub(crate) fn find_exec(&self, exec: Ptr<CUgraphExec_st>) -> Result<u32, CUresult> {
+        self.execs.find(exec.addr()).map_err(|_| INVALID_VALUE)
+    }
+
+    /// The node that an argument names.
+    pub(crate) fn node(&self, node: Ptr<CUgraphNode_st>) -> Result<&Node, CUresult> {
+        Ok(&self.nodes[self.find_node(node.raw())?])
+    }
+
+    pub(crate) fn node_mut(&mut self, node: Ptr<CUgraphNode_st>) -> Result<&mut Node, CUresult> {
+        let node = self.find_node(node.raw())?;
+        Ok(&mut self.nodes[node])
+    }
+
+    pub(crate) fn graph(&self, graph: u32) -> &Graph {
+        &self.all[graph]
+    }
+
+    pub(crate) fn graph_mut(&mut self, graph: u32) -> &mut Graph {
+        &mut self.all[graph]
+    }
+
+    pub(crate) fn exec(&self, exec: u32) -> &Exec {
+        &self.execs[exec]
+    }
+
+    pub(crate) fn exec_mut(&mut self, exec: u32) -> &mut Exec {
+        &mut self.execs[exec]
+    }
+
+    /// The place of a graph's node in an executable graph.
+    pub(crate) fn exec_node(
+        &mut self,
+        exec: u32,
+        node: Ptr<CUgraphNode_st>,
+    ) -> Result<&mut ExecNode, CUresult> {
+        self.find_node(node.raw())?;
+        let mut nodes = self.execs[exec].nodes.iter_mut();
+        nodes.find(|found| found.of == node.addr()).ok_or(INVALID_VALUE)
     }
 
     /// The nodes of an array argument, which must be of that graph.
@@ -228,87 +285,177 @@ impl State {
         count: usize,
     ) -> Result<Vec<u32>, CUresult> {
         let nodes = nodes.read_array(count)?.into_iter().map(|node| {
-            let node = self.node(node)?;
-            if self.graphs.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
+            let node = self.find_node(node)?;
+            if self.nodes[node].graph == graph { Ok(node) } else { Err(INVALID_VALUE) }
         });
         nodes.collect()
     }
 
+    /// Adds a node after others of its graph.
     pub(crate) fn add_node(
         &mut self,
+        born: u64,
         graph: u32,
         after: Vec<u32>,
         kind: NodeKind,
     ) -> Result<u32, CUresult> {
-        let id = self.graphs.all[graph].nodes_made;
+        let id = self.all[graph].nodes_made;
         let new = Node { graph, after, kind, context: None, id, clone_of: 0, params: None };
-        let (node, _) = self.graphs.nodes.insert(self.call_number, new).ok_or(OUT_OF_MEMORY)?;
-        let graph = &mut self.graphs.all[graph];
+        let (node, _) = self.nodes.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+        let graph = &mut self.all[graph];
         graph.nodes.push(node);
         graph.nodes_made += 1;
         Ok(node)
     }
 
-    /// Removes a node, and the graph that is its own. Its graph still has it in its list.
-    pub(crate) fn remove_node(&mut self, node: u32) {
-        if let Some(Node { kind: NodeKind::Child(inner), .. }) = self.graphs.nodes.remove(node) {
-            self.remove_graph(inner);
+    /// A node is captured from a stream of this context.
+    pub(crate) fn set_context(&mut self, node: u32, context: u32) {
+        self.nodes[node].context = Some(context);
+    }
+
+    /// Removes a node, its edges, and the graph that is its own. The user objects that are let go.
+    pub(crate) fn remove_node(&mut self, node: u32) -> References {
+        let graph = self.nodes[node].graph;
+        self.all[graph].nodes.retain(|other| *other != node);
+        for other in &self.all[graph].nodes {
+            self.nodes[*other].after.retain(|before| *before != node);
         }
+        self.take_node(node)
+    }
+
+    fn take_node(&mut self, node: u32) -> References {
+        match self.nodes.remove(node) {
+            Some(Node { kind: NodeKind::Child(inner), .. }) => self.remove_graph(inner),
+            _ => References::new(),
+        }
+    }
+
+    /// Removes a graph with its nodes. The user objects that are let go.
+    pub(crate) fn remove_graph(&mut self, graph: u32) -> References {
+        let Some(graph) = self.all.remove(graph) else { return References::new() };
+        let within = graph.nodes.into_iter().flat_map(|node| self.take_node(node));
+        let mut released: References = within.collect();
+        released.extend(graph.objects);
+        released
+    }
+
+    /// Removes an executable graph.
+    pub(crate) fn remove_exec(&mut self, exec: u32) -> Option<Exec> {
+        self.execs.remove(exec)
     }
 
     /// Refuses a copy of a graph and `more` nodes if there are not enough handles. A copy that
     /// failed halfway would have to be taken back.
-    pub(crate) fn room_for_copy(&self, graph: u32, more: usize) -> Answer {
+    fn room_for_copy(&self, graph: u32, more: usize) -> Answer {
         let (mut graphs, mut nodes, mut left) = (0, more, vec![graph]);
         while let Some(graph) = left.pop() {
             graphs += 1;
-            nodes += self.graphs.all[graph].nodes.len();
-            left.extend(self.graphs.all[graph].nodes.iter().filter_map(|node| {
-                match self.graphs.nodes[*node].kind {
+            nodes += self.all[graph].nodes.len();
+            left.extend(self.all[graph].nodes.iter().filter_map(
+                |node| match self.nodes[*node].kind {
                     NodeKind::Child(inner) => Some(inner),
                     _ => None,
-                }
-            }));
+                },
+            ));
         }
-        let fits = self.graphs.all.room() >= graphs && self.graphs.nodes.room() >= nodes;
+        let fits = self.all.room() >= graphs && self.nodes.room() >= nodes;
         if fits { Ok(()) } else { Err(OUT_OF_MEMORY) }
     }
 
-    /// A copy of a graph and of the graphs of its nodes, for which there is
-    /// [room](Self::room_for_copy).
-    pub(crate) fn copy_graph(&mut self, graph: u32, parent: Option<u32>) -> Result<u32, CUresult> {
-        let (new, _) = self.new_graph()?;
-        self.graphs.all[new].parent = parent;
+    /// A copy of a graph and of the graphs of its nodes, where there is room for it and for `more`
+    /// nodes. The copy keeps the same user objects.
+    pub(crate) fn copy_graph(
+        &mut self,
+        engine: &mut Engine,
+        born: u64,
+        graph: u32,
+        more: usize,
+    ) -> Result<u32, CUresult> {
+        self.room_for_copy(graph, more)?;
+        self.copy_within(engine, born, graph, None)
+    }
+
+    fn copy_within(
+        &mut self,
+        engine: &mut Engine,
+        born: u64,
+        graph: u32,
+        parent: Option<u32>,
+    ) -> Result<u32, CUresult> {
+        let new = self.new_graph(born)?;
+        self.all[new].parent = parent;
         let mut copies = BTreeMap::new();
-        let nodes = self.graphs.all[graph].nodes.clone();
+        let nodes = self.all[graph].nodes.clone();
         for node in &nodes {
-            let copy = self.add_node(new, Vec::new(), self.graphs.nodes[*node].kind.clone())?;
+            let copy = self.add_node(born, new, Vec::new(), self.nodes[*node].kind.clone())?;
             copies.insert(*node, copy);
-            self.graphs.nodes[copy].clone_of = self.graphs.nodes.handle(*node);
-            self.graphs.nodes[copy].params = self.graphs.nodes[*node].params;
-            self.graphs.nodes[copy].context = self.graphs.nodes[*node].context;
-            if let NodeKind::Child(inner) = self.graphs.nodes[*node].kind {
-                self.graphs.nodes[copy].kind = NodeKind::Child(self.copy_graph(inner, Some(copy))?);
+            self.nodes[copy].clone_of = self.nodes.handle(*node);
+            self.nodes[copy].params = self.nodes[*node].params;
+            self.nodes[copy].context = self.nodes[*node].context;
+            if let NodeKind::Child(inner) = self.nodes[*node].kind {
+                let inner = self.copy_within(engine, born, inner, Some(copy))?;
+                self.nodes[copy].kind = NodeKind::Child(inner);
             }
         }
         // An edge may come from a node that was added later.
         for node in &nodes {
-            let after = self.graphs.nodes[*node].after.iter();
-            self.graphs.nodes[copies[node]].after =
+            let after = self.nodes[*node].after.iter();
+            self.nodes[copies[node]].after =
                 after.filter_map(|other| copies.get(other).copied()).collect();
         }
-        let objects = self.graphs.all[graph].objects.clone();
-        self.graphs.all[new].objects = self.engine.share_objects(&objects);
+        self.all[new].objects = engine.share_objects(&self.all[graph].objects);
         Ok(new)
     }
 
-    pub(crate) fn remove_graph(&mut self, graph: u32) {
-        if let Some(graph) = self.graphs.all.remove(graph) {
-            for node in graph.nodes {
-                self.remove_node(node);
-            }
-            self.engine.release_objects(self.feed.as_deref_mut(), graph.objects);
+    /// Adds edges: from, and to.
+    pub(crate) fn add_edges(&mut self, edges: Vec<(u32, u32)>) {
+        for (from, to) in edges {
+            self.nodes[to].after.push(from);
         }
+    }
+
+    pub(crate) fn remove_edges(&mut self, edges: Vec<(u32, u32)>) {
+        for (from, to) in edges {
+            self.nodes[to].after.retain(|node| *node != from);
+        }
+    }
+
+    pub(crate) fn has_edge(&self, from: u32, to: u32) -> bool {
+        self.nodes[to].after.contains(&from)
+    }
+
+    /// All edges of a graph.
+    pub(crate) fn edges(&self, graph: u32) -> impl Iterator<Item = (u32, u32)> {
+        let nodes = self.all[graph].nodes.iter();
+        nodes.flat_map(|to| self.nodes[*to].after.iter().map(|from| (*from, *to)))
+    }
+
+    /// These nodes and all that they depend on.
+    pub(crate) fn reached_from(&self, mut left: Vec<u32>) -> BTreeSet<u32> {
+        let mut reached = BTreeSet::new();
+        while let Some(node) = left.pop() {
+            if reached.insert(node)
+                && let Some(node) = self.nodes.get(node)
+            {
+                left.extend(&node.after);
+            }
+        }
+        reached
+    }
+
+    /// The node of a graph that was cloned from another graph's.
+    pub(crate) fn clone_of(&self, graph: u32, original: u64) -> Option<u32> {
+        let mut nodes = self.all[graph].nodes.iter().copied();
+        nodes.find(|node| self.nodes[*node].clone_of == original)
+    }
+
+    /// The graphs that the program has to destroy: their handles, and the calls that made them.
+    pub(crate) fn live(&self) -> Vec<(u64, u64)> {
+        self.all.live(|_, graph| graph.parent.is_none())
+    }
+
+    pub(crate) fn live_execs(&self) -> Vec<(u64, u64)> {
+        self.execs.live(|_, _| true)
     }
 }
 
@@ -318,21 +465,22 @@ pub(crate) fn graph_create(call: &CallFrame, graph: Ptr<CUgraph>, flags: c_uint)
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
-    let (new, _) = state.new_graph()?;
-    graph.put(state.graph_handle(new))
+    let new = state.graphs.new_graph(call.number)?;
+    graph.put(state.graphs.graph_handle(new))
 }
 
 pub(crate) fn graph_destroy(call: &CallFrame, graph: Ptr<CUgraph_st>) -> Answer {
     let mut state = call.ready()?;
-    let index = state.graph(graph)?;
+    let index = state.graphs.find(graph)?;
     if state.captures.has_graph(index) {
         return Err(ILLEGAL_STATE);
     }
     // Documented: it goes with its node.
-    if state.graphs.all[index].parent.is_some() {
+    if state.graphs.graph(index).parent.is_some() {
         return Err(INVALID_VALUE);
     }
-    state.remove_graph(index);
+    let State { graphs, engine, feed, .. } = &mut *state;
+    engine.release_objects(feed.as_deref_mut(), graphs.remove_graph(index));
     Ok(())
 }
 
@@ -358,10 +506,79 @@ pub(crate) fn add_node_of(
 ) -> Answer {
     let mut state = call.ready()?;
     out.required()?;
-    let graph = state.graph(graph)?;
-    let after = state.nodes_of(graph, dependencies, count)?;
+    let graph = state.graphs.find(graph)?;
+    let after = state.graphs.nodes_of(graph, dependencies, count)?;
     let (kind, params) = made(&state)?;
-    let node = state.add_node(graph, after, kind)?;
+    let node = state.graphs.add_node(call.number, graph, after, kind)?;
     state.graphs.nodes[node].params = params;
-    out.put(core::ptr::without_provenance_mut(state.graphs.nodes.handle(node) as usize))
+    out.put(state.graphs.node_handle(node))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::null_mut;
+    use std::ffi::{CStr, c_void};
+
+    use super::*;
+    use crate::SoftDriver;
+
+    /// A copy of a graph that handles do not suffice for leaves neither graphs nor nodes behind.
+    #[test]
+    fn a_copy_without_room_leaves_nothing() {
+        type Add = unsafe extern "C" fn(
+            *mut CUgraphNode,
+            CUgraph,
+            *const CUgraphNode,
+            usize,
+            CUgraph,
+        ) -> CUresult;
+        type Clone = unsafe extern "C" fn(*mut CUgraph, CUgraph) -> CUresult;
+        let soft = SoftDriver::new();
+        let symbols = *soft.driver().symbols();
+        let find = |name: &CStr| soft.resolve(name);
+        // SAFETY: the types are those of the C declarations.
+        let (add, clone) = unsafe {
+            (
+                core::mem::transmute::<*mut c_void, Add>(find(c"cuGraphAddChildGraphNode")),
+                core::mem::transmute::<*mut c_void, Clone>(find(c"cuGraphClone")),
+            )
+        };
+        let live = || {
+            let state = soft.machine().lock();
+            (state.graphs.all.len(), state.graphs.nodes.len())
+        };
+        let leave = |graphs: usize, nodes: usize| {
+            let mut state = soft.machine().lock();
+            state.graphs.all.places = state.graphs.all.len() + graphs;
+            state.graphs.nodes.places = state.graphs.nodes.len() + nodes;
+        };
+        let (mut inner, mut outer, mut node) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: places for handles, and handles that the driver gave out.
+        unsafe {
+            assert_eq!((symbols.cuInit)(0).0, 0);
+            assert_eq!((symbols.cuGraphCreate)(&mut inner, 0).0, 0);
+            assert_eq!((symbols.cuGraphCreate)(&mut outer, 0).0, 0);
+            let mut leaf = null_mut();
+            assert_eq!((symbols.cuGraphCreate)(&mut leaf, 0).0, 0);
+            // Two nodes, each with a graph.
+            for _ in 0..2 {
+                assert_eq!(add(&mut node, inner, null_mut(), 0, leaf), SUCCESS);
+            }
+            let before = live();
+            // A copy takes three graphs and two nodes; the node that has it is a third one.
+            for (graphs, nodes) in [(0, 9), (1, 9), (2, 9), (9, 0), (9, 1), (9, 2)] {
+                leave(graphs, nodes);
+                let refused = add(&mut node, outer, null_mut(), 0, inner);
+                assert_eq!((refused, live()), (OUT_OF_MEMORY, before), "{graphs} {nodes}");
+            }
+            let mut copy = null_mut();
+            for (graphs, nodes) in [(2, 9), (9, 1)] {
+                leave(graphs, nodes);
+                assert_eq!((clone(&mut copy, inner), live()), (OUT_OF_MEMORY, before));
+            }
+            leave(3, 3);
+            assert_eq!(add(&mut node, outer, null_mut(), 0, inner), SUCCESS);
+            assert_eq!(live(), (before.0 + 3, before.1 + 3));
+        }
+    }
 }

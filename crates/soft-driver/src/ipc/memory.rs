@@ -53,7 +53,7 @@ pub(crate) fn ipc_open_mem_handle(
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;
-    state.refuse_unsafe(call)?;
+    state.captures.refuse_unsafe(call)?;
     let named = Named::parse(&handle.reserved).ok_or(INVALID_VALUE)?;
     if state.memory.arena.as_ref().is_some_and(|arena| arena.is_of(&named)) {
         return Err(INVALID_CONTEXT);
@@ -80,7 +80,7 @@ pub(crate) fn ipc_open_mem_handle(
 pub(crate) fn ipc_close_mem_handle(call: &CallFrame, address: CUdeviceptr) -> Answer {
     let mut state: Locked = call.ready()?;
     state.current(call)?;
-    state.refuse_unsafe(call)?;
+    state.captures.refuse_unsafe(call)?;
     match state.memory.by_address.get_mut(&address) {
         Some(Allocation { kind: Kind::Imported(_, count), .. }) if *count > 1 => {
             *count -= 1;

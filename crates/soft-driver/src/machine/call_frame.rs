@@ -83,7 +83,7 @@ impl CallFrame {
     pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
         let mut state = self.lock()?;
         state.call_number = self.number;
-        if state.plain {
+        if state.initialised && state.feed.is_none() {
             return Ok(state);
         }
         state.feed(|feed, _| feed.begin(self.name(), self.number, None));

@@ -217,6 +217,12 @@ impl<T> Table<T> {
             .filter_map(|(index, entry)| Some((index as u32, entry.value.as_ref()?)))
     }
 
+    /// The handles of some of those that live, with the calls that made them.
+    pub(crate) fn live(&self, counts: impl Fn(u32, &T) -> bool) -> Vec<(u64, u64)> {
+        let live = self.iter().filter(|(index, value)| counts(*index, value));
+        live.map(|(index, _)| (self.handle(index), self.born(index))).collect()
+    }
+
     /// The number of the call that made what lives at `index`.
     pub(crate) fn born(&self, index: u32) -> u64 {
         self.entries.get(index as usize).map_or(0, |entry| entry.born)

@@ -9,7 +9,6 @@ pub(crate) mod switches;
 pub(crate) mod thread;
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
@@ -24,7 +23,7 @@ use crate::engine::Engine;
 use crate::engine::clock::Clock;
 use crate::engine::stream::Stream;
 use crate::event::Event;
-use crate::graph::{Exec, Graphs};
+use crate::graph::Graphs;
 use crate::green_context::Greens;
 use crate::machine::config::Config;
 use crate::machine::handles::{Kind, Table};
@@ -180,10 +179,6 @@ pub(crate) struct State {
     /// Whether the slot has an owner. A call without one answers as after the driver's shutdown.
     pub(crate) taken: bool,
     pub(crate) initialised: bool,
-    /// It is initialised, and the order checker is off: most calls look no further.
-    pub(crate) plain: bool,
-    /// No capture is under way, and the order checker is off: nor do these.
-    pub(crate) quiet: bool,
     pub(crate) stopping: bool,
     /// Grows with each owner of the slot.
     pub(crate) epoch: u64,
@@ -205,7 +200,6 @@ pub(crate) struct State {
     next_id: u64,
     pub(crate) misuses: Misuses,
     pub(crate) losses: Losses,
-    pub(crate) peers: BTreeMap<(u32, u32), u32>,
     /// The order checker's feed, if it is on.
     pub(crate) feed: Option<Box<Feed>>,
 }
@@ -215,8 +209,6 @@ impl State {
         Self {
             taken: false,
             initialised: false,
-            plain: false,
-            quiet: true,
             stopping: false,
             epoch: 0,
             config: Config::DEFAULT,
@@ -235,7 +227,6 @@ impl State {
             next_id: 7,
             misuses: Misuses::new(),
             losses: Losses::new(),
-            peers: BTreeMap::new(),
             feed: None,
         }
     }
@@ -252,8 +243,6 @@ impl State {
     fn reset(&mut self) {
         self.taken = false;
         self.initialised = false;
-        self.plain = false;
-        self.quiet = true;
         self.stopping = false;
         self.epoch += 1;
         // It grows twice with each owner, and handles have little room for it.
@@ -272,14 +261,13 @@ impl State {
         self.memory.reset(life);
         self.misuses = Misuses::new();
         self.losses = Losses::new();
-        self.peers = BTreeMap::new();
         self.feed = None;
     }
 
-    /// After each change of what the two are about.
-    pub(crate) fn look_who_watches(&mut self) {
-        self.plain = self.initialised && self.feed.is_none();
-        self.quiet = self.captures.active.is_empty() && self.feed.is_none();
+    /// Whether no capture is under way, and the order checker is off: most calls look no further.
+    #[inline]
+    pub(crate) fn quiet(&self) -> bool {
+        self.captures.is_empty() && self.feed.is_none()
     }
 
     /// A number that nothing else of this process's machine has: stream and context ids.
@@ -294,7 +282,7 @@ pub(crate) struct Handles<'a> {
     contexts: &'a Table<Context>,
     streams: &'a Table<Stream>,
     events: &'a Table<Event>,
-    execs: &'a Table<Exec>,
+    graphs: &'a Graphs,
 }
 
 impl Handles<'_> {
@@ -315,7 +303,7 @@ impl Handles<'_> {
     }
 
     pub(crate) fn graph(&self, exec: u32) -> GraphId {
-        GraphId(self.execs.handle(exec))
+        GraphId(self.graphs.exec_handle(exec))
     }
 }
 
@@ -330,7 +318,6 @@ impl State {
     #[inline(never)]
     fn feed_now<R>(&mut self, give: impl FnOnce(&mut Feed, Handles<'_>) -> R) -> Option<R> {
         let Self { contexts, streams, events, graphs, feed, .. } = self;
-        let execs = &graphs.execs;
-        feed.as_mut().map(|feed| give(feed, Handles { contexts, streams, events, execs }))
+        feed.as_mut().map(|feed| give(feed, Handles { contexts, streams, events, graphs }))
     }
 }
