@@ -347,11 +347,11 @@ mod tests {
 
     unsafe extern "C" fn nothing(_: *mut c_void) {}
 
-    /// A million operations: accesses, records, waits, values that the host can see, and host
+    /// Many operations: accesses, records, waits, values that the host can see, and host
     /// functions. The host waits now and then.
     #[test]
-    fn a_million_operations_are_forgotten() {
-        const ROUNDS: u64 = 100_000;
+    fn many_operations_are_forgotten() {
+        const ROUNDS: u64 = 20_000;
         let builder = SoftDriver::builder().on_misuse(OnMisuse::Error);
         let soft = builder.check_order(OrderCheck::Report).build();
         let symbols = *soft.driver().symbols();
