@@ -177,7 +177,8 @@ pub(crate) fn mem_host_register(
     if !can_pin(base, bytes, flags & READ_ONLY != 0) {
         return Err(INVALID_VALUE);
     }
-    let region = Arc::new(Region { base, bytes, owned: false, backing: None });
+    let region =
+        Arc::new(Region { base, bytes, owned: false, backing: None, alias: Default::default() });
     state.memory.by_address.insert(
         base as u64,
         Allocation { region, context, kind: Kind::Registered(flags), bytes, freeing: false },

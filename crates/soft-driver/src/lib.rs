@@ -192,7 +192,9 @@ pub use api::order::{
 };
 pub use api::report::Live;
 #[doc(hidden)]
-pub use api::shared_library::{end_shared_library, shared_library_lacks, start_shared_library};
+pub use api::shared_library::{
+    alias_shared_library, end_shared_library, shared_library_lacks, start_shared_library,
+};
 pub use cuda_order_check::{
     HostOrder, Problem as OrderProblem, Report as OrderReport, Side as OrderSide,
     Warning as OrderWarning, Warnings as OrderWarnings,

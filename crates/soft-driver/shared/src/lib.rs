@@ -13,9 +13,9 @@ use core::ffi::{c_char, c_int, c_void};
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::{Address, COUNT, Id, Slot, addresses};
 use cuda_soft_driver::{
-    busy_shared_library, external_semaphore_shared_library, for_each_export, hand_shared_library,
-    name_stream_shared_library, saw_shared_library, signal_external_semaphore_shared_library,
-    start_shared_library, tell_shared_library,
+    alias_shared_library, busy_shared_library, external_semaphore_shared_library, for_each_export,
+    hand_shared_library, name_stream_shared_library, saw_shared_library,
+    signal_external_semaphore_shared_library, start_shared_library, tell_shared_library,
 };
 
 /// Where each export jumps to, in the order of the list.
@@ -257,6 +257,18 @@ pub unsafe extern "C" fn cuda_soft_driver_signal_external_semaphore(
     value: u64,
 ) -> CUresult {
     signal_external_semaphore_shared_library(descriptor, value)
+}
+
+/// Has streams access this pinned memory by a mapping of their own, as a device does, so that the
+/// program may protect its pages. It returns 0 if that is not possible: memory that was registered
+/// has to be a shared mapping.
+///
+/// # Safety
+///
+/// If the driver has allocated the memory, then nobody has written it yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuda_soft_driver_alias(memory: *const c_void) -> c_int {
+    alias_shared_library(memory.addr()).into()
 }
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

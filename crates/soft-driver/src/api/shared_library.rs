@@ -46,6 +46,16 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
     })
 }
 
+/// From now on streams access this pinned memory by a mapping of their own, as a device does, so that
+/// the program may protect its pages. `false` if that is not possible.
+#[doc(hidden)]
+pub fn alias_shared_library(address: usize) -> bool {
+    let Some(driver) = SHARED.get() else { return false };
+    let state = driver.machine().lock();
+    let of = state.memory.by_address.get(&(address as u64));
+    of.is_some_and(|of| of.kind.is_host() && of.region.make_alias())
+}
+
 /// Ends the shared library's driver at the end of the process: every later call returns that the
 /// driver is gone.
 #[doc(hidden)]

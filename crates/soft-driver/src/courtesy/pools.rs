@@ -481,7 +481,8 @@ pub(crate) fn mem_pool_import_pointer(
     let file = state.memory.pools[pool].imported.as_ref().ok_or(INVALID_VALUE)?;
     let base = file.map(&named).ok_or(INVALID_VALUE)?;
     let bytes = named.bytes as usize;
-    let region = Arc::new(Region { base, bytes, owned: true, backing: None });
+    let region =
+        Arc::new(Region { base, bytes, owned: true, backing: None, alias: Default::default() });
     let (kind, freeing) = (Kind::Pooled(pool), false);
     state
         .memory

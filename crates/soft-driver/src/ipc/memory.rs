@@ -67,7 +67,8 @@ pub(crate) fn ipc_open_mem_handle(
     // state.
     let base = import(&named)?;
     let bytes = named.bytes as usize;
-    let region = Arc::new(Region { base, bytes, owned: true, backing: None });
+    let region =
+        Arc::new(Region { base, bytes, owned: true, backing: None, alias: Default::default() });
     let kind = Kind::Imported(named, 1);
     state
         .memory

@@ -84,8 +84,7 @@ impl Block {
     }
 
     fn row(&self, layer: usize, row: usize) -> *mut u8 {
-        let address = self.place.address + layer * self.slice + row * self.pitch;
-        core::ptr::with_exposed_provenance_mut(address)
+        self.place.pointer().wrapping_add(layer * self.slice + row * self.pitch)
     }
 
     /// A copy of what is there now, without gaps.

@@ -2,6 +2,7 @@
 //! to it, [`word`] what it waits for and writes.
 
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,6 +31,9 @@ pub(crate) struct Region {
     pub(crate) owned: bool,
     /// Where it lies in the file that other processes may have.
     pub(crate) backing: Option<Backing>,
+    /// Of pinned memory: another mapping of the same pages, through which streams access it once it
+    /// is there; otherwise 0. A device has its own mapping as well.
+    pub(crate) alias: AtomicUsize,
 }
 
 pub(crate) const ALIGNMENT: usize = 512;
@@ -37,12 +41,17 @@ pub(crate) const ALIGNMENT: usize = 512;
 /// Of registered memory: the device only reads it (`CU_MEMHOSTREGISTER_READ_ONLY`).
 pub(crate) const READ_ONLY: u32 = 8;
 
+#[cfg(target_os = "linux")]
+fn page_size() -> usize {
+    // SAFETY: it has no preconditions.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
 /// Whether memory of the program can be pinned: it is there, and can be read, or written too. As a
 /// driver that pins pages it has them made; where the system cannot tell, it is taken to be good.
 #[cfg(target_os = "linux")]
 pub(crate) fn can_pin(base: usize, bytes: usize, read_only: bool) -> bool {
-    // SAFETY: it has no preconditions.
-    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    let page = page_size();
     let first = base - base % page;
     let Some(end) = base.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(page))
     else {
@@ -106,8 +115,52 @@ fn unmap(base: usize, bytes: usize) {
     }
 }
 
+impl Region {
+    /// Maps the pages once more. The memory must be shared, or the driver's own and untouched.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn make_alias(&self) -> bool {
+        if self.alias.load(Ordering::Relaxed) != 0 {
+            return true;
+        }
+        let page = page_size();
+        let (first, offset) = (self.base - self.base % page, self.base % page);
+        let bytes = offset + self.bytes;
+        let first = core::ptr::with_exposed_provenance_mut(first);
+        if self.owned {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_ANON | libc::MAP_NORESERVE | libc::MAP_FIXED;
+            // SAFETY: it takes the place of the driver's own mapping, which nobody has written.
+            if unsafe { libc::mmap(first, bytes, protection, flags, -1, 0) } == libc::MAP_FAILED {
+                return false;
+            }
+        }
+        // SAFETY: documented: 0 old bytes of a shared mapping leave it as it is, and map it again.
+        let alias = unsafe { libc::mremap(first, 0, bytes, libc::MREMAP_MAYMOVE) };
+        if alias == libc::MAP_FAILED {
+            return false;
+        }
+        self.alias.store(alias.expose_provenance() + offset, Ordering::Release);
+        true
+    }
+
+    /// Only Linux has what is needed.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn make_alias(&self) -> bool {
+        false
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if let alias @ 1.. = *self.alias.get_mut() {
+            let offset = alias % page_size();
+            // SAFETY: the mapping that `make_alias` made, which nobody else has.
+            unsafe {
+                let first = core::ptr::with_exposed_provenance_mut(alias - offset);
+                libc::munmap(first, offset + self.bytes)
+            };
+        }
         if self.owned {
             unmap(self.base, self.bytes);
         }
@@ -321,8 +374,16 @@ impl Place {
         Self { address: copy.as_ptr().expose_provenance(), keeper: Keeper::Staged(copy) }
     }
 
+    /// Where the driver accesses it.
     pub(crate) fn pointer(&self) -> *mut u8 {
-        core::ptr::with_exposed_provenance_mut(self.address)
+        let address = match &self.keeper {
+            Keeper::Region(region) => match region.alias.load(Ordering::Acquire) {
+                0 => self.address,
+                alias => alias + (self.address - region.base),
+            },
+            _ => self.address,
+        };
+        core::ptr::with_exposed_provenance_mut(address)
     }
 }
 
@@ -357,7 +418,13 @@ impl State {
             self.devices[device].used = used;
             return Err(OUT_OF_MEMORY);
         };
-        let region = Arc::new(Region { base, bytes: rounded, owned: true, backing });
+        let region = Arc::new(Region {
+            base,
+            bytes: rounded,
+            owned: true,
+            backing,
+            alias: Default::default(),
+        });
         let freeing = false;
         self.memory
             .by_address
