@@ -353,6 +353,14 @@ impl Checker {
         self.drain();
     }
 
+    /// Whether the host is after the marked work: calls have waited for it, or have seen that it is
+    /// done. The threads of the host count as one, as in [`HostOrder::Submission`].
+    #[must_use]
+    pub fn host_is_after(&self, mark: &Mark) -> bool {
+        let is_before = |clock: &Clock| self.covers(&self.host.1, clock, true);
+        mark.0.iter().all(|point| point.clock().is_some_and(is_before))
+    }
+
     /// Reports that the host has seen that this work is done.
     ///
     /// This is [`Op::Query`] with `done`, but without a call, so no finding names one. It is

@@ -205,6 +205,12 @@ impl<O: Observer> Feed<O> {
         Awaited(contexts.iter().map(|of| self.checker.mark(What::Context(*of))).collect())
     }
 
+    /// Whether the host is after this work: calls have waited for it, or have seen that it is done.
+    #[must_use]
+    pub fn host_is_after(&self, awaited: &Awaited) -> bool {
+        awaited.0.iter().all(|mark| self.checker.host_is_after(mark))
+    }
+
     /// The wait is over, without an error.
     pub fn reached(&mut self, awaited: &Awaited) {
         awaited.0.iter().for_each(|mark| self.reach(mark));

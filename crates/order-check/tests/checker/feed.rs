@@ -143,3 +143,36 @@ fn a_barrier_orders_everything() {
         }
     }
 }
+
+/// A program protects the memory of a copy until then.
+#[test]
+fn the_host_is_after_a_copy_once_a_call_has_waited_or_seen_its_end() {
+    type Order = fn(&mut Feed<Count>);
+    let orders: [(&str, Order, bool); 6] = [
+        ("no call", |_| (), false),
+        ("a wait for another stream", |feed| feed.reached(&feed.await_stream(B)), false),
+        ("a query that has failed", |feed| feed.event_query(EVENT, false), false),
+        ("a wait for the stream", |feed| feed.reached(&feed.await_stream(A)), true),
+        ("a query that has succeeded", |feed| feed.event_query(EVENT, true), true),
+        (
+            "a wait for a stream that waits",
+            |feed| {
+                feed.wait(B, EVENT);
+                feed.reached(&feed.await_stream(B));
+            },
+            true,
+        ),
+    ];
+    for (name, order, is_after) in orders {
+        let mut feed = Feed::new(Options::default(), Count::default());
+        feed.begin("calls", 1, None);
+        feed.allocate(PINNED, 4096, Memory::Host);
+        feed.event_create(EVENT, false);
+        feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        feed.write(A, None, &[Access::write(PINNED, 64)]);
+        let copy = feed.await_stream(A);
+        feed.record(EVENT, A);
+        order(&mut feed);
+        assert_eq!(feed.host_is_after(&copy), is_after, "{name}");
+    }
+}
