@@ -18,7 +18,8 @@
 //!
 //! * A function that is not hooked, and that may order work or touch memory as far as its name says,
 //!   counts as ordering everything. The summary names it.
-//! * The host's own accesses, unless they are [declared](declare).
+//! * The host's own accesses, except to pinned memory ([`watch_host`]), unless they are
+//!   [declared](declare).
 //! * The moment at which a stream has written a value that the host polls: it is looked for at the
 //!   begin and at the end of each call.
 
@@ -27,6 +28,7 @@
 
 mod hooks;
 mod names;
+mod pinned;
 mod real;
 mod table;
 mod thunks;
@@ -34,6 +36,7 @@ mod watch;
 
 pub use hooks::{exported, install, target};
 pub use names::NAMES;
+pub use pinned::{calls, faults};
 pub use real::{find, open};
 pub use table::HOOKED;
-pub use watch::{count_by, declare, summary, take_findings};
+pub use watch::{count_by, declare, summary, take_findings, watch_host};

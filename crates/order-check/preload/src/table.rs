@@ -127,7 +127,7 @@ hooks! {
     cuMemHostAlloc: (memory: *mut Address, bytes: usize, flags: c_uint)
         => memory::allocate [memory, bytes, Memory::Host];
     cuMemHostRegister, cuMemHostRegister_v2: (memory: Address, bytes: usize, flags: c_uint)
-        => memory::register [memory, bytes];
+        => memory::register [memory, bytes, flags];
     cuMemHostUnregister: (memory: Address) => memory::unregister [memory];
     cuMemFree, cuMemFree_v2: (address: Address) => memory::free [address];
     cuMemFreeHost: (memory: Address) => memory::free [memory];

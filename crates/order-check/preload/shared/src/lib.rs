@@ -4,6 +4,7 @@
 //! `CUDA_ORDER_CHECK_LIBRARY` names the real library, otherwise it is found as the loader does.
 //! `CUDA_ORDER_CHECK_LOG` names a file for the findings, where `%p` is the number of the process.
 //! `CUDA_ORDER_CHECK_TRACE` names a file for a line for each hooked call.
+//! `CUDA_ORDER_CHECK_HOST=off` leaves the host's accesses to pinned memory unchecked.
 
 #![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -13,8 +14,11 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use cuda_order_check_preload::{NAMES, count_by, exported, find, install, open, summary, target};
+use cuda_order_check_preload::{
+    NAMES, count_by, exported, find, install, open, summary, target, watch_host,
+};
 
+mod calls;
 #[path = "../../../../soft-driver/shared/src/hide.rs"]
 mod hide;
 
@@ -66,16 +70,19 @@ extern "C" fn missing() -> u32 {
     801
 }
 
+/// The library that an address is in.
+fn library(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address, and a place for the answer, which a success has filled.
+    unsafe { (libc::dladdr(address, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }
+}
+
 /// The path of this library.
 fn own() -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
-    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: an address of this library, and a place for the answer.
-    if unsafe { libc::dladdr(missing as *const c_void, found.as_mut_ptr()) } == 0 {
-        return None;
-    }
-    // SAFETY: the call has filled it; the name lasts as long as this library.
-    let name = unsafe { CStr::from_ptr(found.assume_init().dli_fname) };
+    let found = library(missing as *const c_void)?;
+    // SAFETY: the name lasts as long as this library.
+    let name = unsafe { CStr::from_ptr(found.dli_fname) };
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
 }
 
@@ -107,6 +114,10 @@ extern "C" fn at_load() {
     let trace = std::env::var("CUDA_ORDER_CHECK_TRACE").ok();
     count_by(counted);
     install(&resolve, log.as_deref(), trace.as_deref());
+    let not_asked = std::env::var("CUDA_ORDER_CHECK_HOST").is_ok_and(|value| value == "off");
+    let base = |address| library(address).map(|of| of.dli_fbase.addr());
+    let off = not_asked.then_some("CUDA_ORDER_CHECK_HOST=off").or_else(|| calls::ready(base));
+    watch_host(off, &resolve);
     let mut lacks = Vec::new();
     let all = NAMES.lines().zip(&SLOTS).zip(&HOOKED).zip(exports());
     for (((name, slot), hooked), own) in all {

@@ -148,6 +148,7 @@ impl Watch {
             self.node(stream, Node::Write(write.clone()));
         }
         self.feed.write(stream, place, all);
+        self.submitted(stream, all);
     }
 
     fn reached_stream(&mut self, stream: StreamId) {

@@ -78,7 +78,8 @@ pub(crate) fn launch(
                     let flag = watch.before_write(address, end - address);
                     let place = watch.place_of(stream, flag);
                     watch.feed.forget_words(address, end - address);
-                    watch.feed.write(stream, place, &[access]);
+                    watch.feed.write(stream, place, std::slice::from_ref(&access));
+                    watch.submitted(stream, &[access]);
                 }
                 Node::WriteValue(cell, value) => {
                     let flag = watch.before_write(cell.address, u64::from(cell.bytes));

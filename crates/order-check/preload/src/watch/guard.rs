@@ -71,6 +71,8 @@ fn switch_off(cause: Box<dyn core::any::Any + Send>) {
         (_, Some(text)) => text.as_str(),
         _ => "unknown",
     };
+    // Nothing would lift them.
+    crate::pinned::give_up();
     if !OFF.swap(true, Ordering::Relaxed) {
         let text = ERROR.get_or_init(|| text.to_owned());
         let line = format!(
@@ -95,6 +97,7 @@ pub(super) fn take_unseen() -> u64 {
 extern "C" fn in_child() {
     if USED.load(Ordering::Relaxed) {
         OFF.store(true, Ordering::Relaxed);
+        crate::pinned::give_up();
     }
 }
 

@@ -9,8 +9,14 @@ pub(crate) fn allocate(
     bytes: usize,
     memory: Memory,
 ) -> Code {
-    // SAFETY: the place for the address, which a success has written.
-    after(call, real, |watch| watch.allocated(unsafe { read(address) }, bytes, memory))
+    after(call, real, |watch| {
+        // SAFETY: the place for the address, which a success has written.
+        let address = unsafe { read(address) };
+        watch.allocated(address, bytes, memory);
+        if memory == Memory::Host {
+            watch.pinned(address, bytes, false);
+        }
+    })
 }
 
 pub(crate) fn register(
@@ -18,12 +24,21 @@ pub(crate) fn register(
     real: impl FnOnce() -> Code,
     address: Address,
     bytes: usize,
+    flags: c_uint,
 ) -> Code {
-    after(call, real, |watch| watch.allocated(address, bytes, Memory::Host))
+    /// `CU_MEMHOSTREGISTER_IOMEMORY` and `CU_MEMHOSTREGISTER_READ_ONLY`.
+    const UNUSUAL: c_uint = 4 | 8;
+    after(call, real, |watch| {
+        watch.allocated(address, bytes, Memory::Host);
+        if flags & UNUSUAL == 0 {
+            watch.pinned(address, bytes, true);
+        }
+    })
 }
 
 pub(crate) fn unregister(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
     begin(call, |watch| {
+        watch.unpinned(address);
         watch.forget(address);
         watch.feed.unregister(address);
     });
@@ -33,6 +48,7 @@ pub(crate) fn unregister(call: &Call, real: impl FnOnce() -> Code, address: Addr
 /// A free waits for the work before, of the memory's device or of all devices.
 pub(crate) fn free(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
     begin(call, |watch| {
+        watch.unpinned(address);
         if let Some((_, device)) = watch.forget(address) {
             let contexts = watch.all_contexts(device);
             let awaited = watch.feed.await_contexts(&contexts);

@@ -28,18 +28,23 @@ pub(crate) mod hosts;
 pub(crate) mod kernels;
 pub(crate) mod memory;
 mod output;
+mod pinned;
 pub(crate) mod streams;
 mod trace;
 pub(crate) mod values;
 
+use crate::pinned::faults::{Inside, Outside};
+use crate::pinned::table::readable;
 use graphs::Node;
 use hosts::Host;
 use kernels::Kernel;
 use output::{Output, Word};
+use pinned::Pinned;
 use trace::{NUMBER, TRACE, Trace, note};
 
 pub(crate) use copies::{Block, Copy2D, Copy3D};
 pub(crate) use kernels::LaunchConfig;
+pub use pinned::watch_host;
 pub(crate) use trace::{Argument, run};
 pub(crate) use values::Value;
 
@@ -65,7 +70,7 @@ pub(crate) struct Call {
     pub(crate) per_thread: bool,
 }
 
-fn thread() -> u64 {
+pub(crate) fn thread() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     thread_local!(static NUMBER: u64 = LAST.fetch_add(1, Ordering::Relaxed) + 1);
     NUMBER.try_with(|number| *number).unwrap_or(0)
@@ -114,6 +119,7 @@ struct Watch {
     kernels: HashMap<Handle, Kernel>,
     /// The numbers of user objects.
     numbers: HashMap<Handle, u64>,
+    pinned: Pinned,
 }
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
@@ -175,6 +181,7 @@ pub(crate) fn start(
         objects: HashMap::new(),
         numbers: HashMap::new(),
         kernels: HashMap::new(),
+        pinned: Pinned::new(),
     });
 }
 
@@ -195,6 +202,7 @@ pub fn summary() {
         watch.feed.observer_mut().write(&text);
         return;
     }
+    let _inside = Inside::new();
     guard::own(|| sum_up(watch));
 }
 
@@ -211,6 +219,8 @@ fn lock_at_end() -> Option<MutexGuard<'static, Option<Watch>>> {
 }
 
 fn sum_up(watch: &mut Watch) {
+    let of_host = watch.pinned.lines();
+    watch.stop_watching();
     let unlisted = crate::hooks::unlisted();
     let words = watch.kernels.values().flat_map(Kernel::judged);
     watch.feed.observer_mut().decide(words);
@@ -218,6 +228,7 @@ fn sum_up(watch: &mut Watch) {
     let output = watch.feed.observer_mut();
     let count = output.count;
     output.write(&format!("order check: {count} findings in {all} calls"));
+    of_host.iter().for_each(|line| output.write(&format!("order check: {line}")));
     for name in unlisted {
         let like = match is_like_a_hooked_one(&name) {
             true => ", though others of its name are modelled",
@@ -279,8 +290,15 @@ pub fn count_by(counted: Counted) {
 }
 
 fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
+    let _inside = Inside::new();
+    let work = |watch: &mut Watch| {
+        watch.facts();
+        let result = f(watch);
+        watch.settle();
+        result
+    };
     // A panic has poisoned the lock, and has left the rest as it was then.
-    guard::own(|| WATCH.lock().ok()?.as_mut().map(f)).flatten()
+    guard::own(|| WATCH.lock().ok()?.as_mut().map(work)).flatten()
 }
 
 /// A call begins.
@@ -423,7 +441,8 @@ impl Watch {
     fn look(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         for Pending { place, cell, old } in pending {
-            let now = load(cell);
+            // The host has not read what it must not read.
+            let now = if readable(cell.address as usize) { load(cell) } else { old };
             if now == old {
                 self.pending.push(Pending { place, cell, old });
                 continue;

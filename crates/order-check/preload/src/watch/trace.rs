@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::{Bytes, COUNTED, OK, guard, thread};
+use super::{Bytes, COUNTED, Inside, OK, guard, thread};
 
 type Code = c_uint;
 
@@ -109,6 +109,7 @@ pub(crate) fn run(
     forward: impl FnOnce() -> Code,
     arguments: impl FnOnce(bool, &mut dyn FnMut(&str, String)),
 ) -> Code {
+    let _inside = Inside::new();
     let traced = || {
         let Some(trace) = TRACE.get() else { return hook() };
         let clear = || {

@@ -1,0 +1,578 @@
+//! The host's own accesses to pinned memory: programs that touch it too early, and the same programs
+//! with the wait that they lack.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, mpsc};
+
+use cuda_test_harness::child::{command, full_name, own_binary, role};
+use cuda_test_harness::{TestDriver, beside, shared_library};
+
+const PAGE: usize = 4096;
+/// So much that the driver does not read it within the call.
+const LARGE: usize = 64 << 10;
+
+macro_rules! driver {
+    ($($name:ident($($argument:ident: $ty:ty),*);)*) => {
+        /// The functions of a driver, which must succeed.
+        #[allow(non_snake_case)]
+        struct Cuda {
+            $($name: unsafe extern "C" fn($($ty),*) -> c_uint,)*
+        }
+
+        impl Cuda {
+            fn load() -> Self {
+                // SAFETY: the functions have these types.
+                unsafe {
+                    let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+                    assert!(!library.is_null());
+                    Self {
+                        $($name: {
+                            let name = concat!(stringify!($name), "\0");
+                            let name = CStr::from_bytes_with_nul(name.as_bytes()).expect("one 0");
+                            let found = libc::dlsym(library, name.as_ptr());
+                            assert!(!found.is_null(), "{name:?}");
+                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> c_uint>(found)
+                        },)*
+                    }
+                }
+            }
+
+            $(#[allow(non_snake_case)]
+            fn $name(&self, $($argument: $ty),*) {
+                // SAFETY: the callers give what is alive.
+                let code = unsafe { (self.$name)($($argument),*) };
+                assert_eq!(code, 0, stringify!($name));
+            })*
+        }
+    };
+}
+
+driver! {
+    cuInit(flags: c_uint);
+    cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int);
+    cuCtxSetCurrent(context: usize);
+    cuStreamCreate(stream: *mut usize, flags: c_uint);
+    cuStreamSynchronize(stream: usize);
+    cuEventCreate(event: *mut usize, flags: c_uint);
+    cuEventRecord(event: usize, stream: usize);
+    cuEventSynchronize(event: usize);
+    cuMemAlloc_v2(address: *mut u64, bytes: usize);
+    cuMemHostAlloc(memory: *mut *mut u8, bytes: usize, flags: c_uint);
+    cuMemFreeHost(memory: *mut u8);
+    cuMemHostRegister_v2(memory: *mut u8, bytes: usize, flags: c_uint);
+    cuMemHostUnregister(memory: *mut u8);
+    cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, stream: usize);
+    cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, stream: usize);
+    cuMemsetD8Async(to: u64, value: u8, bytes: usize, stream: usize);
+}
+
+/// A program: a stream, device memory and pinned memory.
+struct Program {
+    cuda: Cuda,
+    stream: usize,
+    device: u64,
+    pinned: *mut u8,
+    good: bool,
+}
+
+// SAFETY: the threads of a program take care of their accesses, or are wrong on purpose.
+unsafe impl Sync for Program {}
+
+impl Program {
+    fn new(good: bool) -> Self {
+        let cuda = Cuda::load();
+        let (mut context, mut stream, mut device) = (0, 0, 0);
+        let mut pinned = std::ptr::null_mut();
+        cuda.cuInit(0);
+        cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+        cuda.cuCtxSetCurrent(context);
+        cuda.cuStreamCreate(&mut stream, 1);
+        cuda.cuMemAlloc_v2(&mut device, 2 * LARGE);
+        cuda.cuMemsetD8Async(device, 7, 2 * LARGE, stream);
+        cuda.cuStreamSynchronize(stream);
+        cuda.cuMemHostAlloc(&mut pinned, 2 * LARGE, 0);
+        Self { cuda, stream, device, pinned, good }
+    }
+
+    fn upload(&self, at: usize, bytes: usize) {
+        self.cuda.cuMemcpyHtoDAsync_v2(self.device, self.at(at), bytes, self.stream);
+    }
+
+    fn download(&self, at: usize, bytes: usize) {
+        self.cuda.cuMemcpyDtoHAsync_v2(self.at(at), self.device, bytes, self.stream);
+    }
+
+    fn synchronize(&self) {
+        self.cuda.cuStreamSynchronize(self.stream);
+    }
+
+    /// What only the good program does.
+    fn wait(&self) {
+        if self.good {
+            self.synchronize();
+        }
+    }
+
+    /// A call that orders nothing.
+    fn any_call(&self) {
+        let mut event = 0;
+        self.cuda.cuEventCreate(&mut event, 2);
+    }
+
+    fn at(&self, at: usize) -> *mut u8 {
+        assert!(at < 2 * LARGE);
+        // SAFETY: within the pinned memory.
+        unsafe { self.pinned.add(at) }
+    }
+
+    fn read(&self, at: usize) -> u8 {
+        // SAFETY: pinned memory; what the device does there is the subject of the test.
+        unsafe { self.at(at).read_volatile() }
+    }
+
+    fn write(&self, at: usize) {
+        // SAFETY: as above.
+        unsafe { self.at(at).write_volatile(9) }
+    }
+}
+
+fn refill(p: &Program) {
+    p.upload(0, LARGE);
+    p.read(5); // It only reads as well.
+    p.wait();
+    p.write(5);
+}
+
+fn result(p: &Program) {
+    p.download(0, LARGE);
+    let mut event = 0;
+    p.cuda.cuEventCreate(&mut event, 2);
+    p.cuda.cuEventRecord(event, p.stream);
+    if p.good {
+        p.cuda.cuEventSynchronize(event);
+        assert_eq!(p.read(LARGE - 1), 7);
+    }
+    p.read(LARGE - 1);
+}
+
+fn small_result(p: &Program) {
+    p.write(64);
+    p.download(64, 4);
+    p.wait();
+    p.read(66);
+}
+
+/// The driver has read it when the call returns.
+fn small_source(p: &Program) {
+    p.upload(0, 512);
+    p.write(5);
+}
+
+fn other_thread(p: &Program) {
+    p.download(0, LARGE);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            receiver.recv().expect("the other thread lives");
+            p.read(PAGE);
+        });
+        p.wait();
+        sender.send(()).expect("the other thread lives");
+    });
+}
+
+/// A copy has the first bytes of a page.
+fn shared_page(p: &Program) {
+    p.download(0, 256);
+    p.write(1024);
+    assert_eq!(p.read(1024), 9);
+    // From here on the page is protected anew.
+    p.any_call();
+    p.write(2048);
+    p.any_call();
+    p.wait();
+    p.read(255);
+}
+
+fn pipe() -> [OwnedFd; 2] {
+    let mut files = [0; 2];
+    // SAFETY: a place for two descriptors, which nobody else has.
+    unsafe {
+        assert_eq!(libc::pipe(files.as_mut_ptr()), 0);
+        files.map(|file| OwnedFd::from_raw_fd(file))
+    }
+}
+
+fn written(p: &Program) {
+    let [_read, write] = pipe();
+    p.download(0, 8192);
+    p.wait();
+    // SAFETY: pinned memory.
+    let written = unsafe { libc::write(write.as_raw_fd(), p.pinned.cast(), 8192) };
+    assert_eq!(written, 8192, "{}", std::io::Error::last_os_error());
+}
+
+fn read_into(p: &Program) {
+    let [read, write] = pipe();
+    // SAFETY: so many bytes.
+    assert_eq!(unsafe { libc::write(write.as_raw_fd(), [1u8; 100].as_ptr().cast(), 100) }, 100);
+    p.upload(0, LARGE);
+    p.wait();
+    // SAFETY: pinned memory.
+    let got = unsafe { libc::read(read.as_raw_fd(), p.pinned.cast(), 8192) };
+    assert_eq!(got, 100, "{}", std::io::Error::last_os_error());
+    assert_eq!(p.read(99), 1);
+}
+
+/// The buffers are in one page with a copy, and none of its bytes.
+fn read_beside(p: &Program) {
+    let [read, write] = pipe();
+    p.download(0, 100);
+    let vector = |at: usize| libc::iovec { iov_base: p.at(at).cast(), iov_len: 10 };
+    let list = [vector(1000), vector(2000)];
+    // SAFETY: pinned memory.
+    unsafe {
+        assert_eq!(libc::writev(write.as_raw_fd(), list.as_ptr(), 2), 20);
+        assert_eq!(libc::readv(read.as_raw_fd(), list.as_ptr(), 2), 20);
+    }
+}
+
+/// Large parts go around the buffer of a file.
+fn stored(p: &Program) {
+    p.download(0, LARGE);
+    p.wait();
+    // SAFETY: a file, and pinned memory.
+    unsafe {
+        let file = libc::tmpfile();
+        assert_eq!(libc::fwrite(p.pinned.cast(), 4, LARGE / 4, file), LARGE / 4);
+        assert_eq!(libc::fclose(file), 0);
+    }
+}
+
+static FAULTS: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn own_handler(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    FAULTS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the page of the fault, which is the program's.
+    unsafe { libc::mprotect((*info).si_addr(), PAGE, libc::PROT_READ | libc::PROT_WRITE) };
+}
+
+/// The program protects pages of its own as well.
+fn own_faults(p: &Program) {
+    // SAFETY: a new page, an action for SIGSEGV, and its place.
+    unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
+        let page = libc::mmap(std::ptr::null_mut(), PAGE, libc::PROT_NONE, flags, -1, 0);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = own_handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut()), 0);
+        p.download(0, LARGE);
+        // Again, now that there is another handler in front of it.
+        let mut old: libc::sigaction = std::mem::zeroed();
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, &mut old), 0);
+        assert_eq!(old.sa_sigaction, action.sa_sigaction);
+        assert_eq!(old.sa_flags & libc::SA_SIGINFO, libc::SA_SIGINFO);
+        page.cast::<u8>().write_volatile(1);
+        assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
+        p.any_call();
+    }
+    p.wait();
+    p.read(3);
+    assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
+}
+
+/// A child has the pages as they would be.
+fn forked(p: &Program) {
+    p.download(0, LARGE);
+    // SAFETY: the child only reads, and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            p.read(0);
+            p.write(LARGE - 1);
+            libc::_exit(3);
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 3, "{status:#x}");
+    }
+    p.wait();
+    p.read(3);
+}
+
+/// A thread blocks all signals.
+fn blocked(p: &Program) {
+    p.download(0, LARGE);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // SAFETY: a set of signals.
+            unsafe {
+                let mut set: libc::sigset_t = std::mem::zeroed();
+                libc::sigfillset(&mut set);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            }
+            p.wait();
+            p.read(0);
+        });
+    });
+}
+
+/// Many threads fault at the same pages at the same time.
+fn crowd(p: &Program) {
+    let barrier = Barrier::new(4);
+    for _ in 0..50 {
+        p.download(0, LARGE);
+        p.wait();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    (0..LARGE).step_by(PAGE).for_each(|at| _ = p.read(at));
+                });
+            }
+        });
+        p.synchronize();
+    }
+}
+
+/// Registered memory: pages that it has for itself.
+fn registered(p: &Program) {
+    let flags = libc::MAP_SHARED | libc::MAP_ANON;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: new pages.
+    let memory = unsafe { libc::mmap(std::ptr::null_mut(), 4 * PAGE, access, flags, -1, 0) };
+    // SAFETY: within them.
+    let memory = unsafe { memory.cast::<u8>().add(100) };
+    p.cuda.cuMemHostRegister_v2(memory, 3 * PAGE, 0);
+    p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, 3 * PAGE, p.stream);
+    // SAFETY: within the pages.
+    unsafe {
+        // This page is shared with others, and is not protected.
+        memory.sub(50).write_volatile(1);
+        p.wait();
+        memory.add(PAGE).read_volatile();
+    }
+    p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, 3 * PAGE, p.stream);
+    p.cuda.cuMemHostUnregister(memory);
+    // SAFETY: as above.
+    assert_eq!(unsafe { memory.add(PAGE).read_volatile() }, 7);
+}
+
+/// A free waits.
+fn freed(p: &Program) {
+    for _ in 0..3 {
+        let mut memory = std::ptr::null_mut();
+        p.cuda.cuMemHostAlloc(&mut memory, LARGE, 0);
+        p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, LARGE, p.stream);
+        p.cuda.cuMemFreeHost(memory);
+    }
+    p.wait();
+}
+
+/// Each copy is protected and lifted by one call each.
+fn ten_copies(p: &Program) {
+    for _ in 0..5 {
+        p.download(0, LARGE);
+        p.synchronize();
+        p.read(0);
+        p.upload(0, LARGE);
+        p.synchronize();
+        p.write(0);
+    }
+}
+
+/// A name, a program, and what its log has.
+type Role<const PARTS: usize> = (&'static str, fn(&Program), [&'static str; PARTS]);
+
+const LOAD: &str = "(a load) reads";
+const STORE: &str = "(a store) writes";
+const TO_DEVICE: &str = "(cuMemcpyHtoDAsync_v2) reads";
+const TO_HOST: &str = "(cuMemcpyDtoHAsync_v2) writes";
+
+/// Programs without the wait have one finding, about these.
+const PLANTED: &[Role<2>] = &[
+    ("refill", refill, [TO_DEVICE, STORE]),
+    ("result", result, [TO_HOST, LOAD]),
+    ("small_result", small_result, [TO_HOST, LOAD]),
+    ("other_thread", other_thread, [TO_HOST, LOAD]),
+    ("shared_page", shared_page, [TO_HOST, LOAD]),
+    ("written", written, [TO_HOST, "(write) reads"]),
+    ("read_into", read_into, [TO_DEVICE, "(read) writes"]),
+    ("stored", stored, [TO_HOST, "(fwrite) reads"]),
+    ("own_faults", own_faults, [TO_HOST, LOAD]),
+    ("forked", forked, [TO_HOST, LOAD]),
+    ("blocked", blocked, [TO_HOST, LOAD]),
+    ("crowd", crowd, [TO_HOST, LOAD]),
+    ("registered", registered, [TO_HOST, LOAD]),
+];
+
+/// Programs without a finding, and a line of their summary.
+const CORRECT: &[Role<1>] = &[
+    ("small_source", small_source, ["order check: 0 findings"]),
+    ("read_beside", read_beside, ["order check: 0 findings"]),
+    ("freed", freed, ["3 copies of pinned memory were watched"]),
+    (
+        "ten_copies",
+        ten_copies,
+        ["10 copies of pinned memory were watched, with 20 calls of mprotect"],
+    ),
+];
+
+struct Run {
+    output: Output,
+    log: String,
+}
+
+/// Starts a role, with the library preloaded unless `set` takes that away.
+fn start(test: &str, role: &str, set: impl FnOnce(&mut Command)) -> Run {
+    let folder = std::env::temp_dir().join(format!("order-check-{test}-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let log = folder.join(role.replace(' ', "-"));
+    let mut command = command(&own_binary(), &full_name(test), role);
+    command.env("CUDA_ORDER_CHECK_LOG", &log).env("LD_PRELOAD", stand_in());
+    if TestDriver::chosen() != TestDriver::Native {
+        command.env("CUDA_ORDER_CHECK_LIBRARY", shared_library());
+    }
+    set(&mut command);
+    let output = command.output().expect("the test's own program runs");
+    let log = fs::read_to_string(log).unwrap_or_default();
+    fs::remove_dir_all(folder).expect("it was made here");
+    Run { output, log }
+}
+
+fn stand_in() -> PathBuf {
+    beside("cuda_order_check_preload_shared", "cuda-order-check-preload-shared")
+}
+
+impl Run {
+    fn succeeded(self) -> Self {
+        let Self { output, log } = &self;
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}\n{text}\n{log}", output.status);
+        self
+    }
+}
+
+#[test]
+fn early_accesses_are_found_and_ordered_ones_are_not() {
+    let test = "early_accesses_are_found_and_ordered_ones_are_not";
+    if let Some(role) = role() {
+        let (name, good) = role.split_once(' ').expect("two words");
+        let (_, program, _) = PLANTED.iter().find(|of| of.0 == name).expect("it is in the list");
+        let p = Program::new(good == "good");
+        program(&p);
+        return p.synchronize();
+    }
+    for (name, _, parts) in PLANTED {
+        let log = start(test, &format!("{name} bad"), |_| ()).succeeded().log;
+        assert!(log.contains("order check: 1 findings"), "{name}: {log}");
+        for part in parts {
+            assert!(log.contains(part), "{name}: {part}: {log}");
+        }
+        let log = start(test, &format!("{name} good"), |_| ()).succeeded().log;
+        assert!(log.contains("order check: 0 findings"), "{name}: {log}");
+        assert!(log.contains("of pinned memory were watched"), "{name}: {log}");
+    }
+}
+
+#[test]
+fn correct_programs_have_no_finding() {
+    if let Some(role) = role() {
+        let (_, program, _) = CORRECT.iter().find(|of| of.0 == role).expect("it is in the list");
+        let p = Program::new(true);
+        program(&p);
+        return p.synchronize();
+    }
+    for (name, _, [line]) in CORRECT {
+        let log = start("correct_programs_have_no_finding", name, |_| ()).succeeded().log;
+        assert!(log.contains("order check: 0 findings") && log.contains(line), "{name}: {log}");
+    }
+}
+
+/// The end of a program by a fault of its own.
+#[test]
+fn a_crash_is_a_crash() {
+    if let Some(role) = role() {
+        let p = Program::new(false);
+        p.download(0, LARGE);
+        // SAFETY: the system's default, or what the role wants.
+        unsafe {
+            libc::signal(libc::SIGSEGV, libc::SIG_DFL);
+            match &*role {
+                "null" => std::ptr::without_provenance_mut::<u8>(16).write_volatile(1),
+                "raised" => _ = libc::raise(libc::SIGSEGV),
+                "ignored" => {
+                    libc::signal(libc::SIGSEGV, libc::SIG_IGN);
+                    libc::raise(libc::SIGSEGV);
+                    p.read(0);
+                    libc::_exit(17);
+                }
+                // Read-only memory of the program.
+                _ => std::ptr::from_ref(&PAGE).cast_mut().write_volatile(1),
+            }
+        }
+        unreachable!("it has ended");
+    }
+    for role in ["null", "raised", "read-only"] {
+        let status = start("a_crash_is_a_crash", role, |_| ()).output.status;
+        assert_eq!(status.signal(), Some(libc::SIGSEGV), "{role}: {status}");
+    }
+    let status = start("a_crash_is_a_crash", "ignored", |_| ()).output.status;
+    assert_eq!(status.code(), Some(17), "{status}");
+}
+
+/// Where the library cannot do what the class takes, the class is off, and says so.
+#[test]
+fn the_class_is_off_where_it_would_break_a_program() {
+    let test = "the_class_is_off_where_it_would_break_a_program";
+    if let Some(role) = role() {
+        let p = Program::new(false);
+        if role == "taken" {
+            // SAFETY: the system's form of an action: SIG_DFL.
+            let code = unsafe {
+                libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, [0u64; 4].as_ptr(), 0, 8)
+            };
+            assert_eq!(code, 0);
+        }
+        p.download(0, LARGE);
+        if role == "taken" {
+            p.synchronize();
+            // SAFETY: as above.
+            unsafe {
+                libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, [0u64; 4].as_ptr(), 0, 8);
+            }
+            p.download(0, LARGE);
+        }
+        p.read(0);
+        return p.synchronize();
+    }
+    let folder = std::env::temp_dir().join(format!("order-check-off-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let link = folder.join("libcuda.so.1");
+    symlink(stand_in(), &link).expect("a link in it");
+    let no_preload = |command: &mut Command| {
+        command.env_remove("LD_PRELOAD").env("LD_LIBRARY_PATH", &folder);
+    };
+    let off = |command: &mut Command| _ = command.env("CUDA_ORDER_CHECK_HOST", "off");
+    let runs = [
+        (start(test, "path", no_preload), "the library was not loaded by LD_PRELOAD"),
+        (start(test, "off", off), "CUDA_ORDER_CHECK_HOST=off"),
+        (start(test, "taken", |_| ()), "the program has a handler of SIGSEGV that cannot be kept"),
+    ];
+    fs::remove_dir_all(folder).expect("it was made here");
+    for (run, reason) in runs {
+        let log = run.succeeded().log;
+        let line = format!("host: accesses to pinned memory are not checked: {reason}");
+        assert!(log.contains("order check: 0 findings") && log.contains(&line), "{log}");
+    }
+}

@@ -1,0 +1,40 @@
+//! The host's own accesses to pinned memory, by the protection of pages.
+//!
+//! From the submission of an asynchronous copy until the host is ordered after it, its pinned pages
+//! are protected: those that it reads from writes, those that it writes from all accesses. The device
+//! goes on as ever. An access of the host faults: [`faults`] notes it in [`table`], lifts the
+//! protection, and has the access tried again. The next hook gives it to the checker, which decides
+//! by the accessed bytes whether the order is missing. [`calls`] does the same for system calls,
+//! which would fail. [`budget`] bounds what all this may take.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) mod budget;
+pub mod calls;
+pub mod faults;
+pub(crate) mod table;
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether pages may be protected.
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Nothing is protected from now on.
+pub(crate) fn stop() {
+    ON.store(false, Ordering::Relaxed);
+}
+
+/// Nothing is protected any longer, nor will be: after an error, and in the child of a fork.
+pub(crate) fn give_up() {
+    stop();
+    table::forget_all();
+}
+
+/// Gets ready to protect pages.
+pub(crate) fn prepare() {
+    faults::look_up();
+    faults::unblock();
+    ON.store(true, Ordering::Relaxed);
+}

@@ -1,0 +1,431 @@
+//! What is protected, and what was accessed: tables of fixed size, which the handler of a fault reads
+//! without a lock.
+//!
+//! Hooks add and remove entries with the watch's lock held. The handler of a fault, and system calls
+//! of the program, lift protection without a lock: they mark an entry as spent, and set [`HOLES`],
+//! after which the next hook protects anew what is still to be protected. The order of steps is such
+//! that a page that is protected always has an entry: an entry is there before its pages are
+//! protected, and goes after these are lifted. So a thread that faults finds the entry, or can go on.
+
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
+
+pub(crate) const PAGE: usize = 4096;
+
+/// How many copies can be watched at a time.
+pub(crate) const ENTRIES: usize = 256;
+/// How many accesses can wait for the next hook.
+const FACTS: usize = 64;
+/// How many return addresses are taken of an access.
+pub(crate) const FRAMES: usize = 32;
+
+/// A free entry.
+const FREE: u8 = 0;
+/// The host may read, as a copy reads.
+const READABLE: u8 = 1;
+/// The host may do nothing, as a copy writes.
+const CLOSED: u8 = 2;
+/// It was accessed too early, and is protected no longer. It stays until the host is ordered, so
+/// that accesses of other threads are found as well.
+const SPENT: u8 = 4;
+/// The pages were unmapped.
+const GONE: u8 = 8;
+
+/// An asynchronous copy that reads or writes pinned memory.
+struct Entry {
+    /// Odd while the other fields change.
+    version: AtomicU32,
+    state: AtomicU8,
+    bytes: [AtomicUsize; 2],
+    pages: [AtomicUsize; 2],
+}
+
+static TABLE: [Entry; ENTRIES] = [const {
+    Entry {
+        version: AtomicU32::new(0),
+        state: AtomicU8::new(FREE),
+        bytes: [const { AtomicUsize::new(0) }; 2],
+        pages: [const { AtomicUsize::new(0) }; 2],
+    }
+}; ENTRIES];
+
+/// No entry from here on was ever used.
+static USED: AtomicUsize = AtomicUsize::new(0);
+/// How many entries there are.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// Pages were lifted that an entry has protected.
+static HOLES: AtomicBool = AtomicBool::new(false);
+/// How many entries were removed.
+static REMOVED: AtomicU64 = AtomicU64::new(0);
+/// How often `mprotect` was called.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// An entry, as it was at one moment.
+#[derive(Clone, Copy)]
+struct Seen {
+    state: u8,
+    bytes: [usize; 2],
+    pages: [usize; 2],
+}
+
+impl Seen {
+    fn has_page(&self, address: usize) -> bool {
+        (self.pages[0]..self.pages[1]).contains(&address)
+    }
+
+    /// The part of some bytes that an access must not touch in this way.
+    fn conflict(&self, [start, end]: [usize; 2], writes: bool) -> Option<[usize; 2]> {
+        let both = [start.max(self.bytes[0]), end.min(self.bytes[1])];
+        (both[0] < both[1] && (writes || self.state & CLOSED != 0)).then_some(both)
+    }
+
+    /// What the pages must be: 0 for no protection.
+    fn protection(&self) -> u8 {
+        if self.state & (SPENT | GONE) == 0 { self.state } else { 0 }
+    }
+}
+
+impl Entry {
+    /// `Err` while another thread changes it, and goes on doing so.
+    fn read(&self) -> Result<Option<Seen>, ()> {
+        let load = |of: &[AtomicUsize; 2]| of.each_ref().map(|of| of.load(Ordering::Relaxed));
+        for _ in 0..1000 {
+            let version = self.version.load(Ordering::Acquire);
+            let state = self.state.load(Ordering::Relaxed);
+            let seen = Seen { state, bytes: load(&self.bytes), pages: load(&self.pages) };
+            fence(Ordering::Acquire);
+            if version.is_multiple_of(2) && version == self.version.load(Ordering::Relaxed) {
+                return Ok((state != FREE).then_some(seen));
+            }
+            core::hint::spin_loop();
+        }
+        Err(())
+    }
+
+    /// The caller has the watch's lock.
+    fn write(&self, state: u8, bytes: [usize; 2], pages: [usize; 2]) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.state.store(state, Ordering::Relaxed);
+        for (to, from) in self.bytes.iter().zip(bytes).chain(self.pages.iter().zip(pages)) {
+            to.store(from, Ordering::Relaxed);
+        }
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether it was live. Only the state changes, of one entry: `seen` shows which.
+    fn spend(&self, seen: &Seen) -> bool {
+        let spent = seen.state | SPENT;
+        seen.state & SPENT == 0
+            && self
+                .state
+                .compare_exchange(seen.state, spent, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+}
+
+fn entries() -> impl Iterator<Item = (usize, &'static Entry)> {
+    TABLE.iter().take(USED.load(Ordering::Acquire)).enumerate()
+}
+
+/// The entries as they are. One that changes is left out.
+fn all() -> impl Iterator<Item = (&'static Entry, Seen)> {
+    entries().filter_map(|(_, entry)| Some((entry, entry.read().ok()??)))
+}
+
+/// Whether anything is protected.
+pub(crate) fn any() -> bool {
+    LIVE.load(Ordering::Relaxed) > 0
+}
+
+/// How many entries were removed so far.
+pub(crate) fn removed() -> u64 {
+    REMOVED.load(Ordering::Relaxed)
+}
+
+/// How often `mprotect` was called.
+pub(crate) fn protections() -> u64 {
+    CALLS.load(Ordering::Relaxed)
+}
+
+fn set_protection([first, end]: [usize; 2], protection: u8) -> bool {
+    let flags = match protection & (READABLE | CLOSED) {
+        0 => libc::PROT_READ | libc::PROT_WRITE,
+        READABLE => libc::PROT_READ,
+        _ => libc::PROT_NONE,
+    };
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: pages of pinned memory that the program has not given back. What it reads or writes
+    // there meanwhile faults, and goes on once the handler has lifted the protection.
+    let code = unsafe {
+        libc::mprotect(core::ptr::with_exposed_provenance_mut::<c_void>(first), end - first, flags)
+    };
+    code == 0
+}
+
+/// Gives pages the protection that the entries want, except for one of them. The caller has the
+/// watch's lock.
+fn apply([first, end]: [usize; 2], without: Option<usize>) -> bool {
+    let mut good = true;
+    let mut open: Option<([usize; 2], u8)> = None;
+    let mut at = first;
+    while at < end {
+        let (mut next, mut protection) = (end, 0);
+        for (index, entry) in entries() {
+            let Ok(Some(seen)) = entry.read() else { continue };
+            if without == Some(index) || seen.protection() == 0 {
+                continue;
+            }
+            if seen.has_page(at) {
+                protection = protection.max(seen.protection());
+                next = next.min(seen.pages[1]);
+            } else if seen.pages[0] > at {
+                next = next.min(seen.pages[0]);
+            }
+        }
+        open = match open {
+            Some(([from, _], same)) if same == protection => Some(([from, next], same)),
+            last => {
+                good &= last.is_none_or(|(pages, of)| set_protection(pages, of));
+                Some(([at, next], protection))
+            }
+        };
+        at = next;
+    }
+    good & open.is_none_or(|(pages, of)| set_protection(pages, of))
+}
+
+/// A copy reads (`closed` is false) or writes these bytes of these pages. Returns the entry's number;
+/// `None` if there is no place for it, or the pages cannot be protected. The caller has the watch's
+/// lock.
+pub(crate) fn add(bytes: [usize; 2], pages: [usize; 2], closed: bool) -> Option<usize> {
+    let index = TABLE.iter().position(|entry| entry.state.load(Ordering::Relaxed) == FREE)?;
+    let entry = TABLE.get(index)?;
+    entry.write(if closed { CLOSED } else { READABLE }, bytes, pages);
+    USED.fetch_max(index + 1, Ordering::Release);
+    LIVE.fetch_add(1, Ordering::SeqCst);
+    if !apply(pages, None) {
+        remove(index);
+        return None;
+    }
+    Some(index)
+}
+
+/// The host is ordered after the copy, or the memory ends. The caller has the watch's lock.
+pub(crate) fn remove(index: usize) {
+    let Some(entry) = TABLE.get(index) else { return };
+    let Ok(Some(seen)) = entry.read() else { return };
+    if seen.state & GONE == 0 {
+        apply(seen.pages, Some(index));
+    }
+    entry.write(FREE, [0; 2], [0; 2]);
+    LIVE.fetch_sub(1, Ordering::SeqCst);
+    REMOVED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Protects anew what was lifted, and is to be protected. `allowed` has the number of an entry, and
+/// how many pages it has; an entry that it refuses is spent. The caller has the watch's lock.
+pub(crate) fn close_holes(mut allowed: impl FnMut([usize; 2]) -> bool) {
+    if !HOLES.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    for (entry, seen) in all().filter(|(_, seen)| seen.protection() != 0) {
+        if allowed(seen.pages) {
+            apply(seen.pages, None);
+        } else {
+            entry.spend(&seen);
+        }
+    }
+}
+
+fn page_of(address: usize) -> usize {
+    address - address % PAGE
+}
+
+/// Whether a page has no protection that a read of the host would meet.
+pub(crate) fn readable(address: usize) -> bool {
+    !any() || !all().any(|(_, seen)| seen.has_page(address) && seen.protection() == CLOSED)
+}
+
+/// What a fault is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    /// No page that this library protects.
+    Other,
+    /// Bytes on the page of a copy that the host may access.
+    Beside,
+    /// Bytes of a copy that the host must not access in this way before it is ordered.
+    Early,
+}
+
+/// Who accesses protected pages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Program,
+    /// The driver within a call, or this library. That is never too early.
+    Library,
+}
+
+/// Lifts the protection of pages of entries that some bytes are on, without a lock. What the program
+/// must not touch in this way is spent; of other entries only the touched pages are lifted.
+pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
+    let mut found = Fault::Other;
+    for (_, entry) in entries() {
+        let seen = match entry.read() {
+            Ok(Some(seen)) => seen,
+            Ok(None) => continue,
+            Err(()) => {
+                // It may be this entry's: the next fault will show.
+                found = if found == Fault::Other { Fault::Beside } else { found };
+                continue;
+            }
+        };
+        let touched = [page_of(range[0]).max(seen.pages[0]), range[1].min(seen.pages[1])];
+        if touched[0] >= touched[1] || seen.state & GONE != 0 {
+            continue;
+        }
+        if by == By::Program && seen.conflict(range, writes).is_some() {
+            entry.spend(&seen);
+            set_protection(seen.pages, 0);
+            found = Fault::Early;
+        } else {
+            set_protection([touched[0], touched[1].next_multiple_of(PAGE)], 0);
+            found = if found == Fault::Other { Fault::Beside } else { found };
+        }
+        HOLES.store(true, Ordering::SeqCst);
+    }
+    found
+}
+
+/// Lifts all protection, without a lock, until the next hook.
+pub(crate) fn lift_all() {
+    for (_, seen) in all().filter(|(_, seen)| seen.protection() != 0) {
+        set_protection(seen.pages, 0);
+        HOLES.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Lifts all protection, without a lock. Nothing is added from now on.
+pub(crate) fn forget_all() {
+    for (_, entry) in entries() {
+        if let Ok(Some(seen)) = entry.read()
+            && seen.state & GONE == 0
+        {
+            set_protection(seen.pages, 0);
+        }
+        entry.state.store(FREE, Ordering::Relaxed);
+    }
+    LIVE.store(0, Ordering::Relaxed);
+}
+
+/// The program unmaps memory: its protection is gone.
+pub(crate) fn unmapped([start, end]: [usize; 2]) {
+    for (entry, seen) in all() {
+        if seen.pages[0] < end && start < seen.pages[1] {
+            set_protection(seen.pages, 0);
+            entry.state.fetch_or(GONE, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The part of some bytes that an access must not touch in this way, if there is any.
+pub(crate) fn conflict(range: [usize; 2], writes: bool) -> Option<[usize; 2]> {
+    all().find_map(|(_, seen)| seen.conflict(range, writes))
+}
+
+/// An access of the host that came too early, for all that the tables show.
+pub(crate) struct Fact {
+    pub(crate) bytes: [usize; 2],
+    pub(crate) writes: bool,
+    pub(crate) thread: u64,
+    /// The system call, or the load or the store.
+    pub(crate) name: &'static str,
+    pub(crate) frames: [usize; FRAMES],
+}
+
+impl Fact {
+    const NONE: Self =
+        Self { bytes: [0; 2], writes: false, thread: 0, name: "", frames: [0; FRAMES] };
+}
+
+struct Slot {
+    /// 0: free; 1: somebody writes or reads it; 2: full.
+    state: AtomicU8,
+    order: AtomicU64,
+    fact: UnsafeCell<Fact>,
+}
+
+// SAFETY: who has set the state to 1 has the fact alone.
+unsafe impl Sync for Slot {}
+
+static RING: [Slot; FACTS] = [const {
+    Slot { state: AtomicU8::new(0), order: AtomicU64::new(0), fact: UnsafeCell::new(Fact::NONE) }
+}; FACTS];
+
+/// How many facts wait.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+static ORDER: AtomicU64 = AtomicU64::new(0);
+/// How many facts found no place.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// Notes an access for the next hook, without a lock.
+pub(crate) fn note(fact: impl FnOnce(&mut Fact)) {
+    let claim = |slot: &&Slot| {
+        slot.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    };
+    let Some(slot) = RING.iter().find(claim) else {
+        LOST.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    // SAFETY: this thread has set the state to 1.
+    fact(unsafe { &mut *slot.fact.get() });
+    slot.order.store(ORDER.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    slot.state.store(2, Ordering::Release);
+    WAITING.fetch_add(1, Ordering::Release);
+}
+
+/// Whether accesses wait, or pages to be protected anew.
+pub(crate) fn waiting() -> bool {
+    WAITING.load(Ordering::Relaxed) > 0 || HOLES.load(Ordering::Relaxed)
+}
+
+/// How many accesses could not be noted.
+pub(crate) fn lost() -> u64 {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// The accesses that wait, the oldest first. The caller has the watch's lock.
+pub(crate) fn take() -> Vec<Fact> {
+    if WAITING.load(Ordering::Relaxed) == 0 {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for slot in &RING {
+        if slot.state.compare_exchange(2, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            let order = slot.order.load(Ordering::Relaxed);
+            // SAFETY: this thread has set the state to 1.
+            let fact = core::mem::replace(unsafe { &mut *slot.fact.get() }, Fact::NONE);
+            slot.state.store(0, Ordering::Release);
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+            all.push((order, fact));
+        }
+    }
+    all.sort_unstable_by_key(|(order, _)| *order);
+    all.into_iter().map(|(_, fact)| fact).collect()
+}
+
+/// Whether an entry's bytes are in a range.
+pub(crate) fn is_in(index: usize, [start, end]: [usize; 2]) -> bool {
+    let seen = TABLE.get(index).and_then(|entry| entry.read().ok()?);
+    seen.is_some_and(|seen| start <= seen.bytes[0] && seen.bytes[1] <= end)
+}
+
+/// Whether an entry protects these bytes, for a copy of the same kind.
+pub(crate) fn is_same(index: usize, bytes: [usize; 2], closed: bool) -> bool {
+    let seen = TABLE.get(index).and_then(|entry| entry.read().ok()?);
+    let state = if closed { CLOSED } else { READABLE };
+    seen.is_some_and(|seen| seen.bytes == bytes && seen.state == state)
+}

@@ -1,0 +1,365 @@
+//! The class `host`: which copies of pinned memory are watched, and what the accesses of the host
+//! are.
+
+use core::fmt;
+
+use super::*;
+use crate::pinned::budget::{Budget, PAGES, TIMES};
+use crate::pinned::table::{self, FRAMES, Fact, PAGE};
+use crate::pinned::{self, faults};
+
+/// The driver reads a source of so many bytes before the call returns, by what was measured. So it
+/// may be filled anew at once.
+const READ_AT_ONCE: core::ops::RangeInclusive<u64> = 64..=16 << 10;
+
+/// Asks the software driver to use a mapping of its own for pinned memory, as a device does: it
+/// returns 0 if that is not possible.
+type Alias = unsafe extern "C" fn(*const c_void) -> i32;
+
+/// Pinned memory.
+struct Region {
+    bytes: u64,
+    /// It is the program's, with other things of the program beside it on the first and the last
+    /// page.
+    registered: bool,
+}
+
+/// A copy whose pages are protected.
+struct Watched {
+    index: usize,
+    work: Awaited,
+}
+
+/// Whether the class is on.
+enum State {
+    /// Nobody has asked for it.
+    Unused,
+    On,
+    /// It is off, for this reason.
+    Off(&'static str),
+}
+
+pub(super) struct Pinned {
+    state: State,
+    alias: Option<Alias>,
+    /// An address in the real library.
+    driver: usize,
+    regions: BTreeMap<u64, Region>,
+    /// What was submitted by the call under way: what is accessed, and the work up to its end.
+    submitted: Vec<(StreamId, Access, Awaited)>,
+    /// In the order of their submission.
+    watched: BTreeMap<u64, VecDeque<Watched>>,
+    begin: Instant,
+    budget: Budget,
+    /// How many copies were watched.
+    copies: u64,
+    /// How many were not, as there was no place, or as their pages have other things too.
+    left_out: [u64; 2],
+}
+
+impl Pinned {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Unused,
+            alias: None,
+            driver: 0,
+            regions: BTreeMap::new(),
+            submitted: Vec::new(),
+            watched: BTreeMap::new(),
+            begin: Instant::now(),
+            budget: Budget::default(),
+            copies: 0,
+            left_out: [0; 2],
+        }
+    }
+
+    fn is_on(&self) -> bool {
+        matches!(self.state, State::On) && pinned::is_on()
+    }
+
+    /// The region that some bytes are in, and its first address.
+    fn region(&self, address: u64) -> Option<(u64, &Region)> {
+        let (base, region) = self.regions.range(..=address).next_back()?;
+        (address - base < region.bytes).then_some((*base, region))
+    }
+
+    /// The pages of some bytes that can be protected.
+    fn pages(&self, bytes: [usize; 2]) -> Option<[usize; 2]> {
+        let (base, region) = self.region(bytes[0] as u64)?;
+        let down = |address: usize| address - address % PAGE;
+        let around = [down(bytes[0]), bytes[1].checked_next_multiple_of(PAGE)?];
+        let [first, end] = if region.registered {
+            let (start, end) = (base as usize, (base + region.bytes) as usize);
+            [around[0].max(start.checked_next_multiple_of(PAGE)?), around[1].min(down(end))]
+        } else {
+            around
+        };
+        (first < end).then_some([first, end])
+    }
+
+    fn turn_off(&mut self, reason: &'static str) {
+        for Watched { index, .. } in std::mem::take(&mut self.watched).into_values().flatten() {
+            table::remove(index);
+        }
+        self.submitted.clear();
+        pinned::stop();
+        self.state = State::Off(reason);
+    }
+
+    /// What the summary says of the class.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.copies > 0 {
+            let (copies, calls) = (self.copies, table::protections());
+            lines.push(format!(
+                "host: {copies} copies of pinned memory were watched, with {calls} calls of \
+                 mprotect"
+            ));
+        }
+        if let State::Off(reason) = self.state
+            && !self.regions.is_empty()
+        {
+            lines.push(format!("host: accesses to pinned memory are not checked: {reason}"));
+        }
+        let ([times, pages], [full, beside]) = (self.budget.refused, self.left_out);
+        let all = [
+            (times, format!("a page was protected {TIMES} times within a second")),
+            (pages, format!("{} MiB were protected within a second", (PAGES * PAGE) >> 20)),
+            (full, format!("there is place for {} at a time", table::ENTRIES)),
+            (beside, "the pages of registered memory have other things as well".to_owned()),
+        ];
+        for (count, reason) in all.into_iter().filter(|(count, _)| *count > 0) {
+            lines.push(format!("host: {count} times a copy was not watched: {reason}"));
+        }
+        if table::lost() > 0 {
+            lines.push(format!("host: {} accesses were not looked at", table::lost()));
+        }
+        lines
+    }
+}
+
+/// Checks the host's accesses to pinned memory from now on. `off` is a reason not to.
+pub fn watch_host(off: Option<&'static str>, resolve: &dyn Fn(&CStr) -> *mut c_void) {
+    with(|watch| {
+        let alias = resolve(c"cuda_soft_driver_alias");
+        // SAFETY: NULL, or the software driver's function of that name.
+        watch.pinned.alias = unsafe { core::mem::transmute::<*mut c_void, Option<Alias>>(alias) };
+        watch.pinned.driver = resolve(c"cuInit").addr();
+        watch.pinned.state = match off {
+            Some(reason) => State::Off(reason),
+            None => {
+                pinned::prepare();
+                State::On
+            }
+        };
+    });
+}
+
+impl Watch {
+    /// Pinned memory begins.
+    pub(super) fn pinned(&mut self, address: Address, bytes: usize, registered: bool) {
+        let of = &mut self.pinned;
+        let place = core::ptr::with_exposed_provenance(address as usize);
+        // SAFETY: pinned memory of the driver, which the program does not have yet, or has given to
+        // the call under way.
+        if of.alias.is_none_or(|alias| unsafe { alias(place) != 0 }) {
+            of.regions.insert(address, Region { bytes: bytes as u64, registered });
+        }
+    }
+
+    /// Pinned memory ends: its pages are as they were.
+    pub(super) fn unpinned(&mut self, address: Address) {
+        let Some(region) = self.pinned.regions.remove(&address) else { return };
+        let range = [address as usize, (address + region.bytes) as usize];
+        self.pinned.unwatch(|index| table::is_in(index, range));
+    }
+
+    /// A copy or a memset was submitted.
+    pub(super) fn submitted(&mut self, stream: StreamId, accesses: &[Access]) {
+        if !self.pinned.is_on() || self.pinned.regions.is_empty() {
+            return;
+        }
+        for access in accesses {
+            let bytes = access.range.end - access.range.start;
+            let reads = access.kind == AccessKind::Read;
+            if self.pinned.region(access.range.start).is_none()
+                || reads && access.stride().is_none() && READ_AT_ONCE.contains(&bytes)
+                || self.feed.capture_of(stream).is_some()
+            {
+                continue;
+            }
+            let work = self.feed.await_stream(stream);
+            self.pinned.submitted.push((stream, access.clone(), work));
+        }
+    }
+
+    /// A hook begins: what the host has accessed meanwhile.
+    pub(super) fn facts(&mut self) {
+        if !table::waiting() {
+            return;
+        }
+        let facts = table::take();
+        if !facts.is_empty() {
+            // The host may have seen a value first.
+            self.look();
+            let caller = self.feed.caller();
+            facts.into_iter().for_each(|fact| self.fact(fact));
+            self.feed.resume(caller);
+        }
+        let now = self.pinned.begin.elapsed().as_secs();
+        let budget = &mut self.pinned.budget;
+        table::close_holes(|[first, end]| budget.allows(now, first, (end - first) / PAGE));
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        let frames = Frames(fact.frames);
+        if frames.are_of(self.pinned.driver) {
+            return;
+        }
+        self.calls += 1;
+        let mut call = Made::new(fact.name, self.calls, cuda_order_check::ThreadId(fact.thread));
+        call.backtrace = Some(Arc::new(frames));
+        self.feed.resume(call);
+        let access = if fact.writes { Access::write } else { Access::read };
+        let [start, end] = fact.bytes.map(|at| at as u64);
+        self.feed.host(&[access(start, end - start)]);
+    }
+
+    /// A hook ends: what the host is ordered after now is lifted, and what was submitted is
+    /// protected.
+    pub(super) fn settle(&mut self) {
+        let (feed, of) = (&self.feed, &mut self.pinned);
+        for all in of.watched.values_mut() {
+            // What comes later in a stream is over later.
+            while all.front().is_some_and(|first| feed.host_is_after(&first.work)) {
+                if let Some(Watched { index, .. }) = all.pop_front() {
+                    table::remove(index);
+                }
+            }
+        }
+        for (stream, access, work) in std::mem::take(&mut of.submitted) {
+            if !feed.host_is_after(&work) {
+                of.watch(stream, &access, work);
+            }
+        }
+    }
+
+    /// The process ends.
+    pub(super) fn stop_watching(&mut self) {
+        self.facts();
+        if self.pinned.is_on() {
+            self.pinned.turn_off("the process ends");
+            self.pinned.state = State::Unused;
+        }
+    }
+}
+
+impl Pinned {
+    fn unwatch(&mut self, which: impl Fn(usize) -> bool) {
+        for all in self.watched.values_mut() {
+            all.retain(|Watched { index, .. }| {
+                let gone = which(*index);
+                if gone {
+                    table::remove(*index);
+                }
+                !gone
+            });
+        }
+    }
+
+    /// Protects the pages of a copy.
+    fn watch(&mut self, stream: StreamId, access: &Access, work: Awaited) {
+        if !self.is_on() {
+            return;
+        }
+        let bytes = [access.range.start as usize, access.range.end as usize];
+        let Some(pages) = self.pages(bytes) else {
+            self.left_out[1] += 1;
+            return;
+        };
+        if !faults::install() {
+            return self.turn_off("the program has a handler of SIGSEGV that cannot be kept");
+        }
+        let closed = access.kind != AccessKind::Read;
+        let all = self.watched.entry(stream.0).or_default();
+        // The same again, as in a loop: it is over later.
+        let last = all.iter().position(|of| table::is_same(of.index, bytes, closed));
+        if let Some(Watched { index, .. }) = last.and_then(|at| all.remove(at)) {
+            all.push_back(Watched { index, work });
+            self.copies += 1;
+            return;
+        }
+        let now = self.begin.elapsed().as_secs();
+        if !self.budget.allows(now, pages[0], (pages[1] - pages[0]) / PAGE) {
+            return;
+        }
+        match table::add(bytes, pages, closed) {
+            Some(index) => {
+                all.push_back(Watched { index, work });
+                self.copies += 1;
+            }
+            None => self.left_out[0] += 1,
+        }
+    }
+}
+
+/// The return addresses of an access, the instruction first.
+#[derive(Clone, Copy)]
+struct Frames([usize; FRAMES]);
+
+fn module(address: usize) -> Option<libc::Dl_info> {
+    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let address = core::ptr::without_provenance(address);
+    // SAFETY: any address, and a place for the answer, which a success has filled.
+    unsafe { (libc::dladdr(address, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }
+}
+
+impl Frames {
+    /// The frames outside of this library, with their modules.
+    fn outside(&self) -> impl Iterator<Item = (usize, Option<libc::Dl_info>)> {
+        let base = |of: &Option<libc::Dl_info>| of.map(|of| of.dli_fbase.addr());
+        let own = module(module as *const () as usize);
+        let taken = self.0.into_iter().take_while(|at| *at != 0).map(|at| (at, module(at)));
+        taken.skip_while(move |(_, of)| of.is_some() && base(of) == base(&own))
+    }
+
+    /// Whether the access is the driver's own, of this address.
+    fn are_of(&self, driver: usize) -> bool {
+        let base = |at| module(at).map(|of| of.dli_fbase.addr());
+        let (driver, own) = (base(driver), base(module as *const () as usize));
+        if driver.is_none() || driver == own {
+            return false;
+        }
+        let mut bases = self.outside().map(|(_, of)| of.map(|of| of.dli_fbase.addr()));
+        // A function of the program that the driver calls is called by this library.
+        bases.find(|base| *base == driver || *base == own) == Some(driver)
+    }
+}
+
+impl fmt::Debug for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, of) in self.outside() {
+            let Some(of) = of else {
+                writeln!(f, "at {at:#x}")?;
+                continue;
+            };
+            // SAFETY: NULL or a C string, as long as the module is loaded.
+            let text = |text: *const core::ffi::c_char| unsafe {
+                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy())
+            };
+            let file = text(of.dli_fname).unwrap_or_default();
+            let offset = at - of.dli_fbase.addr();
+            match text(of.dli_sname) {
+                Some(name) => writeln!(f, "at {name} ({file}+{offset:#x})")?,
+                None => writeln!(f, "at {file}+{offset:#x}")?,
+            }
+        }
+        Ok(())
+    }
+}
