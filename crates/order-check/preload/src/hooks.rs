@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use crate::names::may_order;
+use crate::names::{edited, may_order};
 use crate::table::{HOOKED, REAL};
 use crate::thunks;
-use crate::watch::{self, Argument, Call, Function, hosts};
+use crate::watch::{self, Argument, Call, Function, HostParams, NodePlace, hosts};
 
 type Code = c_uint;
 type Handle = usize;
@@ -49,6 +49,65 @@ fn host(
     watch::run(name, &made, hook, forward, |done, show| {
         show("stream", Argument::show(stream, done));
     })
+}
+
+static ADD_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static SET_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static EXEC_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The call that gives a node its host function.
+fn host_node(
+    name: &'static str,
+    real: impl Fn(*const HostParams) -> Code,
+    of: *const HostParams,
+    place: NodePlace,
+) -> Code {
+    let made = Cell::new(None);
+    let once = |of| {
+        let code = real(of);
+        made.set(Some(code));
+        code
+    };
+    let call = Call { name, per_thread: false };
+    let hook = || hosts::in_node(&call, once, of, place);
+    watch::run(name, &made, hook, || real(of), |_, _| {})
+}
+
+unsafe extern "C" fn add_host_node(
+    node: *mut Handle,
+    graph: Handle,
+    after: *const Handle,
+    count: usize,
+    of: *const HostParams,
+) -> Code {
+    type Real =
+        unsafe extern "C" fn(*mut Handle, Handle, *const Handle, usize, *const HostParams) -> Code;
+    // SAFETY: the real function of that name.
+    let real =
+        unsafe { core::mem::transmute::<*mut c_void, Real>(ADD_HOST.load(Ordering::Relaxed)) };
+    // SAFETY: the program's arguments, or the stand-in's own function with its data.
+    let real = |of| unsafe { real(node, graph, after, count, of) };
+    host_node("cuGraphAddHostNode", real, of, NodePlace::Graph(graph))
+}
+
+unsafe extern "C" fn set_host_node(node: Handle, of: *const HostParams) -> Code {
+    type Real = unsafe extern "C" fn(Handle, *const HostParams) -> Code;
+    // SAFETY: as above.
+    let real =
+        unsafe { core::mem::transmute::<*mut c_void, Real>(SET_HOST.load(Ordering::Relaxed)) };
+    // SAFETY: as above.
+    let real = |of| unsafe { real(node, of) };
+    host_node("cuGraphHostNodeSetParams", real, of, NodePlace::Node(node))
+}
+
+unsafe extern "C" fn set_exec_host_node(exec: Handle, node: Handle, of: *const HostParams) -> Code {
+    type Real = unsafe extern "C" fn(Handle, Handle, *const HostParams) -> Code;
+    // SAFETY: as above.
+    let real =
+        unsafe { core::mem::transmute::<*mut c_void, Real>(EXEC_HOST.load(Ordering::Relaxed)) };
+    // SAFETY: as above.
+    let real = |of| unsafe { real(exec, node, of) };
+    host_node("cuGraphExecHostNodeSetParams", real, of, NodePlace::Exec(exec, node))
 }
 
 static OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -161,10 +220,13 @@ unsafe extern "C" fn look_up_v2(
     }
 }
 
-fn others() -> [(&'static CStr, *const (), &'static AtomicPtr<c_void>); 5] {
+fn others() -> [(&'static CStr, *const (), &'static AtomicPtr<c_void>); 8] {
     [
         (c"cuLaunchHostFunc", launch_host as *const (), &HOST),
         (c"cuLaunchHostFunc_ptsz", launch_host_ptsz as *const (), &HOST_PTSZ),
+        (c"cuGraphAddHostNode", add_host_node as *const (), &ADD_HOST),
+        (c"cuGraphHostNodeSetParams", set_host_node as *const (), &SET_HOST),
+        (c"cuGraphExecHostNodeSetParams", set_exec_host_node as *const (), &EXEC_HOST),
         (c"cuUserObjectCreate", create_object as *const (), &OBJECT),
         (c"cuGetProcAddress", look_up as *const (), &LOOK_UP),
         (c"cuGetProcAddress_v2", look_up_v2 as *const (), &LOOK_UP_V2),
@@ -195,7 +257,7 @@ fn front_of(name: &CStr, real: *mut c_void) -> *mut c_void {
         return real;
     }
     hook_of(real).unwrap_or_else(|| match name.to_str() {
-        Ok(name) if may_order(name) => thunks::entry(name, real),
+        Ok(name) if may_order(name) || edited(name).is_some() => thunks::entry(name, real),
         _ => real,
     })
 }

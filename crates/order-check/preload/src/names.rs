@@ -74,7 +74,7 @@ const QUIET: [&str; 61] = [
     "cuMulticast",
     "cuImportExternal",
     "cuUserObject",
-    // Nodes: they do nothing before a launch. `graphs` has what launches do.
+    // Nodes: they do nothing before a launch.
     "cuGraph",
 ];
 
@@ -113,6 +113,30 @@ pub(crate) fn may_order(name: &str) -> bool {
     !name.contains("Get") && (is_like_a_hooked_one(name) || within(&ORDER) || !within(&QUIET))
 }
 
+/// What a function changes by its name: the place of a graph or a node among its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edited {
+    /// A graph, or an executable one.
+    Graph(usize),
+    Node(usize),
+}
+
+/// What a function that is not hooked changes, if that is a graph. It is asked for when the graph is
+/// instantiated; an executable graph orders everything from then on.
+pub(crate) fn edited(name: &str) -> Option<Edited> {
+    let of = name.strip_prefix("cuGraph")?;
+    let sets = of.contains("Set");
+    match base(of) {
+        "AddDependencies" | "RemoveDependencies" => Some(Edited::Graph(0)),
+        of if of.starts_with("Add") => Some(Edited::Graph(1)),
+        "NodeSetEnabled" => Some(Edited::Graph(0)),
+        of if of.starts_with("Exec") && sets => Some(Edited::Graph(0)),
+        "DestroyNode" => Some(Edited::Node(0)),
+        _ if sets => Some(Edited::Node(0)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +166,19 @@ mod tests {
             "cuGetErrorName",
         ] {
             assert!(!may_order(name), "{name}");
+        }
+        for (name, of) in [
+            ("cuGraphAddMemcpyNode", Some(Edited::Graph(1))),
+            ("cuGraphAddNode_v2", Some(Edited::Graph(1))),
+            ("cuGraphAddDependencies_v2", Some(Edited::Graph(0))),
+            ("cuGraphExecKernelNodeSetParams_v3", Some(Edited::Graph(0))),
+            ("cuGraphKernelNodeSetParams_v2", Some(Edited::Node(0))),
+            ("cuGraphEventWaitNodeSetEvent", Some(Edited::Node(0))),
+            ("cuGraphDestroyNode", Some(Edited::Node(0))),
+            ("cuGraphDestroy", None),
+            ("cuMemcpyHtoD_v9", None),
+        ] {
+            assert_eq!(edited(name), of, "{name}");
         }
         assert!(is_like_a_hooked_one("cuEventRecord_v3_ptsz"));
         assert!(!is_like_a_hooked_one("cuMemCreate"));

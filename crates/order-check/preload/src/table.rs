@@ -7,7 +7,10 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use cuda_order_check::feed::Memory;
 
-use crate::watch::{self, Argument, Block, Bytes, Call, Copy2D, Copy3D, LaunchConfig, Value};
+use crate::watch::{
+    self, Argument, Block, Bytes, Call, Copy2D, Copy3D, HostParams, KernelParams, LaunchConfig,
+    SetParams, Value,
+};
 use crate::watch::{copies, events, graphs, hosts, kernels, memory, streams, values};
 
 type Code = c_uint;
@@ -251,15 +254,27 @@ hooks! {
         => memory::allocate_rows [address, pitch, height];
     cuGraphInstantiate, cuGraphInstantiate_v2: (exec: *mut Handle, graph: Handle, node: *mut Handle,
         log: *mut c_char, size: usize)
-        => graphs::copy [exec, graph];
+        => graphs::instantiate [exec, graph];
     cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz: (exec: *mut Handle,
         graph: Handle, settings: *mut c_void)
-        => graphs::copy [exec, graph];
-    cuGraphClone: (clone: *mut Handle, graph: Handle) => graphs::copy [clone, graph];
+        => graphs::instantiate [exec, graph];
+    cuGraphClone: (clone: *mut Handle, graph: Handle) => graphs::duplicate [clone, graph];
     cuGraphExecUpdate_v2: (exec: Handle, graph: Handle, result: *mut c_void)
         => graphs::update [exec, graph];
+    cuGraphExecUpdate:
+        (exec: Handle, graph: Handle, node: *mut Handle, result: *mut c_uint)
+        => graphs::update [exec, graph];
+    cuGraphHostNodeGetParams: (node: Handle, of: *mut HostParams) => hosts::of_node [of];
+    cuGraphExecKernelNodeSetParams_v2: (exec: Handle, node: Handle, of: *const KernelParams)
+        => graphs::set_kernel [exec, node, of];
+    cuGraphExecMemcpyNodeSetParams:
+        (exec: Handle, node: Handle, of: *const Copy3D, context: Handle)
+        => graphs::set_copy [exec, node, of];
+    cuGraphExecMemsetNodeSetParams:
+        (exec: Handle, node: Handle, of: *const SetParams, context: Handle)
+        => graphs::set_memset [exec, node, of];
     cuGraphInstantiateWithFlags: (exec: *mut Handle, graph: Handle, flags: u64)
-        => graphs::copy [exec, graph];
+        => graphs::instantiate [exec, graph];
     cuGraphExecDestroy: (exec: Handle) => graphs::destroy [exec];
     cuGraphDestroy: (graph: Handle) => graphs::destroy [graph];
     cuGraphLaunch, cuGraphLaunch_ptsz: (exec: Handle, stream: Handle)

@@ -1,6 +1,7 @@
 //! Entries for functions of which only the name is known: each calls [`arrived`] and then the real
 //! function, with all arguments as they were.
 
+use crate::names::edited;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -53,6 +54,7 @@ core::arch::global_asm!(
     "movups [rsp + 144], xmm6",
     "movups [rsp + 160], xmm7",
     "mov rdi, [rbp + 8]",
+    "mov rsi, rsp",
     "call {arrived}",
     "mov r11, rax",
     "mov rdi, [rsp]",
@@ -103,11 +105,16 @@ static THUNKS: [Thunk; COUNT] = [const {
 static USED: Mutex<usize> = Mutex::new(0);
 
 /// A call of a function of which only the name is known. Returns the real function.
-extern "C" fn arrived(index: usize) -> *mut c_void {
+///
+/// # Safety
+///
+/// The first six words that it was called with.
+unsafe extern "C" fn arrived(index: usize, arguments: *const [usize; 6]) -> *mut c_void {
     let Some(of) = THUNKS.get(index) else { return core::ptr::null_mut() };
     of.calls.fetch_add(1, Ordering::Relaxed);
     if let Some(name) = of.name.get() {
-        crate::watch::unmodelled(name);
+        // SAFETY: as the caller says.
+        crate::watch::unmodelled(name, unsafe { &*arguments });
     }
     of.real.load(Ordering::Relaxed)
 }
@@ -125,8 +132,9 @@ pub(crate) fn entry(name: &str, real: *mut c_void) -> *mut c_void {
     first.cast::<[u8; SIZE]>().wrapping_add(index).cast_mut().cast()
 }
 
-/// The functions that were called, and how often.
+/// The functions that were called and that may order anything, and how often.
 pub(crate) fn called() -> impl Iterator<Item = (&'static str, u64)> {
     let all = THUNKS.iter().map(|of| (of.name.get(), of.calls.load(Ordering::Relaxed)));
-    all.filter_map(|(name, calls)| Some((name?.as_str(), calls))).filter(|(_, calls)| *calls > 0)
+    all.filter_map(|(name, calls)| Some((name?.as_str(), calls)))
+        .filter(|(name, calls)| *calls > 0 && edited(name).is_none())
 }

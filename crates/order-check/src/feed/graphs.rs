@@ -173,6 +173,7 @@ impl<O: Observer> Feed<O> {
 
     /// A graph is instantiated, cloned or updated: `to` has the nodes that `from` has now.
     pub fn graph_copy(&mut self, from: GraphId, to: GraphId) {
+        self.graphs.remove(&to);
         self.apply(Op::GraphCopy { from, to });
     }
 

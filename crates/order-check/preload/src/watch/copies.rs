@@ -17,6 +17,8 @@ pub(super) enum Side {
     Device,
     Host,
     Any,
+    /// An array, which is no memory that has an address.
+    Array,
 }
 
 /// Where a copy reads or writes.
@@ -66,6 +68,9 @@ type Extent = [usize; 3];
 
 /// The accesses of a block.
 fn accesses(block: Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec<Access> {
+    if block.side == Side::Array {
+        return Vec::new();
+    }
     let [width, height, depth] = extent.map(|it| it as u64);
     let (pitch, slice) = (block.pitch as u64, block.slice as u64);
     let layer = |layer: u64| {
@@ -75,12 +80,34 @@ fn accesses(block: Block, extent: Extent, access: fn(u64, u64) -> Access) -> Vec
     (0..depth).map(layer).collect()
 }
 
+/// What a copy accesses, in the order of the driver's own checker, as reports name the nearest
+/// access.
+fn both([to, from]: [Block; 2], extent: Extent, rows: bool) -> Vec<Access> {
+    let (writes, reads) =
+        (accesses(to, extent, Access::write), accesses(from, extent, Access::read));
+    match rows {
+        false => reads.into_iter().chain(writes).collect(),
+        true => writes.into_iter().chain(reads).collect(),
+    }
+}
+
+/// What a copy node accesses.
+pub(super) fn copied_rows(copy: &Copy3D) -> Vec<Access> {
+    both([copy.to.block(), copy.from.block()], copy.extent, true)
+}
+
+/// What a memset writes.
+pub(super) fn set_rows(to: Block, extent: Extent, (value, element): (u32, usize)) -> Vec<Access> {
+    let content = repeated(value, element);
+    accesses(to, extent, Access::write).into_iter().map(|write| write.filled(content)).collect()
+}
+
 impl Watch {
     fn side(&self, side: Side, address: Address) -> Place {
         match (self.feed.memory(address), side) {
             (Some(Memory::Host), _) => Place::Pinned,
             (Some(Memory::Managed), _) => Place::Managed,
-            (Some(_), _) | (None, Side::Device) => Place::Device,
+            (Some(_), _) | (None, Side::Device | Side::Array) => Place::Device,
             (None, Side::Host) => Place::Pageable,
             (None, Side::Any) => {
                 let mut kind: u64 = 0;
@@ -115,26 +142,21 @@ impl Watch {
         Before { stream, places, flag, content, awaited }
     }
 
-    fn copied(&mut self, before: &Before, [to, from]: [Block; 2], extent: Extent) {
+    fn copied(&mut self, before: &Before, [to, from]: [Block; 2], extent: Extent, rows: bool) {
         let Before { stream, places, flag, content, .. } = before;
-        let captured = self.feed.capture_of(*stream).is_some();
-        let mut all = accesses(to, extent, Access::write);
-        if !captured {
+        let mut all = both([to, from], extent, rows);
+        if self.feed.capture_of(*stream).is_none() {
             if places[1] == Place::Pageable {
                 self.feed.pageable(&accesses(from, extent, Access::read));
+                all.retain(|access| access.kind == AccessKind::Write);
             }
             if places[0] == Place::Pageable {
-                self.feed.pageable(&all);
+                self.feed.pageable(&accesses(to, extent, Access::write));
             }
-            if let (Some(content), [write]) = (content, &mut all[..]) {
-                *write = write.clone().filled(*content);
+            if let Some(content) = content {
+                let writes = all.iter_mut().filter(|access| access.kind == AccessKind::Write);
+                writes.for_each(|write| *write = write.clone().filled(*content));
             }
-        }
-        if captured || places[1] != Place::Pageable {
-            let reads = accesses(from, extent, Access::read);
-            // In the order of the driver's own checker, as reports name the nearest access.
-            let at = if extent[1..] == [1, 1] { 0 } else { all.len() };
-            all.splice(at..at, reads);
         }
         self.wrote(*stream, *flag, &all);
     }
@@ -164,13 +186,23 @@ pub(crate) fn copy(
     extent: Extent,
     stream: Option<Handle>,
 ) -> Code {
+    submit(call, real, blocks, (extent, false), stream)
+}
+
+fn submit(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    blocks: [Block; 2],
+    (extent, rows): (Extent, bool),
+    stream: Option<Handle>,
+) -> Code {
     if extent.contains(&0) {
         return real();
     }
     let handle = stream.unwrap_or(0);
     let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, handle);
     around(call, before, real, |watch, before| {
-        watch.copied(&before, blocks, extent);
+        watch.copied(&before, blocks, extent, rows);
         if watch.feed.capture_of(before.stream).is_some() {
             return;
         }
@@ -260,7 +292,7 @@ impl Side3D {
             1 => (Side::Host, self.host as u64),
             2 => (Side::Device, self.device),
             4 => (Side::Any, self.device),
-            _ => return Block::at(Side::Device, 0),
+            _ => return Block::at(Side::Array, 0),
         };
         let slice = self.pitch * self.height;
         let address = address + (self.x + self.y * self.pitch + self.z * slice) as u64;
@@ -276,7 +308,7 @@ pub(crate) fn rows<T: Copy + Default + Into<Copy3D>>(
 ) -> Code {
     // SAFETY: NULL or the program's description.
     let of: Copy3D = unsafe { read(of) }.into();
-    copy(call, real, [of.to.block(), of.from.block()], of.extent, stream)
+    submit(call, real, [of.to.block(), of.from.block()], (of.extent, true), stream)
 }
 
 /// It comes after all work of the contexts, and before all their later work.
@@ -324,10 +356,7 @@ pub(crate) fn set(
     }
     let before = |watch: &mut Watch| watch.before_copy(call, [to, to], extent, stream.unwrap_or(0));
     around(call, before, real, |watch, before| {
-        let write = accesses(to, extent, Access::write).into_iter();
-        let content = repeated(value, element);
-        let write: Vec<Access> = write.map(|write| write.filled(content)).collect();
-        watch.wrote(before.stream, before.flag, &write);
+        watch.wrote(before.stream, before.flag, &set_rows(to, extent, (value, element)));
         if stream.is_none() && before.places[0] != Place::Device {
             watch.reached_stream(before.stream);
         }

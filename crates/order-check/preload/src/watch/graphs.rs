@@ -1,6 +1,10 @@
 //! Executable graphs.
 
+use cuda_order_check::feed::GraphNode;
+
+use super::nodes::{Flat, KernelParams, SetParams, Work};
 use super::*;
+use crate::names::Edited;
 
 #[derive(Clone)]
 pub(super) enum Node {
@@ -12,7 +16,82 @@ pub(super) enum Node {
     Work,
 }
 
-pub(crate) fn copy(
+/// Where a node is.
+#[derive(Clone, Copy)]
+pub(crate) enum NodePlace {
+    /// It is added to this graph.
+    Graph(Handle),
+    Node(Handle),
+    /// In an executable graph, the node of this one.
+    Exec(Handle, Handle),
+}
+
+impl Watch {
+    /// An executable graph has the nodes of a graph.
+    fn instantiated(&mut self, call: &Call, graph: Handle, exec: Handle) {
+        let captured = self.graphs.get(&graph).cloned();
+        if let Some(nodes) = captured.filter(|_| !self.was_changed(graph)) {
+            self.built.remove(&exec);
+            self.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
+            self.graphs.insert(exec, nodes);
+            return;
+        }
+        match self.nodes_of(call, graph) {
+            Some(nodes) => {
+                self.define(exec, &nodes);
+                self.built.insert(exec, nodes);
+            }
+            None => self.unknown(exec),
+        }
+    }
+
+    fn define(&mut self, exec: Handle, nodes: &[Flat]) {
+        let node = |of: &Flat| GraphNode { work: of.work.parts(), after: of.after.clone() };
+        self.feed.graph(GraphId(exec as u64), nodes.iter().map(node).collect());
+        self.graphs.insert(exec, nodes.iter().flat_map(|of| of.work.nodes()).collect());
+    }
+
+    /// What is in a graph is not known: an instantiation asks the driver, a launch orders everything.
+    fn unknown(&mut self, graph: Handle) {
+        self.graphs.remove(&graph);
+        self.built.remove(&graph);
+    }
+
+    /// A node of an executable graph has other work.
+    fn set_node(&mut self, exec: Handle, node: Handle, work: Option<Work>) {
+        let mut nodes = self.built.remove(&exec).unwrap_or_default();
+        match (nodes.iter_mut().find(|of| of.handle == node), work) {
+            (Some(of), Some(work)) => {
+                of.work = work;
+                self.define(exec, &nodes);
+                self.built.insert(exec, nodes);
+            }
+            _ => self.unknown(exec),
+        }
+    }
+
+    /// A node has a host function.
+    pub(super) fn host_node(&mut self, place: NodePlace, host: Arc<Host>) {
+        match place {
+            NodePlace::Graph(graph) => self.unknown(graph),
+            NodePlace::Node(node) => _ = self.changed.insert(node),
+            NodePlace::Exec(exec, node) => self.set_node(exec, node, Some(Work::Host(host))),
+        }
+    }
+
+    /// A call changes a graph, an executable graph or a node, by a function of which only the name
+    /// is known here.
+    pub(super) fn edited(&mut self, what: Edited, arguments: &[Handle; 6]) {
+        match what {
+            Edited::Graph(at) => self.unknown(arguments.get(at).copied().unwrap_or_default()),
+            Edited::Node(at) => {
+                self.changed.insert(arguments.get(at).copied().unwrap_or_default());
+            }
+        }
+    }
+}
+
+pub(crate) fn instantiate(
     call: &Call,
     real: impl FnOnce() -> Code,
     exec: *mut Handle,
@@ -21,21 +100,76 @@ pub(crate) fn copy(
     after(call, real, |watch| {
         // SAFETY: the place for the handle, which a success has written.
         let exec = unsafe { read(exec) };
-        watch.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
-        match watch.graphs.get(&graph).cloned() {
-            Some(nodes) => watch.graphs.insert(exec, nodes),
-            None => watch.graphs.remove(&exec),
-        };
+        watch.instantiated(call, graph, exec);
         let objects = watch.objects.get(&graph).cloned().unwrap_or_default();
         watch.objects.insert(exec, objects);
     })
+}
+
+pub(crate) fn duplicate(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    clone: *mut Handle,
+    graph: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let clone = unsafe { read(clone) };
+        let nodes = watch.graphs.get(&graph).cloned();
+        match nodes.filter(|_| !watch.was_changed(graph)) {
+            Some(nodes) => {
+                watch.feed.graph_copy(GraphId(graph as u64), GraphId(clone as u64));
+                watch.graphs.insert(clone, nodes);
+            }
+            // Its instantiation asks the driver.
+            None => watch.unknown(clone),
+        }
+        let objects = watch.objects.get(&graph).cloned().unwrap_or_default();
+        watch.objects.insert(clone, objects);
+    })
+}
+
+pub(crate) fn set_kernel(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    node: Handle,
+    of: *const KernelParams,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: NULL or the program's description.
+        let work = watch.kernel_work(call, &unsafe { read(of) });
+        watch.set_node(exec, node, Some(work));
+    })
+}
+
+pub(crate) fn set_copy(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    node: Handle,
+    of: *const Copy3D,
+) -> Code {
+    // SAFETY: as above.
+    after(call, real, |watch| watch.set_node(exec, node, Some(Work::of_copy(&unsafe { read(of) }))))
+}
+
+pub(crate) fn set_memset(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    node: Handle,
+    of: *const SetParams,
+) -> Code {
+    // SAFETY: as above.
+    after(call, real, |watch| watch.set_node(exec, node, Some(Work::of_set(&unsafe { read(of) }))))
 }
 
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, graph: Handle) -> Code {
     begin(call, |watch| {
         let objects = watch.objects.remove(&graph).unwrap_or_default();
         watch.feed.graph_destroy(GraphId(graph as u64), objects);
-        watch.graphs.remove(&graph);
+        watch.unknown(graph);
     });
     real()
 }
@@ -102,11 +236,7 @@ pub(crate) fn update(
     graph: Handle,
 ) -> Code {
     after(call, real, |watch| {
-        watch.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
-        match watch.graphs.get(&graph).cloned() {
-            Some(nodes) => watch.graphs.insert(exec, nodes),
-            None => watch.graphs.remove(&exec),
-        };
+        watch.instantiated(call, graph, exec);
         let objects = watch.objects.get(&graph).cloned().unwrap_or_default();
         watch.objects.entry(exec).or_default().extend(objects);
     })

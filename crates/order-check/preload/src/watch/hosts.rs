@@ -70,6 +70,69 @@ pub(crate) fn launch(
     code
 }
 
+/// `CUDA_HOST_NODE_PARAMS`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct HostParams {
+    function: usize,
+    data: Handle,
+}
+
+/// The host function of a node, if the node has [`run_host`] in its place.
+pub(super) fn host_of(of: &HostParams) -> Option<Arc<Host>> {
+    if of.function != (run_host as *const c_void).addr() {
+        return None;
+    }
+    let host: *const Host = core::ptr::with_exposed_provenance(of.data);
+    // SAFETY: what a graph has been given for ever, with that function.
+    unsafe {
+        Arc::increment_strong_count(host);
+        Some(Arc::from_raw(host))
+    }
+}
+
+/// A host function becomes that of a node: a new one of a graph, one of a graph, or one of an
+/// executable graph.
+pub(crate) fn in_node(
+    call: &Call,
+    real: impl FnOnce(*const HostParams) -> Code,
+    of: *const HostParams,
+    place: NodePlace,
+) -> Code {
+    // SAFETY: NULL or the program's description.
+    let HostParams { function, data } = unsafe { read(of) };
+    if function == 0 || begin(call, |_| ()).is_none() {
+        return real(of);
+    }
+    let function = core::ptr::with_exposed_provenance::<c_void>(function);
+    // SAFETY: a function of this type, as the call's description says.
+    let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
+    let host = Arc::new(Host { function, data, places: Mutex::default(), captured: true });
+    let raw = Arc::into_raw(host.clone());
+    let function = (run_host as *const c_void).expose_provenance();
+    let code = real(&HostParams { function, data: raw.expose_provenance() });
+    if code == OK {
+        with(|watch| watch.host_node(place, host));
+    } else {
+        // SAFETY: the driver has not taken it.
+        drop(unsafe { Arc::from_raw(raw) });
+    }
+    code
+}
+
+/// The program asks for a node's host function: its own.
+pub(crate) fn of_node(_: &Call, real: impl FnOnce() -> Code, of: *mut HostParams) -> Code {
+    let code = real();
+    // SAFETY: NULL or a place for the description, which a success has written.
+    if let (OK, Some(of)) = (code, unsafe { of.as_mut() })
+        && let Some(host) = host_of(of)
+    {
+        let function = host.function.map_or(0, |of| (of as *const c_void).expose_provenance());
+        *of = HostParams { function, data: host.data };
+    }
+    code
+}
+
 /// A user object's destructor.
 struct Destructor {
     function: Function,

@@ -106,7 +106,7 @@ impl Watch {
     /// The bytes that a kernel's parameters point to, as far as they are addresses of known memory.
     /// What the kernel does there is not known: it counts as a read of the one byte, which any
     /// copy, memset or free of that byte must be ordered with.
-    fn pointed_to(
+    pub(super) fn pointed_to(
         &mut self,
         call: &Call,
         function: Handle,

@@ -12,7 +12,7 @@ use std::fs::OpenOptions;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use crate::names::is_like_a_hooked_one;
+use crate::names::{edited, is_like_a_hooked_one};
 use crate::thunks;
 use cuda_order_check::feed::{Awaited, Creator, Feed, Memory};
 use cuda_order_check::{
@@ -27,6 +27,7 @@ pub(crate) mod guard;
 pub(crate) mod hosts;
 pub(crate) mod kernels;
 pub(crate) mod memory;
+mod nodes;
 mod output;
 mod pinned;
 pub(crate) mod streams;
@@ -36,6 +37,7 @@ pub(crate) mod values;
 use crate::pinned::faults::{Inside, Outside};
 use crate::pinned::table::readable;
 use graphs::Node;
+pub(crate) use graphs::NodePlace;
 use hosts::Host;
 use kernels::Kernel;
 use output::{Output, Word};
@@ -43,7 +45,9 @@ use pinned::Pinned;
 use trace::{NUMBER, TRACE, Trace, note};
 
 pub(crate) use copies::{Block, Copy2D, Copy3D};
+pub(crate) use hosts::HostParams;
 pub(crate) use kernels::LaunchConfig;
+pub(crate) use nodes::{KernelParams, SetParams};
 pub use pinned::watch_host;
 pub(crate) use trace::{Argument, run};
 pub(crate) use values::Value;
@@ -113,6 +117,11 @@ struct Watch {
     /// The nodes of captures, by their numbers, and of graphs.
     captured: HashMap<u64, Vec<Node>>,
     graphs: HashMap<Handle, Vec<Node>>,
+    /// The executable graphs whose nodes the driver was asked for.
+    built: HashMap<Handle, Vec<nodes::Flat>>,
+    /// Nodes that were changed or destroyed.
+    changed: HashSet<Handle>,
+    graph_questions: nodes::Questions,
     /// The user objects of graphs.
     objects: HashMap<Handle, Vec<u64>>,
     /// What is known of kernels' parameters.
@@ -178,6 +187,9 @@ pub(crate) fn start(
         pending: Vec::new(),
         captured: HashMap::new(),
         graphs: HashMap::new(),
+        built: HashMap::new(),
+        changed: HashSet::new(),
+        graph_questions: nodes::Questions::new(resolve),
         objects: HashMap::new(),
         numbers: HashMap::new(),
         kernels: HashMap::new(),
@@ -252,9 +264,12 @@ fn sum_up(watch: &mut Watch) {
     }
 }
 
-/// A call comes of which only the name is known: it may order anything.
-pub(crate) fn unmodelled(name: &'static str) {
-    begin(&Call { name, per_thread: false }, Watch::order_everything);
+/// A call comes of which only the name is known: it may order anything, or change a graph.
+pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
+    begin(&Call { name, per_thread: false }, |watch| match edited(name) {
+        Some(what) => watch.edited(what, arguments),
+        None => watch.order_everything(),
+    });
 }
 
 /// Reports an access that no driver sees: of work in a stream, or of the host.

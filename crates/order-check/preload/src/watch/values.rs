@@ -1,5 +1,7 @@
 //! Writes of values, and waits for them.
 
+use cuda_order_check::feed::GraphWork;
+
 use super::*;
 
 #[derive(Clone, Copy)]
@@ -17,6 +19,23 @@ impl Value {
 
     pub(crate) fn wait(address: Address, bytes: u8, value: u64, flags: c_uint) -> Self {
         Self { wait: Some(compare(flags)), ..Self::write(address, bytes, value) }
+    }
+}
+
+impl Value {
+    /// The part of a graph's node.
+    pub(super) fn work(&self) -> GraphWork {
+        match self.wait {
+            Some(compare) => GraphWork::WaitValue(self.cell, self.value, compare),
+            None => GraphWork::WriteValue(self.cell, self.value),
+        }
+    }
+
+    pub(super) fn node(&self) -> Node {
+        match self.wait {
+            Some(_) => Node::WaitValue(self.cell),
+            None => Node::WriteValue(self.cell, self.value),
+        }
     }
 }
 
@@ -67,6 +86,11 @@ pub(crate) fn batch(
     count: c_uint,
     operations: *const [u64; 6],
 ) -> Code {
+    apply(call, real, stream, &self::operations(operations, count))
+}
+
+/// The operations of a batch.
+pub(super) fn operations(operations: *const [u64; 6], count: c_uint) -> Vec<Value> {
     let count = if operations.is_null() { 0 } else { count as usize };
     // SAFETY: the program's operations, so many.
     let all = (0..count).map(|at| unsafe { operations.add(at).read() });
@@ -80,6 +104,5 @@ pub(crate) fn batch(
             _ => None,
         }
     };
-    let values: Vec<Value> = all.filter_map(value).collect();
-    apply(call, real, stream, &values)
+    all.filter_map(value).collect()
 }

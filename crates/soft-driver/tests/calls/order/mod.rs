@@ -7,6 +7,8 @@ mod host;
 mod kinds;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod preload_graphs;
 mod reported;
 mod streams;
 mod synchronous;

@@ -27,10 +27,13 @@ fn declare(stream: Option<CUstream>, address: u64, bytes: usize, write: bool) {
     preload::declare(name, stream.map(|stream| stream.addr()), address, bytes as u64, write);
 }
 
-/// What two reports of one error have in common: calls, kinds and bytes.
-type Seen = (Problem, Vec<(String, AccessKind)>, Vec<(u64, u64)>);
+/// The stand-in in front of the driver.
+pub(super) const FRONT: Front = Front { install, resolve, declare };
 
-fn seen(report: &Report) -> Seen {
+/// What two reports of one error have in common: calls, kinds and bytes.
+pub(super) type Seen = (Problem, Vec<(String, AccessKind)>, Vec<(u64, u64)>);
+
+pub(super) fn seen(report: &Report) -> Seen {
     let side = |side: &cuda_order_check::Side| (side.call.name.to_string(), side.kind);
     let mut sides = vec![side(&report.first), side(&report.second)];
     sides.sort_by(|one, two| one.0.cmp(&two.0));
@@ -38,7 +41,7 @@ fn seen(report: &Report) -> Seen {
     (report.problem, sides, shared)
 }
 
-fn found() -> Vec<Seen> {
+pub(super) fn found() -> Vec<Seen> {
     let all = preload::take_findings();
     let reports = all.iter().filter_map(|finding| match finding {
         Finding::Report(report) => Some(seen(report)),
@@ -52,7 +55,7 @@ fn the_stand_in_finds_what_the_driver_finds() {
     aside("the_stand_in_finds_what_the_driver_finds", || {
         let mut wrong = Vec::new();
         for seed in 0..3 {
-            let front = Front { install, resolve, declare };
+            let front = FRONT;
             for (kind, _, program) in table() {
                 for mended in [true, false] {
                     let raw = Raw::behind(builder(seed), front);
@@ -291,7 +294,7 @@ fn the_stand_in_finds_what_the_driver_finds_in_random_programs() {
     aside("the_stand_in_finds_what_the_driver_finds_in_random_programs", || {
         let (mut wrong, mut all) = (Vec::new(), 0);
         for seed in 0..PROGRAMS {
-            let raw = Raw::behind(builder(seed), Front { install, resolve, declare });
+            let raw = Raw::behind(builder(seed), FRONT);
             let desk = Desk::new(&raw, false);
             random_program(&desk, seed);
             desk.end();
@@ -307,4 +310,4 @@ fn the_stand_in_finds_what_the_driver_finds_in_random_programs() {
     });
 }
 
-const PROGRAMS: u64 = 100;
+pub(super) const PROGRAMS: u64 = 100;

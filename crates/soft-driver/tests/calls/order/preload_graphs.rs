@@ -1,0 +1,372 @@
+//! Graphs that are built node by node, and changed, with the stand-in in front of the driver.
+
+use std::ptr::null_mut;
+
+use cuda_soft_driver::abi::{Copy3D, HostNodeParams, MemsetParams, Side3D, UpdateInfo};
+
+use super::preload::{FRONT, PROGRAMS, Seen, found, seen};
+use super::*;
+
+/// A graph under construction, with the nodes that were added.
+struct Built<'a> {
+    p: &'a Desk<'a>,
+    graph: CUgraph,
+    nodes: Vec<CUgraphNode>,
+}
+
+unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+fn bytes(address: u64) -> MemsetParams {
+    MemsetParams { address, pitch: 0, value: 1, element: 1, width: 32, height: 1 }
+}
+
+fn line(to: u64, from: u64) -> Copy3D {
+    let side = |device| Side3D {
+        x: 0,
+        y: 0,
+        z: 0,
+        lod: 0,
+        memory_type: 2,
+        host: null_mut(),
+        device,
+        array: null_mut(),
+        reserved: null_mut(),
+        pitch: 0,
+        height: 0,
+    };
+    Copy3D { source: side(from), destination: side(to), width: 32, height: 1, depth: 1 }
+}
+
+impl<'a> Built<'a> {
+    fn new(p: &'a Desk<'a>) -> Self {
+        let mut graph = null_mut();
+        p.number(unsafe { (p.raw.cuGraphCreate)(&mut graph, 0) });
+        Self { p, graph, nodes: Vec::new() }
+    }
+
+    fn number(&self, code: u32) {
+        assert_eq!(code, OK);
+    }
+
+    fn set(&mut self, after: &[CUgraphNode], address: u64) {
+        let (mut node, raw) = (null_mut(), self.p.raw);
+        let (params, context) = (bytes(address), self.p.context());
+        self.number(call!(raw, cuGraphAddMemsetNode(&mut node => *mut CUgraphNode,
+            self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
+            &params => *const MemsetParams, context => CUcontext)));
+        self.nodes.push(node);
+    }
+
+    fn copy(&mut self, after: &[CUgraphNode], to: u64, from: u64) {
+        let (mut node, raw) = (null_mut(), self.p.raw);
+        let (params, context) = (line(to, from), self.p.context());
+        self.number(call!(raw, cuGraphAddMemcpyNode(&mut node => *mut CUgraphNode,
+            self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
+            &params => *const Copy3D, context => CUcontext)));
+        self.nodes.push(node);
+    }
+
+    fn host(&mut self, after: &[CUgraphNode]) {
+        let (mut node, raw) = (null_mut(), self.p.raw);
+        let params = HostNodeParams { function: Some(nothing), user_data: 8 as *mut c_void };
+        self.number(call!(raw, cuGraphAddHostNode(&mut node => *mut CUgraphNode,
+            self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
+            &params => *const HostNodeParams)));
+        let mut own = HostNodeParams { function: None, user_data: null_mut() };
+        self.number(call!(raw, cuGraphHostNodeGetParams(node => CUgraphNode,
+            &mut own => *mut HostNodeParams)));
+        let same = own.function.is_some_and(|of| {
+            std::ptr::fn_addr_eq(of, nothing as unsafe extern "C" fn(*mut c_void))
+        });
+        assert!(same && own.user_data.addr() == 8, "the node's function is the program's own");
+        self.nodes.push(node);
+    }
+
+    fn empty(&mut self, after: &[CUgraphNode]) {
+        let (mut node, raw) = (null_mut(), self.p.raw);
+        self.number(call!(raw, cuGraphAddEmptyNode(&mut node => *mut CUgraphNode,
+            self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize)));
+        self.nodes.push(node);
+    }
+
+    fn child(&mut self, after: &[CUgraphNode], of: CUgraph) {
+        let (mut node, raw) = (null_mut(), self.p.raw);
+        self.number(call!(raw, cuGraphAddChildGraphNode(&mut node => *mut CUgraphNode,
+            self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
+            of => CUgraph)));
+        self.nodes.push(node);
+    }
+
+    fn event(&mut self, after: &[CUgraphNode], event: usize, record: bool) {
+        let (mut node, raw) = (null_mut(), self.p.raw);
+        let event = self.p.e[event];
+        let code = match record {
+            true => call!(raw, cuGraphAddEventRecordNode(&mut node => *mut CUgraphNode,
+                self.graph => CUgraph, after.as_ptr() => *const CUgraphNode,
+                after.len() => usize, event => CUevent)),
+            false => call!(raw, cuGraphAddEventWaitNode(&mut node => *mut CUgraphNode,
+                self.graph => CUgraph, after.as_ptr() => *const CUgraphNode,
+                after.len() => usize, event => CUevent)),
+        };
+        self.number(code);
+        self.nodes.push(node);
+    }
+
+    fn edge(&mut self, from: usize, to: usize, add: bool) {
+        let (raw, from, to) = (self.p.raw, [self.nodes[from]], [self.nodes[to]]);
+        let code = match add {
+            true => call!(raw, cuGraphAddDependencies(self.graph => CUgraph,
+                from.as_ptr() => *const CUgraphNode, to.as_ptr() => *const CUgraphNode,
+                1 => usize)),
+            false => call!(raw, cuGraphRemoveDependencies(self.graph => CUgraph,
+                from.as_ptr() => *const CUgraphNode, to.as_ptr() => *const CUgraphNode,
+                1 => usize)),
+        };
+        self.number(code);
+    }
+
+    fn exec(&self) -> CUgraphExec {
+        let mut exec = null_mut();
+        let code =
+            unsafe { self.p.raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, self.graph, 0) };
+        self.p.number(code);
+        exec
+    }
+
+    fn destroy(self) {
+        self.p.number(unsafe { (self.p.raw.cuGraphDestroy)(self.graph) });
+    }
+}
+
+/// A program with one error, or without.
+type Error = fn(&Desk<'_>);
+
+/// Builds a graph, and launches it in stream a.
+fn launched(p: &Desk<'_>, build: impl FnOnce(&mut Built<'_>)) {
+    let mut built = Built::new(p);
+    build(&mut built);
+    let exec = built.exec();
+    p.launch(exec, p.a);
+    built.destroy();
+}
+
+const PLANTED: [(&str, Error); 10] = [
+    ("two nodes without an edge", |p| {
+        launched(p, |graph| {
+            graph.set(&[], p.buffer);
+            let after = graph.nodes.clone();
+            graph.set(if p.mended { &after } else { &[] }, p.buffer + 16);
+        });
+    }),
+    ("a host function between two nodes", |p| {
+        launched(p, |graph| {
+            graph.set(&[], p.buffer);
+            graph.host(&graph.nodes.clone());
+            let after = graph.nodes.split_off(1);
+            graph.set(if p.mended { &after } else { &[] }, p.buffer + 16);
+        });
+    }),
+    ("an edge that is removed", |p| {
+        launched(p, |graph| {
+            graph.set(&[], p.buffer);
+            graph.set(&graph.nodes.clone(), p.buffer + 16);
+            if !p.mended {
+                graph.edge(0, 1, false);
+            }
+        });
+    }),
+    ("a node and a stream", |p| {
+        launched(p, |graph| graph.copy(&[], p.buffer, p.other));
+        if p.mended {
+            p.joined(p.a, p.b);
+        }
+        p.reads(p.b);
+    }),
+    ("a child graph", |p| {
+        let mut inner = Built::new(p);
+        inner.set(&[], p.buffer);
+        launched(p, |graph| {
+            graph.set(&[], p.buffer);
+            let after = graph.nodes.clone();
+            graph.child(if p.mended { &after } else { &[] }, inner.graph);
+        });
+        inner.destroy();
+    }),
+    ("a node that is set in the executable graph", |p| {
+        let mut built = Built::new(p);
+        built.set(&[], p.other);
+        built.set(&[], p.buffer);
+        let exec = built.exec();
+        let at = if p.mended { p.other + 64 } else { p.buffer + 16 };
+        let (params, context) = (bytes(at), p.context());
+        let code = call!(p.raw, cuGraphExecMemsetNodeSetParams(exec => CUgraphExec,
+            built.nodes[0] => CUgraphNode, &params => *const MemsetParams,
+            context => CUcontext));
+        assert_eq!(code, OK);
+        p.launch(exec, p.a);
+        built.destroy();
+    }),
+    ("a copy that is set in the executable graph", |p| {
+        let mut built = Built::new(p);
+        built.copy(&[], p.other, p.other + 64);
+        built.set(&[], p.buffer);
+        let exec = built.exec();
+        let at = if p.mended { p.other + 128 } else { p.buffer + 16 };
+        let (params, context) = (line(p.other, at), p.context());
+        let code = call!(p.raw, cuGraphExecMemcpyNodeSetParams(exec => CUgraphExec,
+            built.nodes[0] => CUgraphNode, &params => *const Copy3D, context => CUcontext));
+        assert_eq!(code, OK);
+        p.launch(exec, p.a);
+        built.destroy();
+    }),
+    ("a captured graph that is changed", |p| {
+        let raw = p.raw;
+        p.capture(p.c);
+        p.set(p.c, p.buffer, 32);
+        let mut graph = null_mut();
+        p.number(unsafe { (raw.cuStreamEndCapture)(p.c, &mut graph) });
+        let (mut node, mut count) = (null_mut(), 1_usize);
+        let code = call!(raw, cuGraphGetNodes(graph => CUgraph, &mut node => *mut CUgraphNode,
+            &mut count => *mut usize));
+        assert_eq!((code, count), (OK, 1));
+        let at = if p.mended { p.other } else { p.buffer + 32 };
+        let params = bytes(at);
+        let code = call!(raw, cuGraphMemsetNodeSetParams(node => CUgraphNode,
+            &params => *const MemsetParams));
+        assert_eq!(code, OK);
+        let built = Built { p, graph, nodes: vec![node] };
+        let exec = built.exec();
+        p.launch(exec, p.a);
+        p.set(p.b, p.buffer + 32, 16);
+        built.destroy();
+    }),
+    ("an update", |p| {
+        let mut built = Built::new(p);
+        built.set(&[], p.other);
+        built.set(&[], p.buffer);
+        let exec = built.exec();
+        let mut newer = Built::new(p);
+        newer.set(&[], if p.mended { p.other } else { p.buffer + 16 });
+        newer.set(&[], p.buffer);
+        let (error_node, error_from_node) = (null_mut(), null_mut());
+        let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+        let code = call!(p.raw, cuGraphExecUpdate_v2(exec => CUgraphExec,
+            newer.graph => CUgraph, &mut info => *mut UpdateInfo));
+        assert_eq!(code, OK);
+        p.launch(exec, p.a);
+        built.destroy();
+        newer.destroy();
+    }),
+    ("an event of a node", |p| {
+        p.writes(p.b);
+        p.record(0, p.b);
+        launched(p, |graph| {
+            if p.mended {
+                graph.event(&[], 0, false);
+            }
+            graph.set(&graph.nodes.clone(), p.buffer);
+        });
+    }),
+];
+
+#[test]
+fn built_graphs_have_the_nodes_that_the_driver_has() {
+    aside("built_graphs_have_the_nodes_that_the_driver_has", || {
+        for (what, program) in PLANTED {
+            for mended in [true, false] {
+                let raw = Raw::behind(builder(0), FRONT);
+                let desk = Desk::new(&raw, mended);
+                program(&desk);
+                desk.end();
+                let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+                let found = found();
+                assert_eq!(own, found, "{what}, mended: {mended}");
+                assert_eq!(found.len(), usize::from(!mended), "{what}, mended: {mended}");
+            }
+        }
+    });
+}
+
+/// A graph chosen by a number, and launches of it among other calls.
+fn random_graph(p: &Desk<'_>, mut number: u64) {
+    let mut next = |below: u64| {
+        number =
+            number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (number >> 33) % below
+    };
+    let mut inner = Built::new(p);
+    inner.set(&[], p.buffer + 48);
+    if next(2) == 0 {
+        inner.copy(&inner.nodes.clone(), p.other + 64, p.buffer);
+    }
+    let mut built = Built::new(p);
+    for _ in 0..4 + next(5) {
+        let mut after = built.nodes.clone();
+        after.retain(|_| next(3) == 0);
+        let at = 16 * next(8);
+        match next(12) {
+            0..4 => built.set(&after, p.buffer + at),
+            4 | 5 => built.copy(&after, p.buffer + at, p.other),
+            6 => built.copy(&after, p.other, p.buffer + at),
+            // Host functions run when they like, so the two would not see the same order.
+            7 | 8 => built.empty(&after),
+            9 => built.child(&after, inner.graph),
+            10 => built.event(&after, 0, true),
+            _ => built.event(&after, 1, false),
+        }
+    }
+    let last = built.nodes.len() - 1;
+
+    for _ in 0..next(3) {
+        let (from, to) = (next(last as u64) as usize, last);
+        let (raw, from_node, to_node) = (p.raw, built.nodes[from], built.nodes[to]);
+        let mut before = [null_mut(); 16];
+        let mut count = before.len();
+        let code = call!(raw, cuGraphNodeGetDependencies(to_node => CUgraphNode,
+            before.as_mut_ptr() => *mut CUgraphNode, &mut count => *mut usize));
+        assert_eq!(code, OK);
+        let there = before[..count].contains(&from_node);
+        built.edge(from, to, !there);
+    }
+    if next(4) == 0 {
+        let gone = built.nodes.remove(next(last as u64 + 1) as usize);
+        assert_eq!(call!(p.raw, cuGraphDestroyNode(gone => CUgraphNode)), OK);
+    }
+    let exec = built.exec();
+    let streams = [p.a, p.b, p.c, legacy()];
+    for _ in 0..12 {
+        let (stream, at) = (streams[next(4) as usize], 16 * next(8));
+        match next(8) {
+            0 | 1 => _ = p.launch(exec, stream),
+            2 => _ = p.set(stream, p.buffer + at, 32),
+            3 => _ = p.copy(stream, p.other, p.buffer + at, 32),
+            4 => _ = p.record(next(2) as usize, stream),
+            5 => _ = p.wait(stream, next(2) as usize),
+            6 => p.raw.sync(stream),
+            _ => p.event_sync(0),
+        }
+    }
+    built.destroy();
+    inner.destroy();
+}
+
+#[test]
+fn built_graphs_are_judged_alike_in_random_programs() {
+    aside("built_graphs_are_judged_alike_in_random_programs", || {
+        let (mut wrong, mut all) = (Vec::new(), 0);
+        for seed in 0..PROGRAMS {
+            let raw = Raw::behind(builder(seed), FRONT);
+            let desk = Desk::new(&raw, false);
+            random_graph(&desk, seed);
+            desk.end();
+            let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+            let found = found();
+            all += own.len();
+            if own != found {
+                wrong.push(format!("{seed}:\n  {own:x?}\n  {found:x?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(all > PROGRAMS as usize, "{all} reports are too few to compare");
+    });
+}
