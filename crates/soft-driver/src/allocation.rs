@@ -8,15 +8,43 @@ use crate::arg::{Memory, Ptr, StreamArg};
 use crate::context::Context;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
-use crate::memory::{Allocation, Kind, READ_ONLY, Region, can_pin};
+use crate::memory::allocations::{Allocation, Owner};
+use crate::memory::{Kind, Place, READ_ONLY, Region, can_pin};
 
 impl State {
-    /// The live contexts of a device, or of all devices, with their green contexts.
-    fn contexts_of(&self, device: Option<CUdevice>) -> Vec<u32> {
-        let of = |context: &Context| device.is_none_or(|device| context.device == device);
-        let live = self.contexts.iter().filter(|(_, context)| context.alive && of(context));
-        live.map(|(index, _)| index).collect()
+    /// New memory of a context.
+    pub(crate) fn allocate(
+        &mut self,
+        context: u32,
+        bytes: usize,
+        kind: Kind,
+    ) -> Result<u64, CUresult> {
+        let (owner, limit) = (self.owner(context), self.config.memory);
+        self.memory.allocate(self.feed.as_deref_mut(), owner, limit, bytes, kind)
     }
+
+    /// A context as the owner of memory.
+    pub(crate) fn owner(&self, context: u32) -> Owner {
+        Owner { context, device: self.contexts[context].device as usize }
+    }
+
+    /// Refuses what would have the device write memory that was registered for reading alone: on a
+    /// card its context fails.
+    pub(crate) fn may_write(&self, call: &CallFrame, place: &Place) -> Answer {
+        let address = place.address as u64;
+        if !self.memory.is_read_only(address) {
+            return Ok(());
+        }
+        let what = format!("{address:#x} is written, but was registered as read-only");
+        Err(self.misuse(call, &what, INVALID_VALUE))
+    }
+}
+
+/// The live contexts of a device, or of all devices, with their green contexts.
+fn contexts_of(state: &State, device: Option<usize>) -> Vec<u32> {
+    let of = |context: &Context| device.is_none_or(|device| context.device as usize == device);
+    let live = state.contexts.iter().filter(|(_, context)| context.alive && of(context));
+    live.map(|(index, _)| index).collect()
 }
 
 pub(crate) fn mem_get_info(call: &CallFrame, free: Ptr<usize>, total: Ptr<usize>) -> Answer {
@@ -24,7 +52,7 @@ pub(crate) fn mem_get_info(call: &CallFrame, free: Ptr<usize>, total: Ptr<usize>
     free.required()?;
     total.required()?;
     let context = state.current(call)?;
-    let used = state.devices[state.contexts[context].device as usize].used;
+    let used = state.memory.used(state.owner(context).device);
     free.put(state.config.memory.saturating_sub(used) as usize)?;
     total.put(state.config.memory as usize)
 }
@@ -53,18 +81,13 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     }
     state.current(call)?;
     state.captures.refuse_unsafe(call)?;
-    let device = match state.memory.by_address.get(&address) {
-        // Memory of a pool is freed without a wait, as documented.
-        Some(Allocation {
-            kind: Kind::Device | Kind::Managed, context, freeing: false, ..
-        }) => Some(state.contexts[*context].device),
-        _ => None,
-    };
+    let device = state.memory.freed_after_work_of(address);
     if device.is_some() && !call.in_host_function() {
-        let contexts = state.contexts_of(device);
+        let contexts = contexts_of(&state, device);
         state = after_the_work(call, state, &contexts)?;
     }
-    state.free(address, false)
+    let State { memory, feed, .. } = &mut *state;
+    memory.free(feed.as_deref_mut(), address, false)
 }
 
 pub(crate) fn mem_host_alloc(
@@ -86,16 +109,17 @@ pub(crate) fn mem_host_alloc(
 pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
     state.current(call)?;
-    let pinned = match state.memory.by_address.get(&memory.addr()) {
+    let pinned = match state.memory.starting_at(memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), .. }) => return Err(INVALID_VALUE),
         of => of.is_some_and(|allocation| allocation.kind.is_host()),
     };
     if pinned && !call.in_host_function() {
         // All devices may use it.
-        let contexts = state.contexts_of(None);
+        let contexts = contexts_of(&state, None);
         state = after_the_work(call, state, &contexts)?;
     }
-    state.free(memory.addr(), true)
+    let State { memory: all, feed, .. } = &mut *state;
+    all.free(feed.as_deref_mut(), memory.addr(), true)
 }
 
 /// Documented in NVIDIA's programming guide: freeing memory waits for the work that was submitted
@@ -177,25 +201,11 @@ pub(crate) fn mem_host_register(
     if !can_pin(base, bytes, flags & READ_ONLY != 0) {
         return Err(INVALID_VALUE);
     }
-    let region =
-        Arc::new(Region { base, bytes, owned: false, backing: None, alias: Default::default() });
-    state.memory.by_address.insert(
-        base as u64,
-        Allocation { region, context, kind: Kind::Registered(flags), bytes, freeing: false },
-    );
-    state.feed_allocation(base, bytes, Kind::Registered(flags));
+    let owner = state.owner(context);
+    let region = Region::new(base, bytes, false, None);
+    let State { memory, feed, .. } = &mut *state;
+    memory.add(feed.as_deref_mut(), owner, region, bytes, Kind::Registered(flags));
     Ok(())
-}
-
-impl State {
-    /// Where managed memory begins that has a whole range.
-    pub(crate) fn managed(&self, address: u64, bytes: usize) -> Result<u64, CUresult> {
-        let (base, allocation) = self.memory.around(address).ok_or(INVALID_VALUE)?;
-        if allocation.kind != Kind::Managed || self.memory.within(address, bytes).is_none() {
-            return Err(INVALID_VALUE);
-        }
-        Ok(base)
-    }
 }
 
 /// Documented: the whole of it, to every stream (1), to none (2) or to one that is no default one
@@ -212,8 +222,8 @@ pub(crate) fn stream_attach_mem_async(
         return Err(INVALID_VALUE);
     }
     let stream = state.stream(call, stream)?;
-    let base = state.managed(address, 1)?;
-    let whole = state.memory.by_address.get(&base).map_or(0, |allocation| allocation.bytes);
+    let base = state.memory.managed(address, 1)?;
+    let whole = state.memory.starting_at(base).map_or(0, |allocation| allocation.bytes);
     if base != address || (bytes != 0 && bytes != whole) {
         return Err(INVALID_VALUE);
     }

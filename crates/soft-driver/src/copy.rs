@@ -10,49 +10,27 @@ use crate::engine::work::Task;
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
+use crate::memory::Place;
+use crate::memory::allocations::Allocations;
 use crate::memory::work::MemoryWork;
-use crate::memory::{Kind, Place};
+use crate::order::Feed;
 use crate::stream::wait_idle;
 
-impl State {
-    fn is_of_device(&self, place: &Place) -> bool {
-        let around = self.memory.around(place.address as u64);
-        around.is_some_and(|(_, allocation)| {
-            allocation.kind.is_counted() || matches!(allocation.kind, Kind::Imported(..))
-        })
+/// The call itself reads, or will write, ordinary memory of the program.
+pub(crate) fn feed_pageable(
+    feed: Option<&mut Feed>,
+    place: &Place,
+    accesses: impl FnOnce() -> Vec<Access>,
+) {
+    if let Some(feed) = feed.filter(|_| place.pageable()) {
+        feed.pageable(&accesses());
     }
+}
 
-    /// Whether the host owns this memory: ordinary, pinned or registered memory.
-    fn is_of_host(&self, place: &Place) -> bool {
-        match self.memory.around(place.address as u64) {
-            Some((_, allocation)) => allocation.kind.is_host(),
-            None => place.pageable(),
-        }
-    }
-
-    /// The call itself reads, or will write, ordinary memory of the program.
-    pub(crate) fn feed_pageable(&mut self, place: &Place, accesses: impl FnOnce() -> Vec<Access>) {
-        if place.pageable() {
-            self.feed(|feed, _| feed.pageable(&accesses()));
-        }
-    }
-
-    /// Whether an asynchronous copy between these returns after the copy.
-    pub(crate) fn waits_for_copy(&self, to: &Place, from: &Place) -> bool {
-        COPIES_ON_THE_HOST_WAIT && self.is_of_host(to) && self.is_of_host(from)
-    }
-
-    pub(crate) fn host_after_set(&self, to: &Place) -> HostAfter {
-        if self.is_of_device(to) { HostAfter::Nothing } else { HostAfter::Work }
-    }
-
-    pub(crate) fn host_after_copy(&self, to: &Place, from: &Place) -> HostAfter {
-        match (self.is_of_device(to), self.is_of_device(from)) {
-            (true, true) => HostAfter::Nothing,
-            (true, false) if from.pageable() => HostAfter::Read,
-            _ => HostAfter::Work,
-        }
-    }
+/// Whether an asynchronous copy returns after the copy. NVIDIA's page "API synchronization
+/// behavior": from any host memory to any host memory it is synchronous with respect to the host.
+pub(crate) fn waits_for_copy(memory: &Allocations, to: &Place, from: &Place) -> bool {
+    to.pageable() || memory.is_of_host(to) && memory.is_of_host(from)
 }
 
 pub(crate) fn submit(call: &CallFrame, mut state: Locked, stream: u32, work: MemoryWork) -> Answer {
@@ -82,9 +60,9 @@ pub(crate) fn set(
     if count == 0 {
         return Ok(HostAfter::Nothing);
     }
-    let to = state.device_range(destination, bytes)?;
+    let to = state.memory.device_range(destination, bytes)?;
     state.may_write(call, &to)?;
-    let after = state.host_after_set(&to);
+    let after = HostAfter::set(&state.memory, &to);
     submit(call, state, stream, MemoryWork::Set { to, value, width, count })?;
     Ok(after)
 }
@@ -130,11 +108,11 @@ pub(crate) fn copy(
         return Ok(HostAfter::Nothing);
     }
     let place = |side| match side {
-        Side::Device(address) => state.device_range(address, bytes),
+        Side::Device(address) => state.memory.device_range(address, bytes),
         Side::Host(pointer) if pointer.is_null() => Err(INVALID_VALUE),
-        Side::Host(pointer) => Ok(state.host_range(pointer, bytes)),
+        Side::Host(pointer) => Ok(state.memory.host_range(pointer, bytes)),
         Side::Any(0) => Err(INVALID_VALUE),
-        Side::Any(address) => state.any_range(address, bytes),
+        Side::Any(address) => state.memory.any_range(address, bytes),
     };
     let (to, mut from) = (place(to)?, place(from)?);
     state.may_write(call, &to)?;
@@ -142,15 +120,19 @@ pub(crate) fn copy(
         submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
         return Ok(HostAfter::Nothing);
     }
-    let after = state.host_after_copy(&to, &from);
-    let waits = to.pageable() || state.waits_for_copy(&to, &from);
+    let after = HostAfter::copy(&state.memory, &to, &from);
+    let waits = waits_for_copy(&state.memory, &to, &from);
     // As documented of ordinary memory: it has been read when the call returns, and has been
     // written.
     if from.pageable() {
-        state.feed_pageable(&from, || vec![Access::read(from.address as u64, bytes as u64)]);
+        feed_pageable(state.feed.as_deref_mut(), &from, || {
+            vec![Access::read(from.address as u64, bytes as u64)]
+        });
         from = from.staged(bytes);
     }
-    state.feed_pageable(&to, || vec![Access::write(to.address as u64, bytes as u64)]);
+    feed_pageable(state.feed.as_deref_mut(), &to, || {
+        vec![Access::write(to.address as u64, bytes as u64)]
+    });
     submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
     if waits {
         wait_idle(call, call.ready()?, stream, true)?;
@@ -201,6 +183,16 @@ pub(crate) enum HostAfter {
     Nothing,
 }
 
-/// NVIDIA's page "API synchronization behavior", of asynchronous copies: from any host memory to any
-/// host memory they are synchronous with respect to the host.
-const COPIES_ON_THE_HOST_WAIT: bool = true;
+impl HostAfter {
+    pub(crate) fn set(memory: &Allocations, to: &Place) -> Self {
+        if memory.is_of_device(to) { Self::Nothing } else { Self::Work }
+    }
+
+    pub(crate) fn copy(memory: &Allocations, to: &Place, from: &Place) -> Self {
+        match (memory.is_of_device(to), memory.is_of_device(from)) {
+            (true, true) => Self::Nothing,
+            (true, false) if from.pageable() => Self::Read,
+            _ => Self::Work,
+        }
+    }
+}

@@ -25,7 +25,7 @@ impl State {
         if address == 0 || !address.is_multiple_of(bytes as u64) {
             return Err(INVALID_VALUE);
         }
-        Ok(Word { place: self.device_range(address, bytes)?, wide })
+        Ok(Word { place: self.memory.device_range(address, bytes)?, wide })
     }
 
     fn value_operation(

@@ -52,7 +52,7 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
 pub fn alias_shared_library(address: usize) -> bool {
     let Some(driver) = SHARED.get() else { return false };
     let state = driver.machine().lock();
-    let of = state.memory.by_address.get(&(address as u64));
+    let of = state.memory.starting_at(address as u64);
     of.is_some_and(|of| of.kind.is_host() && of.region.make_alias())
 }
 

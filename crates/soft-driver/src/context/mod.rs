@@ -15,7 +15,6 @@ use crate::machine::call_frame::CallFrame;
 use crate::machine::handles;
 use crate::machine::thread;
 use crate::machine::{Locked, Machine, State};
-use crate::memory::Kind;
 use crate::processes;
 
 pub(crate) mod losses;
@@ -258,21 +257,7 @@ impl State {
         }
         self.end_semaphores_of(call, context);
         self.feed(|feed, of| feed.context_destroy(of.context(context)));
-        if self.feed.is_some() {
-            let theirs = self.memory.by_address.iter();
-            let theirs = theirs.filter(|(_, of)| of.context == context && !of.freeing);
-            let theirs: Vec<_> = theirs.map(|(&base, of)| (base, of.kind)).collect();
-            self.feed(|feed, _| {
-                for (base, kind) in theirs {
-                    match kind {
-                        Kind::Registered(_) => feed.unregister(base),
-                        _ => feed.free(base),
-                    }
-                }
-            });
-        }
-        self.forget_pooled(context);
-        let used = self.memory.forget_context(context);
+        self.memory.end_of_context(self.feed.as_deref_mut(), context);
         let entry = &mut self.contexts[context];
         entry.alive = false;
         entry.legacy = None;
@@ -281,8 +266,6 @@ impl State {
         entry.elsewhere.clear();
         entry.ipc = None;
         entry.gates.clear();
-        let device = entry.device as usize;
-        self.devices[device].used = self.devices[device].used.saturating_sub(used);
     }
 
     pub(crate) fn is_live_created_context(&self, index: u32) -> bool {

@@ -3,14 +3,14 @@
 //! For FFmpeg (rows), cudarc and numba-cuda (managed memory), cuda.core (host memory), numba-cuda (addresses).
 
 use core::ffi::{c_uint, c_void};
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::allocation::{after_the_uses, allocate, mem_host_alloc};
 use crate::arg::{Array, Memory, Ptr};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-use crate::memory::{Allocation, Kind};
+use crate::memory::Kind;
+use crate::memory::allocations::Allocation;
 
 /// What the device can use well: each row begins where a texture could.
 const PITCH: usize = 512;
@@ -71,20 +71,14 @@ pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
     const NOT_REGISTERED: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     let state = call.ready()?;
     memory.required()?;
-    let region = match state.memory.by_address.get(&memory.addr()) {
+    let region = match state.memory.starting_at(memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), region, .. }) => region.clone(),
         _ => return Err(NOT_REGISTERED),
     };
     let mut state = after_the_uses(call, state, &region)?;
-    match state.memory.by_address.get(&memory.addr()) {
-        Some(Allocation { region: still, .. }) if Arc::ptr_eq(still, &region) => {
-            state.memory.by_address.remove(&memory.addr());
-            // Whatever the streams had to do with it is over.
-            state.feed(|feed, _| feed.unregister(memory.addr()));
-            Ok(())
-        }
-        _ => Err(NOT_REGISTERED),
-    }
+    let State { memory, feed, .. } = &mut *state;
+    // Whatever the streams had to do with it is over.
+    if memory.unregister(feed.as_deref_mut(), &region) { Ok(()) } else { Err(NOT_REGISTERED) }
 }
 
 pub(crate) fn mem_get_address_range(

@@ -43,7 +43,7 @@ pub(crate) fn mem_prefetch_async_v2(
     }
     state.check_goal(goal)?;
     let stream = state.stream(call, stream)?;
-    state.managed(address, bytes)?;
+    state.memory.managed(address, bytes)?;
     if state.captures.is_capturing(stream) {
         return Err(NOT_SUPPORTED);
     }
@@ -76,7 +76,7 @@ pub(crate) fn mem_advise_v2(
     if advice > 2 {
         state.check_goal(goal)?;
     }
-    state.managed(address, bytes).map(drop)
+    state.memory.managed(address, bytes).map(drop)
 }
 
 pub(crate) fn mem_advise(

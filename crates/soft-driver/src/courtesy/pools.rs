@@ -3,7 +3,6 @@
 //! For cudarc and cuda.core.
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{In, Memory, Ptr, StreamArg};
@@ -13,7 +12,7 @@ use crate::machine::call_frame::CallFrame;
 use crate::machine::handles;
 use crate::machine::{Locked, State};
 use crate::memory::pool::Pool;
-use crate::memory::{Allocation, Kind, Region};
+use crate::memory::{Kind, Region};
 use crate::processes::AVAILABLE;
 use crate::processes::shared_memory::{Arena, Named, PoolFile};
 
@@ -38,41 +37,11 @@ impl State {
         if pool.is_null() {
             return Err(INVALID_VALUE);
         }
-        let handle = pool.addr();
-        let found = match self.memory.pools.find(handle) {
-            Ok(index) if self.memory.pools[index].destroyed => Err(handles::Bad::Stale),
-            found => found,
-        };
-        found.map_err(|bad| match self.bad_handle(call, handles::Kind::Pool, handle, bad) {
+        let found = self.memory.pools.find(pool.addr());
+        found.map_err(|bad| match self.bad_handle(call, handles::Kind::Pool, pool.addr(), bad) {
             DEINITIALIZED => DEINITIALIZED,
             _ => INVALID_VALUE,
         })
-    }
-
-    /// The pool that a device has from the beginning.
-    fn default_pool(&mut self, device: usize) -> Result<u32, CUresult> {
-        if let Some(pool) = self.devices[device].default_pool {
-            return Ok(pool);
-        }
-        let pool = Pool { default: true, ..Pool::new(device) };
-        let (index, _) = self.memory.pools.insert(self.call_number, pool).ok_or(OUT_OF_MEMORY)?;
-        self.devices[device].default_pool = Some(index);
-        Ok(index)
-    }
-
-    fn current_pool(&mut self, device: usize) -> Result<u32, CUresult> {
-        match self.devices[device].current_pool {
-            Some(pool) => Ok(pool),
-            None => self.default_pool(device),
-        }
-    }
-
-    fn set_pool(&mut self, device: usize, pool: u32) -> Answer {
-        if self.memory.pools[pool].device != device || self.memory.pools[pool].imported.is_some() {
-            return Err(INVALID_VALUE);
-        }
-        self.devices[device].current_pool = Some(pool);
-        Ok(())
     }
 
     /// The device of a location.
@@ -120,25 +89,21 @@ pub(crate) fn mem_pool_create(
         _ => return Err(INVALID_VALUE),
     };
     let (handle_types, max_size) = (props.handle_types, props.max_size as u64);
-    let new = Pool { handle_types, max_size, arena, ..Pool::new(device) };
-    let (index, _) = state.memory.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
+    let mut new = Pool::new(device);
+    (new.handle_types, new.max_size, new.arena) = (handle_types, max_size, arena);
+    let index = state.memory.pools.add(call.number, new)?;
     pool.put(handle_of(&state, index))
 }
 
 pub(crate) fn mem_pool_destroy(call: &CallFrame, pool: Memory) -> Answer {
     let mut state = call.ready()?;
     let index = state.pool(call, pool)?;
-    if state.memory.pools[index].default {
+    if state.memory.pools.get(index).default {
         return Err(INVALID_VALUE);
     }
     let handle = state.memory.pools.handle(index);
     state.bury(call, handle);
-    state.memory.pools[index].destroyed = true;
-    // Documented: the device goes back to its own.
-    for device in &mut state.devices {
-        device.current_pool = device.current_pool.filter(|current| *current != index);
-    }
-    state.end_pool(index);
+    state.memory.pools.destroy(index);
     Ok(())
 }
 
@@ -150,7 +115,7 @@ pub(crate) fn device_get_default_mem_pool(
     let mut state = call.ready()?;
     pool.required()?;
     let device = device::check(&state, device)?;
-    let index = state.default_pool(device)?;
+    let index = state.memory.pools.default_of(device, call.number)?;
     pool.put(handle_of(&state, index))
 }
 
@@ -162,7 +127,7 @@ pub(crate) fn device_get_mem_pool(
     let mut state = call.ready()?;
     pool.required()?;
     let device = device::check(&state, device)?;
-    let index = state.current_pool(device)?;
+    let index = state.memory.pools.current_of(device, call.number)?;
     pool.put(handle_of(&state, index))
 }
 
@@ -170,7 +135,7 @@ pub(crate) fn device_set_mem_pool(call: &CallFrame, device: CUdevice, pool: Memo
     let mut state = call.ready()?;
     let device = device::check(&state, device)?;
     let pool = state.pool(call, pool)?;
-    state.set_pool(device, pool)
+    state.memory.pools.set_current(device, pool)
 }
 
 /// The forms of CUDA 13 name a place and what the memory is.
@@ -214,7 +179,7 @@ pub(crate) fn mem_set_mem_pool(
 pub(crate) fn mem_pool_trim_to(call: &CallFrame, pool: Memory, keep: usize) -> Answer {
     let mut state = call.ready()?;
     let pool = state.pool(call, pool)?;
-    state.memory.pools[pool].trim(keep as u64);
+    state.memory.pools.get_mut(pool).trim(keep as u64);
     Ok(())
 }
 
@@ -240,7 +205,7 @@ pub(crate) fn mem_pool_get_attribute(
     value: Memory,
 ) -> Answer {
     let state = call.ready()?;
-    let pool = &state.memory.pools[state.pool(call, pool)?];
+    let pool = state.memory.pools.get(state.pool(call, pool)?);
     let wide = match attribute {
         4 => pool.threshold,
         5 => pool.reserved,
@@ -270,7 +235,7 @@ pub(crate) fn mem_pool_set_attribute(
     let mut state = call.ready()?;
     let pool = state.pool(call, pool)?;
     let place = value_place(attribute, value)?;
-    let pool = &mut state.memory.pools[pool];
+    let pool = state.memory.pools.get_mut(pool);
     // SAFETY: by the contract of the C call a value of the attribute's width is there.
     let wide = unsafe {
         match place {
@@ -300,17 +265,17 @@ pub(crate) fn mem_pool_set_access(
     let mut state = call.ready()?;
     let pool = state.pool(call, pool)?;
     let descriptions = descriptions.read_array(count)?;
-    let mut access = state.memory.pools[pool].access.clone();
+    let mut access = state.memory.pools.get(pool).access.clone();
     for AccessDesc { location, flags } in descriptions {
         let device = state.located(location)?;
         // Documented: the pool's own device keeps its access.
-        let own = device == state.memory.pools[pool].device;
+        let own = device == state.memory.pools.get(pool).device;
         if !matches!(flags, 0 | READ | READ_WRITE) || (own && flags != READ_WRITE) {
             return Err(INVALID_VALUE);
         }
         access.insert(device, flags);
     }
-    state.memory.pools[pool].access = access;
+    state.memory.pools.get_mut(pool).access = access;
     Ok(())
 }
 
@@ -322,13 +287,14 @@ pub(crate) fn mem_pool_get_access(
 ) -> Answer {
     let state = call.ready()?;
     flags.required()?;
-    let pool = &state.memory.pools[state.pool(call, pool)?];
+    let pool = state.memory.pools.get(state.pool(call, pool)?);
     let device = state.located(location.get()?)?;
     let own = if device == pool.device { READ_WRITE } else { 0 };
     flags.put(pool.access.get(&device).copied().unwrap_or(own))
 }
 
 fn alloc(
+    call: &CallFrame,
     mut state: Locked,
     address: Ptr<CUdeviceptr>,
     bytes: usize,
@@ -343,17 +309,17 @@ fn alloc(
     let pool = match pool {
         Some(pool) => pool,
         None => {
-            let device = state.contexts[context].device as usize;
-            state.current_pool(device)?
+            let device = state.owner(context).device;
+            state.memory.pools.current_of(device, call.number)?
         }
     };
-    if state.memory.pools[pool].imported.is_some() {
+    if state.memory.pools.get(pool).imported.is_some() {
         return Err(INVALID_VALUE);
     }
     if bytes == 0 {
         return address.put(0);
     }
-    if !state.memory.pools[pool].has_room(bytes as u64) {
+    if !state.memory.pools.get(pool).has_room(bytes as u64) {
         return Err(OUT_OF_MEMORY);
     }
     let base = state.allocate(context, bytes, Kind::Pooled(pool))?;
@@ -370,7 +336,7 @@ pub(crate) fn mem_alloc_async(
     let mut state = call.ready()?;
     address.required()?;
     let stream = state.stream(call, stream)?;
-    alloc(state, address, bytes, None, stream)
+    alloc(call, state, address, bytes, None, stream)
 }
 
 pub(crate) fn mem_alloc_from_pool_async(
@@ -384,7 +350,7 @@ pub(crate) fn mem_alloc_from_pool_async(
     address.required()?;
     let pool = state.pool(call, pool)?;
     let stream = state.stream(call, stream)?;
-    alloc(state, address, bytes, Some(pool), stream)
+    alloc(call, state, address, bytes, Some(pool), stream)
 }
 
 /// The memory is the program's until the stream has come so far: work that is given to other
@@ -398,13 +364,7 @@ pub(crate) fn mem_free_async(call: &CallFrame, address: CUdeviceptr, stream: Str
     if address == 0 {
         return Ok(());
     }
-    let allocation = state.memory.by_address.get_mut(&address).ok_or(INVALID_VALUE)?;
-    let can_be = matches!(allocation.kind, Kind::Device | Kind::Managed | Kind::Pooled(_));
-    if !can_be || allocation.freeing {
-        return Err(INVALID_VALUE);
-    }
-    allocation.freeing = true;
-    let region = allocation.region.clone();
+    let region = state.memory.free_later(address)?;
     state.submit(call.machine, stream, Task::Free(region));
     Ok(())
 }
@@ -418,7 +378,7 @@ pub(crate) fn mem_pool_export_to_shareable_handle(
 ) -> Answer {
     let state = call.ready()?;
     handle.required()?;
-    let pool = &state.memory.pools[state.pool(call, pool)?];
+    let pool = state.memory.pools.get(state.pool(call, pool)?);
     if flags != 0 || handle_type != FILE_DESCRIPTOR || pool.handle_types & handle_type == 0 {
         return Err(INVALID_VALUE);
     }
@@ -445,8 +405,9 @@ pub(crate) fn mem_pool_import_from_shareable_handle(
     let file = PoolFile::open(descriptor).ok_or(INVALID_VALUE)?;
     let here = state.devices.iter().position(|device| device.physical as u64 == file.device);
     let device = here.ok_or(INVALID_DEVICE)?;
-    let new = Pool { imported: Some(file), ..Pool::new(device) };
-    let (index, _) = state.memory.pools.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
+    let mut new = Pool::new(device);
+    new.imported = Some(file);
+    let index = state.memory.pools.add(call.number, new)?;
     pool.put(handle_of(&state, index))
 }
 
@@ -457,11 +418,11 @@ pub(crate) fn mem_pool_export_pointer(
 ) -> Answer {
     let mut state = call.ready()?;
     data.required()?;
-    let allocation = state.memory.by_address.get(&address).ok_or(INVALID_VALUE)?;
+    let allocation = state.memory.starting_at(address).ok_or(INVALID_VALUE)?;
     let (Kind::Pooled(pool), Some(backing)) = (allocation.kind, &allocation.region.backing) else {
         return Err(INVALID_VALUE);
     };
-    let arena = state.memory.pools[pool].arena.as_ref().ok_or(INVALID_VALUE)?;
+    let arena = state.memory.pools.get(pool).arena.as_ref().ok_or(INVALID_VALUE)?;
     let reserved = arena.name(backing, allocation.bytes).to_bytes();
     state.feed(|feed, _| feed.memory_exported(address));
     data.put(PoolPointer { reserved })
@@ -478,17 +439,11 @@ pub(crate) fn mem_pool_import_pointer(
     let pool = state.pool(call, pool)?;
     let named = Named::parse(&data.get()?.reserved).ok_or(INVALID_VALUE)?;
     let context = state.current(call)?;
-    let file = state.memory.pools[pool].imported.as_ref().ok_or(INVALID_VALUE)?;
+    let file = state.memory.pools.get(pool).imported.as_ref().ok_or(INVALID_VALUE)?;
     let base = file.map(&named).ok_or(INVALID_VALUE)?;
     let bytes = named.bytes as usize;
-    let region =
-        Arc::new(Region { base, bytes, owned: true, backing: None, alias: Default::default() });
-    let (kind, freeing) = (Kind::Pooled(pool), false);
-    state
-        .memory
-        .by_address
-        .insert(base as u64, Allocation { region, context, kind, bytes, freeing });
-    state.memory.pools[pool].took(bytes as u64);
-    state.feed_allocation(base, bytes, kind);
-    address.put(base as u64)
+    let region = Region::new(base, bytes, true, None);
+    let owner = state.owner(context);
+    let State { memory, feed, .. } = &mut *state;
+    address.put(memory.add(feed.as_deref_mut(), owner, region, bytes, Kind::Pooled(pool)))
 }

@@ -8,7 +8,7 @@ use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::arg::{In, StreamArg};
-use crate::copy::{HostAfter, submit};
+use crate::copy::{HostAfter, feed_pageable, submit, waits_for_copy};
 use crate::courtesy::copies::synchronous;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
@@ -38,10 +38,10 @@ impl State {
         let device = side.device.checked_add(offset as u64).ok_or(INVALID_VALUE);
         match side.memory_type {
             MEMORY_HOST if side.host.is_null() => Err(INVALID_VALUE),
-            MEMORY_HOST => Ok(self.host_range(side.host.wrapping_byte_add(offset), bytes)),
-            MEMORY_DEVICE => self.device_range(device?, bytes),
+            MEMORY_HOST => Ok(self.memory.host_range(side.host.wrapping_byte_add(offset), bytes)),
+            MEMORY_DEVICE => self.memory.device_range(device?, bytes),
             MEMORY_UNIFIED if side.device == 0 => Err(INVALID_VALUE),
-            MEMORY_UNIFIED => self.any_range(device?, bytes),
+            MEMORY_UNIFIED => self.memory.any_range(device?, bytes),
             // There are none.
             MEMORY_ARRAY => Err(NOT_SUPPORTED),
             _ => Err(INVALID_VALUE),
@@ -101,14 +101,18 @@ fn copy(
         submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
         return Ok(HostAfter::Nothing);
     }
-    let after = state.host_after_copy(&rows.to.place, &rows.from.place);
-    let waits = rows.to.place.pageable() || state.waits_for_copy(&rows.to.place, &rows.from.place);
+    let after = HostAfter::copy(&state.memory, &rows.to.place, &rows.from.place);
+    let waits = waits_for_copy(&state.memory, &rows.to.place, &rows.from.place);
     // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
     if rows.from.place.pageable() {
-        state.feed_pageable(&rows.from.place, || rows.from.accesses(rows.extent, Access::read));
+        feed_pageable(state.feed.as_deref_mut(), &rows.from.place, || {
+            rows.from.accesses(rows.extent, Access::read)
+        });
         rows.from = rows.from.staged(rows.extent);
     }
-    state.feed_pageable(&rows.to.place, || rows.to.accesses(rows.extent, Access::write));
+    feed_pageable(state.feed.as_deref_mut(), &rows.to.place, || {
+        rows.to.accesses(rows.extent, Access::write)
+    });
     submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
     if waits {
         wait_idle(call, call.ready()?, stream, true)?;
@@ -164,9 +168,9 @@ impl State {
         }
         let extent = Extent { width, height, depth: 1 };
         let bytes = (height - 1).checked_mul(pitch).and_then(|rows| rows.checked_add(width));
-        let place = self.device_range(address, bytes.ok_or(INVALID_VALUE)?)?;
+        let place = self.memory.device_range(address, bytes.ok_or(INVALID_VALUE)?)?;
         self.may_write(call, &place)?;
-        let after = self.host_after_set(&place);
+        let after = HostAfter::set(&self.memory, &place);
         let to = Block { place, pitch: if one { width } else { pitch }, slice: 0 };
         let work = MemoryWork::SetRows(Box::new(SetRows { to, value, element, extent }));
         Ok(Some((work, after)))

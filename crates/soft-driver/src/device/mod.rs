@@ -25,11 +25,6 @@ pub(crate) struct Device {
     /// How many of its retains the program has not tried to release.
     pub(crate) held: u32,
     pub(crate) flags: u32,
-    pub(crate) used: u64,
-    /// The pool that it has from the beginning, once somebody asked for it.
-    pub(crate) default_pool: Option<u32>,
-    /// The pool of allocations that name none, if it is not that.
-    pub(crate) current_pool: Option<u32>,
 }
 
 /// The name of every device, from `cuDeviceGetName`.

@@ -26,7 +26,6 @@ pub(crate) mod busy;
 pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod deadlock;
-pub(crate) mod ends;
 pub(crate) mod patience;
 pub(crate) mod point;
 pub(crate) mod pump;
@@ -542,7 +541,7 @@ impl State {
                     return false;
                 }
             }
-            Task::Free(region) => self.free_region(&region),
+            Task::Free(region) => self.memory.free_now(&region),
             Task::Busy(ns) => {
                 if failed.is_none() {
                     self.streams[stream].queue.push_front(again(Task::Running(None)));

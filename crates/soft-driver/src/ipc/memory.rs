@@ -1,13 +1,12 @@
 //! Interprocess memory: handles of device memory, and what other processes open by them.
 
 use core::ffi::c_uint;
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::Ptr;
+use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-use crate::machine::{Locked, State};
-use crate::memory::{Allocation, Kind, Region};
+use crate::memory::{Kind, Region};
 use crate::processes::shared_memory::{AVAILABLE, Named, import};
 
 /// Peer access is there as soon as it is needed (`CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`); the one
@@ -27,15 +26,7 @@ pub(crate) fn ipc_get_mem_handle(
     handle.required()?;
     available(&state)?;
     state.current(call)?;
-    let (region, bytes) = match state.memory.around(address) {
-        Some((_, Allocation { kind: Kind::Device, region, bytes, .. })) => (region.clone(), *bytes),
-        _ => return Err(INVALID_VALUE),
-    };
-    // Without them the system has no such files.
-    let (Some(backing), Some(arena)) = (&region.backing, &mut state.memory.arena) else {
-        return Err(NOT_SUPPORTED);
-    };
-    let reserved = arena.export(backing, bytes)?.to_bytes();
+    let reserved = state.memory.export(address)?.to_bytes();
     state.feed(|feed, _| feed.memory_exported(address));
     handle.put(MemHandle { reserved })
 }
@@ -55,43 +46,28 @@ pub(crate) fn ipc_open_mem_handle(
     let context = state.current(call)?;
     state.captures.refuse_unsafe(call)?;
     let named = Named::parse(&handle.reserved).ok_or(INVALID_VALUE)?;
-    if state.memory.arena.as_ref().is_some_and(|arena| arena.is_of(&named)) {
+    if state.memory.exports(&named) {
         return Err(INVALID_CONTEXT);
     }
     // Documented: the same address each time, and as many closes.
-    if let Some((there, count)) = state.memory.imported(context, &named) {
-        *count += 1;
+    if let Some(there) = state.memory.open_again(context, &named) {
         return address.put(there);
     }
     // The exporter may be another driver of this process, whose thread needs nothing of this one's
     // state.
     let base = import(&named)?;
     let bytes = named.bytes as usize;
-    let region =
-        Arc::new(Region { base, bytes, owned: true, backing: None, alias: Default::default() });
+    let region = Region::new(base, bytes, true, None);
+    let owner = state.owner(context);
+    let State { memory, feed, .. } = &mut *state;
     let kind = Kind::Imported(named, 1);
-    state
-        .memory
-        .by_address
-        .insert(base as u64, Allocation { region, context, kind, bytes, freeing: false });
-    state.feed_allocation(base, bytes, kind);
-    address.put(base as u64)
+    address.put(memory.add(feed.as_deref_mut(), owner, region, bytes, kind))
 }
 
 pub(crate) fn ipc_close_mem_handle(call: &CallFrame, address: CUdeviceptr) -> Answer {
-    let mut state: Locked = call.ready()?;
+    let mut state = call.ready()?;
     state.current(call)?;
     state.captures.refuse_unsafe(call)?;
-    match state.memory.by_address.get_mut(&address) {
-        Some(Allocation { kind: Kind::Imported(_, count), .. }) if *count > 1 => {
-            *count -= 1;
-            Ok(())
-        }
-        Some(Allocation { kind: Kind::Imported(..), .. }) => {
-            state.memory.by_address.remove(&address);
-            state.feed(|feed, _| feed.free(address));
-            Ok(())
-        }
-        _ => Err(INVALID_VALUE),
-    }
+    let State { memory, feed, .. } = &mut *state;
+    memory.close(feed.as_deref_mut(), address)
 }

@@ -30,7 +30,7 @@ use crate::machine::handles::{Kind, Table};
 use crate::machine::misuse::Misuses;
 use crate::machine::places::{Owed, SLOTS};
 use crate::machine::switches::Switches;
-use crate::memory::Allocations;
+use crate::memory::allocations::Allocations;
 use crate::order::Feed;
 use crate::processes::semaphore::Imported;
 use crate::sync::lock;

@@ -1,26 +1,16 @@
-//! Memory: what is allocated, where it is, and what an address names. [`work`] is what a stream does
-//! to it, [`word`] what it waits for and writes.
+//! Memory: pieces of it, and places in them. [`allocations`] has what is allocated and what an address
+//! names, [`work`] what a stream does to memory, [`word`] what it waits for and writes.
 
-use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuda_order_check::feed::Memory;
+use crate::processes::shared_memory::{Backing, Named};
 
-use crate::abi::*;
-use crate::machine::State;
-use crate::machine::call_frame::CallFrame;
-use crate::machine::handles::{self, Table};
-use crate::memory::pool::Pool;
-use crate::processes::shared_memory::{Arena, Backing, Named};
-
-pub(crate) mod work;
-
+pub(crate) mod allocations;
 pub(crate) mod blocks;
-
 pub(crate) mod pool;
 pub(crate) mod word;
+pub(crate) mod work;
 
 /// Memory that the driver gave out, or that the program registered. Work in a queue keeps it:
 /// freeing takes the address away at once and the memory when nothing uses it any more.
@@ -33,7 +23,7 @@ pub(crate) struct Region {
     pub(crate) backing: Option<Backing>,
     /// Of pinned memory: another mapping of the same pages, through which streams access it once it
     /// is there; otherwise 0. A device has its own mapping as well.
-    pub(crate) alias: AtomicUsize,
+    alias: AtomicUsize,
 }
 
 pub(crate) const ALIGNMENT: usize = 512;
@@ -116,6 +106,10 @@ fn unmap(base: usize, bytes: usize) {
 }
 
 impl Region {
+    pub(crate) fn new(base: usize, bytes: usize, owned: bool, backing: Option<Backing>) -> Self {
+        Self { base, bytes, owned, backing, alias: AtomicUsize::new(0) }
+    }
+
     /// Maps the pages once more. The memory must be shared, or the driver's own and untouched.
     #[cfg(target_os = "linux")]
     pub(crate) fn make_alias(&self) -> bool {
@@ -187,156 +181,14 @@ impl Kind {
         matches!(self, Self::Host(_) | Self::Registered(_))
     }
 
+    /// Whether it is a device's: its own, or another process's.
+    fn is_of_device(self) -> bool {
+        self.is_counted() || matches!(self, Self::Imported(..))
+    }
+
     /// Whether it counts as memory of its device that is in use.
-    pub(crate) fn is_counted(self) -> bool {
+    fn is_counted(self) -> bool {
         matches!(self, Self::Device | Self::Pooled(_))
-    }
-}
-
-/// A piece of memory that the program has.
-pub(crate) struct Allocation {
-    pub(crate) region: Arc<Region>,
-    pub(crate) context: u32,
-    pub(crate) kind: Kind,
-    /// What the program asked for.
-    pub(crate) bytes: usize,
-    /// A stream frees it, once it has come so far.
-    pub(crate) freeing: bool,
-}
-
-/// What is known of an address.
-pub(crate) struct Known {
-    pub(crate) base: u64,
-    pub(crate) bytes: u64,
-    pub(crate) context: u32,
-    pub(crate) host: bool,
-    pub(crate) managed: bool,
-    pub(crate) pool: Option<u32>,
-}
-
-/// All memory of a machine.
-pub(crate) struct Allocations {
-    /// What is allocated, by its first address.
-    pub(crate) by_address: BTreeMap<u64, Allocation>,
-    /// The file that device memory lies in, from the first piece on.
-    pub(crate) arena: Option<Arena>,
-    pub(crate) pools: Table<Pool>,
-}
-
-impl Allocations {
-    pub(crate) const fn new(slot: usize) -> Self {
-        Self {
-            by_address: BTreeMap::new(),
-            arena: None,
-            pools: Table::new(handles::Kind::Pool, slot),
-        }
-    }
-
-    pub(crate) fn reset(&mut self, life: u64) {
-        self.by_address = BTreeMap::new();
-        self.arena = None;
-        self.pools.reset(life);
-    }
-
-    /// The allocation that an address is in, and how far.
-    pub(crate) fn around(&self, address: u64) -> Option<(u64, &Allocation)> {
-        let (base, allocation) = self.by_address.range(..=address).next_back()?;
-        (address - base < allocation.bytes as u64).then_some((*base, allocation))
-    }
-
-    /// Whether a range has memory that is known already.
-    pub(crate) fn overlaps(&self, base: u64, bytes: usize) -> bool {
-        let end = base.saturating_add(bytes as u64);
-        let last = self.by_address.range(..end).next_back();
-        last.is_some_and(|(first, allocation)| first.saturating_add(allocation.bytes as u64) > base)
-    }
-
-    /// Whether an address is in memory that was registered for reading alone.
-    pub(crate) fn read_only(&self, address: u64) -> bool {
-        let read_only = |kind| matches!(kind, Kind::Registered(flags) if flags & READ_ONLY != 0);
-        self.around(address).is_some_and(|(_, allocation)| read_only(allocation.kind))
-    }
-
-    /// The allocation that holds a whole range.
-    pub(crate) fn within(&self, address: u64, bytes: usize) -> Option<Arc<Region>> {
-        let (base, allocation) = self.around(address)?;
-        let end = (address - base).checked_add(bytes as u64)?;
-        (end <= allocation.bytes as u64).then(|| allocation.region.clone())
-    }
-
-    /// Whether memory was freed, unregistered, or has ended with its context since a place in it was
-    /// given. Memory of the program that was registered again is the same.
-    pub(crate) fn is_gone(&self, place: &Place) -> bool {
-        let Keeper::Region(region) = &place.keeper else { return false };
-        let same =
-            |of: &Allocation| Arc::ptr_eq(&of.region, region) || !region.owned && !of.region.owned;
-        !self.around(place.address as u64).is_some_and(|(_, of)| same(of))
-    }
-
-    /// What the program has to free. Memory that it registered is its own: the registration may end
-    /// with the context, and nothing is lost.
-    fn to_free(&self) -> impl Iterator<Item = (&u64, &Allocation)> {
-        let to_free = |of: &Allocation| !of.freeing && !matches!(of.kind, Kind::Registered(_));
-        self.by_address.iter().filter(move |(_, allocation)| to_free(allocation))
-    }
-
-    /// The addresses of what the program has to free in a context.
-    pub(crate) fn of_context(&self, context: u32) -> impl Iterator<Item = u64> {
-        self.to_free()
-            .filter(move |(_, allocation)| allocation.context == context)
-            .map(|(address, _)| *address)
-    }
-
-    /// Frees what a context has. How much of it was device memory.
-    pub(crate) fn forget_context(&mut self, context: u32) -> u64 {
-        let mut used = 0;
-        self.by_address.retain(|_, allocation| {
-            let theirs = allocation.context == context;
-            if theirs && allocation.kind.is_counted() {
-                used += allocation.region.bytes as u64;
-            }
-            !theirs
-        });
-        used
-    }
-
-    /// What is known of an address.
-    pub(crate) fn describe(&self, address: u64) -> Option<Known> {
-        let (base, allocation) = self.around(address)?;
-        let host = allocation.kind.is_host();
-        let (bytes, context) = (allocation.bytes as u64, allocation.context);
-        let managed = allocation.kind == Kind::Managed;
-        let pool = match allocation.kind {
-            Kind::Pooled(pool) => Some(pool),
-            _ => None,
-        };
-        Some(Known { base, bytes, context, host, managed, pool })
-    }
-
-    /// New device memory, where others can open it if the system has that.
-    pub(crate) fn map_device(&mut self, bytes: usize) -> Option<(usize, Option<Backing>)> {
-        if self.arena.is_none() {
-            self.arena = Arena::new();
-        }
-        match self.arena.as_mut().and_then(|arena| arena.map(bytes)) {
-            Some((base, backing)) => Some((base, Some(backing))),
-            None => Some((map(bytes)?, None)),
-        }
-    }
-
-    /// What a context has opened by a handle already.
-    pub(crate) fn imported(&mut self, context: u32, named: &Named) -> Option<(u64, &mut u32)> {
-        self.by_address.iter_mut().find_map(|(address, allocation)| match &mut allocation.kind {
-            Kind::Imported(of, count) if of == named && allocation.context == context => {
-                Some((*address, count))
-            }
-            _ => None,
-        })
-    }
-
-    /// How many allocations the program has to free.
-    pub(crate) fn len(&self) -> usize {
-        self.to_free().count()
     }
 }
 
@@ -384,118 +236,5 @@ impl Place {
             _ => self.address,
         };
         core::ptr::with_exposed_provenance_mut(address)
-    }
-}
-
-impl State {
-    pub(crate) fn allocate(
-        &mut self,
-        context: u32,
-        bytes: usize,
-        kind: Kind,
-    ) -> Result<u64, CUresult> {
-        if bytes == 0 {
-            return Err(INVALID_VALUE);
-        }
-        let rounded = bytes.checked_next_multiple_of(ALIGNMENT).ok_or(OUT_OF_MEMORY)?;
-        let device = self.contexts[context].device as usize;
-        let used = self.devices[device].used;
-        if kind.is_counted() {
-            if used.checked_add(rounded as u64).is_none_or(|wanted| wanted > self.config.memory) {
-                return Err(OUT_OF_MEMORY);
-            }
-            self.devices[device].used += rounded as u64;
-        }
-        let mapped = match kind {
-            Kind::Device => self.memory.map_device(rounded),
-            Kind::Pooled(pool) => match &mut self.memory.pools[pool].arena {
-                Some(arena) => arena.map(rounded).map(|(base, backing)| (base, Some(backing))),
-                None => map(rounded).map(|base| (base, None)),
-            },
-            _ => map(rounded).map(|base| (base, None)),
-        };
-        let Some((base, backing)) = mapped else {
-            self.devices[device].used = used;
-            return Err(OUT_OF_MEMORY);
-        };
-        let region = Arc::new(Region {
-            base,
-            bytes: rounded,
-            owned: true,
-            backing,
-            alias: Default::default(),
-        });
-        let freeing = false;
-        self.memory
-            .by_address
-            .insert(base as u64, Allocation { region, context, kind, bytes, freeing });
-        match kind {
-            // In stream order, which the caller tells.
-            Kind::Pooled(pool) => self.memory.pools[pool].took(rounded as u64),
-            _ => self.feed_allocation(base, bytes, kind),
-        }
-        Ok(base as u64)
-    }
-
-    /// The call allocates memory, registers it, or opens that of another process.
-    pub(crate) fn feed_allocation(&mut self, base: usize, bytes: usize, kind: Kind) {
-        let memory = match kind {
-            Kind::Device | Kind::Pooled(_) => Memory::Device,
-            Kind::Host(_) | Kind::Registered(_) => Memory::Host,
-            Kind::Managed => Memory::Managed,
-            Kind::Imported(..) => Memory::Exported,
-        };
-        self.feed(|feed, _| feed.allocate(base as u64, bytes as u64, memory));
-    }
-
-    pub(crate) fn free(&mut self, address: u64, host: bool) -> Answer {
-        match self.memory.by_address.get(&address) {
-            Some(Allocation { kind: Kind::Imported(..), .. }) => return Err(INVALID_VALUE),
-            Some(Allocation { freeing: true, .. }) => return Err(INVALID_VALUE),
-            Some(allocation) if allocation.kind.is_host() == host => {}
-            _ => return Err(INVALID_VALUE),
-        }
-        self.feed(|feed, _| feed.free(address));
-        self.forget(address);
-        Ok(())
-    }
-
-    /// The memory behind a device address, whole.
-    pub(crate) fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
-        let region = self.memory.within(address, bytes).ok_or(INVALID_VALUE)?;
-        Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
-    }
-
-    /// Refuses what would have the device write memory that was registered for reading alone: on a
-    /// card its context fails.
-    pub(crate) fn may_write(&self, call: &CallFrame, place: &Place) -> Answer {
-        let address = place.address as u64;
-        if !self.memory.read_only(address) {
-            return Ok(());
-        }
-        Err(self.misuse(
-            call,
-            &format!("{address:#x} is written, but was registered as read-only"),
-            INVALID_VALUE,
-        ))
-    }
-
-    /// The memory behind a host pointer: the driver's if it knows it, else the program's, for which
-    /// it answers.
-    pub(crate) fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
-        let address = pointer.expose_provenance();
-        let keeper =
-            self.memory.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
-        Place { address, keeper }
-    }
-
-    /// The memory behind an address that says itself whose it is.
-    pub(crate) fn any_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
-        match self.memory.around(address) {
-            Some(_) => self.device_range(address, bytes),
-            None => {
-                Ok(self.host_range(core::ptr::with_exposed_provenance(address as usize), bytes))
-            }
-        }
     }
 }

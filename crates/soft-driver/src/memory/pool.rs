@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::abi::*;
+use crate::machine::handles::{Bad, Kind, Table};
 use crate::processes::shared_memory::{Arena, PoolFile};
 
 /// A pool. Its memory is taken from the system when it is allocated, and given back when it is
@@ -26,7 +28,7 @@ pub(crate) struct Pool {
     /// What other devices may do with its memory.
     pub(crate) access: BTreeMap<usize, u32>,
     /// It ends when the last of its memory is freed.
-    pub(crate) destroyed: bool,
+    destroyed: bool,
     /// Where its memory lies, if other processes can have it.
     pub(crate) arena: Option<Arena>,
     /// Another process's pool, whose memory comes by its addresses alone.
@@ -80,5 +82,98 @@ impl Pool {
     pub(crate) fn trim(&mut self, keep: u64) {
         let least = self.used.next_multiple_of(CHUNK);
         self.reserved = self.reserved.min(keep.max(least));
+    }
+}
+
+/// The pools of a machine.
+pub(crate) struct Pools {
+    all: Table<Pool>,
+    /// The pool that each device has from the beginning, once somebody asked for it.
+    defaults: BTreeMap<usize, u32>,
+    /// The pool of allocations that name none, where it is not that.
+    current: BTreeMap<usize, u32>,
+}
+
+impl Pools {
+    pub(super) const fn new(slot: usize) -> Self {
+        let all = Table::new(Kind::Pool, slot);
+        Self { all, defaults: BTreeMap::new(), current: BTreeMap::new() }
+    }
+
+    pub(super) fn reset(&mut self, life: u64) {
+        self.all.reset(life);
+        self.defaults.clear();
+        self.current.clear();
+    }
+
+    pub(crate) fn find(&self, handle: u64) -> Result<u32, Bad> {
+        match self.all.find(handle) {
+            Ok(pool) if self.all[pool].destroyed => Err(Bad::Stale),
+            found => found,
+        }
+    }
+
+    pub(crate) fn get(&self, pool: u32) -> &Pool {
+        &self.all[pool]
+    }
+
+    pub(crate) fn get_mut(&mut self, pool: u32) -> &mut Pool {
+        &mut self.all[pool]
+    }
+
+    pub(crate) fn handle(&self, pool: u32) -> u64 {
+        self.all.handle(pool)
+    }
+
+    pub(crate) fn add(&mut self, born: u64, pool: Pool) -> Result<u32, CUresult> {
+        self.all.insert(born, pool).map(|(pool, _)| pool).ok_or(OUT_OF_MEMORY)
+    }
+
+    /// The pool that a device has from the beginning.
+    pub(crate) fn default_of(&mut self, device: usize, born: u64) -> Result<u32, CUresult> {
+        if let Some(pool) = self.defaults.get(&device) {
+            return Ok(*pool);
+        }
+        let pool = self.add(born, Pool { default: true, ..Pool::new(device) })?;
+        self.defaults.insert(device, pool);
+        Ok(pool)
+    }
+
+    /// The pool of a device's allocations that name none.
+    pub(crate) fn current_of(&mut self, device: usize, born: u64) -> Result<u32, CUresult> {
+        match self.current.get(&device) {
+            Some(pool) => Ok(*pool),
+            None => self.default_of(device, born),
+        }
+    }
+
+    pub(crate) fn set_current(&mut self, device: usize, pool: u32) -> Answer {
+        if self.all[pool].device != device || self.all[pool].imported.is_some() {
+            return Err(INVALID_VALUE);
+        }
+        self.current.insert(device, pool);
+        Ok(())
+    }
+
+    /// Destroys a pool. Documented: its device goes back to the one from the beginning.
+    pub(crate) fn destroy(&mut self, pool: u32) {
+        self.all[pool].destroyed = true;
+        self.current.retain(|_, current| *current != pool);
+        self.end(pool);
+    }
+
+    /// Memory of a pool has ended. Whether it was of this process.
+    pub(super) fn gave_back(&mut self, pool: u32, bytes: u64) -> bool {
+        self.all[pool].gave_back(bytes);
+        let own = self.all[pool].imported.is_none();
+        self.end(pool);
+        own
+    }
+
+    /// A pool that was destroyed ends with the last of its memory.
+    fn end(&mut self, pool: u32) {
+        if self.all[pool].destroyed && self.all[pool].used == 0 {
+            self.all.remove(pool);
+        }
     }
 }
