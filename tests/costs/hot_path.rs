@@ -440,25 +440,6 @@ fn closing_and_dropping_are_one_call() {
 }
 
 #[test]
-fn naming_makes_no_call_and_destroys_nothing() {
-    let gpu = &Gpu::with_virtual_time();
-    let gpu = Counted::new(gpu);
-    let (event, stream) = (gpu.event(EventFlags::empty()), gpu.stream());
-    let ((), made) = calls(|| {
-        // SAFETY: the owners outlive what is borrowed here.
-        let borrowed = unsafe {
-            (
-                EventRef::from_raw(&gpu.context, event.as_raw(), event.flags()),
-                StreamRef::from_raw(&gpu.context, stream.as_raw()),
-            )
-        };
-        drop(borrowed);
-    });
-    assert_eq!(made, []);
-    event.record(&stream).expect("both are alive");
-}
-
-#[test]
 fn a_wait_that_times_out_only_queries() {
     let gpu = &Gpu::with_virtual_time();
     let counted = Counted::new(gpu);

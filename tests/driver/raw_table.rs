@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 
-use cuda_events::Version;
 use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, RESULT_CODES};
 
 const HEADER: &str = include_str!("../../wrapper.h");
 
-/// A line of the one list: the exported name, its typedef and the twin's.
-type Line = (&'static str, &'static str, Option<&'static str>);
+/// A line of the one list: the typedef and the twin's.
+type Line = (&'static str, Option<&'static str>);
 
 macro_rules! lines {
     ($($page:ident { $(
@@ -16,7 +15,6 @@ macro_rules! lines {
             $(, $creates:ident)?;
     )* })*) => {
         const LINES: &[Line] = &[$($((
-            stringify!($function),
             stringify!($typedef),
             {
                 let twins: &[&str] = &[$(stringify!($twin))?];
@@ -45,7 +43,7 @@ fn name(entry: &EntryPoint) -> &'static str {
 #[test]
 fn every_entry_point_of_the_headers_is_in_the_list() {
     let listed: HashSet<_> =
-        LINES.iter().flat_map(|(_, typedef, twin)| [Some(*typedef), *twin]).flatten().collect();
+        LINES.iter().flat_map(|(typedef, twin)| [Some(*typedef), *twin]).flatten().collect();
     let mut declared = 0;
     for (at, line) in HEADER.lines().enumerate() {
         let Some((_, rest)) = line.split_once("typedef CUresult (*PFN_") else { continue };
@@ -69,31 +67,6 @@ fn every_entry_point_of_the_headers_is_in_the_list() {
         );
     }
     assert_eq!(declared, listed.len(), "a typedef stands in two lines of src/sys/symbols.rs");
-}
-
-/// That the list is right besides is known from the software driver's own: see its test
-/// `everything_that_cuda_events_binds_is_exported`; and from a real driver: see
-/// `tests/driver/lookups.rs`.
-#[test]
-fn a_line_is_of_one_function() {
-    assert_eq!(LINES.len(), ENTRY_POINTS.len());
-    for ((function, typedef, twin), entry) in LINES.iter().zip(ENTRY_POINTS) {
-        let at = format!("the line of {function} in src/sys/symbols.rs");
-        assert_eq!((*function, *function), (name(entry), entry.function.name()), "{at}");
-        let (base, version, is_twin) = parse(typedef);
-        assert!(!is_twin, "{at}: the first typedef is that of the legacy default stream");
-        assert_eq!((entry.base, entry.version), (base, Version::from_raw(version)), "{at}");
-        let parsed = twin.map(parse);
-        assert!(
-            parsed.is_none_or(|(of, _, twin)| of == base && twin),
-            "{at}: {twin:?} is no twin of {base}"
-        );
-        assert_eq!(
-            entry.per_thread_version,
-            parsed.map(|(_, version, _)| Version::from_raw(version)),
-            "{at}"
-        );
-    }
 }
 
 #[test]

@@ -94,41 +94,6 @@ fn a_record_that_fails_keeps_nothing() {
 }
 
 #[test]
-fn events_of_others_captures_stay_for_good() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
-    let stream = gpu.stream();
-    let event = event(&gpu);
-    let weak = Arc::downgrade(&event);
-    let symbols = gpu.driver.symbols();
-    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-    let mut graph = null_mut();
-    // SAFETY: the stream is alive; a place for the handle.
-    unsafe {
-        check(
-            Function::cuStreamBeginCapture_v2,
-            (symbols.cuStreamBeginCapture_v2)(stream.as_raw(), mode),
-        );
-        stream.record_external(&event).expect("a record");
-        check(
-            Function::cuStreamEndCapture,
-            (symbols.cuStreamEndCapture)(stream.as_raw(), &mut graph),
-        );
-    }
-    drop(event);
-    assert!(alive(&weak), "nobody can tell how long it is needed");
-    // SAFETY: the graph is nobody else's, and its event is never destroyed.
-    let graph = unsafe { Graph::from_raw(&gpu.context, graph) };
-    let exec = graph.instantiate().expect("an executable graph");
-    exec.launch(&stream).expect("a launch");
-    stream.synchronize().expect("the work ends");
-    drop((graph, exec));
-    assert!(alive(&weak));
-}
-
-#[test]
 fn setting_an_event_again_and_again_keeps_only_the_last() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {

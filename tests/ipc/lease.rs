@@ -224,17 +224,6 @@ fn changed(descriptor: &IpcEventDescriptor, change: impl FnOnce(&mut [u8])) -> I
     IpcEventDescriptor::from_bytes(&bytes).expect("the check value fits")
 }
 
-#[test]
-#[cfg(target_os = "linux")]
-fn a_descriptor_says_which_process_exported_it() {
-    let gpu = Gpu::new();
-    let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
-    let descriptor = event.ipc_descriptor().expect("a descriptor");
-    let expected = of_process(std::process::id());
-    assert_eq!(descriptor.to_bytes()[28..60], expected.to_bytes()[28..60]);
-    assert_eq!(ExporterProcess::of(&descriptor).state(), ExporterState::Running);
-}
-
 /// This process stands for one that has got the number of an exporter that ended.
 #[test]
 #[cfg(any(target_os = "linux", windows))]
