@@ -241,8 +241,8 @@ impl Findings {
         self.sinks.iter_mut().filter(|sink| !sink.json).for_each(|sink| sink.write(text));
     }
 
-    /// Writes the counts, once. `seen` are counts of what was checked, such as `("kernels", 7)`.
-    /// Without them, a sink that is no file gets the counts only if one is not zero. A file then
+    /// Writes the counts, once. `seen` are counts of what was checked, such as `("kernels", 7)`: the
+    /// text is then `order check: 0 findings in 7 kernels`. Without them, a sink that is no file gets the counts only if one is not zero. A file then
     /// shows that the checker was on.
     pub fn summary(&mut self, seen: &[(&str, u64)]) {
         let Counts { errors, warnings, suppressed } = self.counts;
@@ -251,9 +251,13 @@ impl Findings {
         }
         let is_silent = seen.is_empty() && errors + warnings + suppressed == 0;
         let (mut text, mut json) = (format!("order checker: {}", self.counts), String::new());
-        for (index, (name, count)) in seen.iter().enumerate() {
-            text += &format!("{} {count} {name}", if index == 0 { " in" } else { "," });
-            json += &format!(",\"{name}\":{count}");
+        if !seen.is_empty() {
+            let suppressed =
+                if suppressed > 0 { format!(", {suppressed} suppressed,") } else { "".into() };
+            text = format!("order check: {} findings{suppressed} in ", errors + warnings);
+            let counts = seen.iter().map(|(name, count)| format!("{count} {name}"));
+            text += &counts.collect::<Vec<_>>().join(", ");
+            json = seen.iter().map(|(name, count)| format!(",\"{name}\":{count}")).collect();
         }
         let json = format!(
             "{{\"severity\":\"summary\",\"errors\":{errors},\"warnings\":{warnings},\

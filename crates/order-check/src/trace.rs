@@ -2,12 +2,21 @@
 
 use core::fmt;
 use std::backtrace::Backtrace;
+use std::sync::OnceLock;
 
 /// How many of the program's own frames are shown.
 const FRAMES: usize = 24;
 
 /// A frame that has no symbol.
 const UNKNOWN: &str = "<unknown>";
+
+/// The begin of the frames without a symbol that are the checker's own.
+static LEFT_OUT: OnceLock<String> = OnceLock::new();
+
+/// The file at this path has nothing of the program: its frames are left out.
+pub fn leave_out(path: std::path::PathBuf) {
+    let _ = LEFT_OUT.set(format!("{}+0x", path.display()));
+}
 
 /// A backtrace without this crate's own frames and without what every thread begins with. It is
 /// made text when it is printed.
@@ -116,11 +125,13 @@ fn frames(
             *frame = place;
         }
     }
+    let library = LEFT_OUT.get();
     let own = |frame: &String| {
         let path = frame.trim_start_matches('<');
-        ["cuda_soft_driver", "cuda_order_check", "std::", "core::", "alloc::"]
+        ["cuda_soft_driver", "cuda_order_check", "std::", "core::", "alloc::", "__rust_try"]
             .iter()
             .any(|own| path.starts_with(own))
+            || library.is_some_and(|library| path.starts_with(&**library))
     };
     let end = all.iter().position(|frame| frame.contains("__rust_begin_short_backtrace"));
     all.truncate(end.unwrap_or(all.len()));

@@ -35,7 +35,6 @@ def run(options, words, number, checked=True, classes=""):
             env["LD_PRELOAD"] = os.path.join(options.library, "libcuda.so.1")
             settings = [f"log={log}-%p"] + ([f"class={classes}"] if classes else [])
             env["CUDA_ORDER_CHECK"] = ",".join(settings)
-            env["CUDA_ORDER_CHECK_LOG"] = f"{log}-%p"
         try:
             done = subprocess.run(
                 words, env=env, cwd=folder, capture_output=True, text=True, timeout=120

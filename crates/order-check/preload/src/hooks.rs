@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use crate::names::{edited, may_order};
+use crate::settings::Settings;
 use crate::table::{HOOKED, REAL};
 use crate::thunks;
 use crate::watch::{self, Argument, Call, Function, HostParams, NodePlace, hosts};
@@ -262,11 +263,10 @@ fn front_of(name: &CStr, real: *mut c_void) -> *mut c_void {
     })
 }
 
-/// Looks up the real functions, and begins to watch. `log` is where findings go; `None` for standard
-/// error. `trace` is where a line for each hooked call goes.
-pub fn install(resolve: &dyn Fn(&CStr) -> *mut c_void, log: Option<&str>, trace: Option<&str>) {
+/// Looks up the real functions, and begins to watch.
+pub fn install(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings) {
     all().for_each(|(name, _, real)| real.store(resolve(name), Ordering::Relaxed));
-    watch::start(resolve, log, trace);
+    watch::start(resolve, settings);
 }
 
 /// The address of a name in the stand-in: a hook, or the real function, or an entry in front of it, or

@@ -1,5 +1,5 @@
 //! Gives a program's calls of a CUDA driver to the order checker: the stand-in for `libcuda.so.1`,
-//! but for the library itself, which is the package `cuda-order-check-preload-shared`.
+//! but for the library itself, which is in the package `cuda-order-check-cli`.
 //!
 //! [`install`] looks up the real functions. [`target`] is then the address that a name has in the
 //! stand-in: a hook, which calls the real function, or that function itself. What each call means to
@@ -26,17 +26,21 @@
 #![allow(missing_docs)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod exports;
 mod hooks;
 mod names;
 mod pinned;
+mod process;
 mod real;
+mod settings;
 mod table;
 mod thunks;
 mod watch;
 
 pub use hooks::{exported, install, target};
-pub use names::NAMES;
 pub use pinned::{calls, faults};
+pub use process::watch_process;
 pub use real::{find, open};
+pub use settings::{CLASSES, Class, Settings, VARIABLE};
 pub use table::HOOKED;
 pub use watch::{count_by, declare, summary, take_findings, watch_host};

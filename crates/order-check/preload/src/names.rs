@@ -3,9 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// The names that the stand-in exports.
-pub const NAMES: &str = include_str!("names.txt");
-
 /// Parts of the names of functions that order nothing and touch no memory of the program, unless
 /// they are in [`ORDER`]. Everything else that is not hooked counts as ordering everything.
 const QUIET: [&str; 61] = [

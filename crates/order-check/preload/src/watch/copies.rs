@@ -163,6 +163,7 @@ impl Watch {
 
     /// A copy or a memset is submitted.
     fn wrote(&mut self, stream: StreamId, flag: Option<(Cell, u64)>, all: &[Access]) {
+        self.seen.copies += 1;
         let place = self.place_of(stream, flag);
         if let Some(write) = all.iter().find(|access| access.kind == AccessKind::Write) {
             let range = &write.range;

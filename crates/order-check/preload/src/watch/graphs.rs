@@ -182,6 +182,7 @@ pub(crate) fn launch(
 ) -> Code {
     // Its host functions may begin before the real call returns.
     begin(call, |watch| {
+        watch.seen.graphs += 1;
         let stream = watch.stream(call, stream);
         let Some(nodes) = watch.graphs.get(&exec).cloned() else {
             watch.order_everything();

@@ -38,6 +38,9 @@ impl Parameter {
     }
 }
 
+/// The least size of a pool.
+const POOL: usize = 32 << 20;
+
 impl Kernel {
     /// Whether each word within a structure is an address.
     pub(super) fn judged(&self) -> impl Iterator<Item = (&'static str, bool)> {
@@ -70,6 +73,12 @@ struct Attribute {
 
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<Attribute>() == 72);
 
+/// A kernel's name as in its source.
+fn demangled(name: &str) -> String {
+    let symbol = cpp_demangle::Symbol::new(name).ok();
+    symbol.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
+}
+
 impl Watch {
     fn kernel(&mut self, call: &Call, function: Handle) -> &mut Kernel {
         let Questions { parameters, names, .. } = self.questions;
@@ -93,7 +102,7 @@ impl Watch {
                         _ => return None,
                     }
                 };
-                Some(&*String::leak(format!("{} of {text}", call.name)))
+                Some(&*String::leak(format!("{} of {}", call.name, demangled(&text))))
             };
             // A handle of the other kind is refused.
             let all = parameters.into_iter().flatten().map(of).find(|all| !all.is_empty());
@@ -105,7 +114,8 @@ impl Watch {
 
     /// The bytes that a kernel's parameters point to, as far as they are addresses of known memory.
     /// What the kernel does there is not known: it counts as a read of the one byte, which any
-    /// copy, memset or free of that byte must be ordered with.
+    /// copy, memset or free of that byte must be ordered with. Classes of findings that are off by
+    /// default make more of it.
     pub(super) fn pointed_to(
         &mut self,
         call: &Call,
@@ -114,7 +124,20 @@ impl Watch {
         extra: *const Handle,
     ) -> Reads {
         self.kernel(call, function);
-        let Self { kernels, feed, .. } = self;
+        let settings = &self.feed.observer().settings;
+        let has = |kind| settings.has(kind);
+        let (pools, access) = (
+            has(Kind::Pools),
+            match has(Kind::Reads) || has(Kind::Kernels) {
+                true => Access::write,
+                false => Access::read,
+            },
+        );
+        let Self { kernels, feed, devices, .. } = self;
+        let bytes = |word: Address| match devices.get(&word) {
+            Some((bytes, _)) if pools && *bytes >= POOL => *bytes as u64,
+            _ => 1,
+        };
         let Some(kernel) = kernels.get_mut(&function) else { return Reads::default() };
         kernel.launches += 1;
         let launches = kernel.launches;
@@ -146,7 +169,7 @@ impl Watch {
                 if feed.memory(word).is_none() {
                     continue;
                 }
-                let access = Access::read(word, 1);
+                let access = access(word, bytes(word));
                 note(|| format!(" {index}+{at}/{size}:{word:#x}"));
                 let Some(part) = words.get_mut(part) else {
                     accesses.push(access);
@@ -186,6 +209,7 @@ fn launched(
     }
     let Some(name) = with(|watch| watch.kernel(call, function).name) else { return code };
     begin(&Call { name, per_thread: call.per_thread }, |watch| {
+        watch.seen.kernels += 1;
         let stream = watch.stream(call, stream);
         note(|| format!(" [{name}]"));
         let (accesses, open) = watch.pointed_to(call, function, parameters, extra);

@@ -36,6 +36,7 @@ pub(crate) mod values;
 
 use crate::pinned::faults::{Inside, Outside};
 use crate::pinned::table::readable;
+use crate::settings::{Kind, Settings};
 use graphs::Node;
 pub(crate) use graphs::NodePlace;
 use hosts::Host;
@@ -74,9 +75,15 @@ pub(crate) struct Call {
     pub(crate) per_thread: bool,
 }
 
+/// How many threads have made calls.
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+fn threads() -> u64 {
+    THREADS.load(Ordering::Relaxed)
+}
+
 pub(crate) fn thread() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    thread_local!(static NUMBER: u64 = LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    thread_local!(static NUMBER: u64 = THREADS.fetch_add(1, Ordering::Relaxed) + 1);
     NUMBER.try_with(|number| *number).unwrap_or(0)
 }
 
@@ -103,10 +110,21 @@ type NameOf = unsafe extern "C" fn(*mut *const core::ffi::c_char, Handle) -> Cod
 
 type ParamInfo = unsafe extern "C" fn(Handle, usize, *mut usize, *mut usize) -> Code;
 
+/// What the summary counts.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    kernels: u64,
+    /// With memsets.
+    copies: u64,
+    /// Launches of graphs.
+    graphs: u64,
+}
+
 struct Watch {
     feed: Feed<Output>,
     questions: Questions,
     calls: u64,
+    seen: Seen,
     place: u64,
     /// The default streams, by context and thread (0: the legacy one).
     defaults: HashMap<(Handle, u64), StreamId>,
@@ -133,11 +151,14 @@ struct Watch {
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
 
-pub(crate) fn start(
-    resolve: &dyn Fn(&CStr) -> *mut c_void,
-    log: Option<&str>,
-    trace: Option<&str>,
-) {
+static AT_FIRST_CALL: OnceLock<fn()> = OnceLock::new();
+
+/// Sets what a process does at its first call.
+pub(crate) fn at_first_call(does: fn()) {
+    let _ = AT_FIRST_CALL.set(does);
+}
+
+pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings) {
     let parameters = [c"cuKernelGetParamInfo", c"cuFuncGetParamInfo"];
     let names = [c"cuKernelGetName", c"cuFuncGetName"];
     // SAFETY: NULL, or the driver's functions of these names.
@@ -157,29 +178,22 @@ pub(crate) fn start(
                 .map(|name| core::mem::transmute::<*mut c_void, Option<ParamInfo>>(resolve(name))),
         }
     };
-    let open = |path: &str| {
+    let open = |path: &String| {
         let path = path.replace("%p", &std::process::id().to_string());
         OpenOptions::new().create(true).append(true).open(path).ok()
     };
-    let log = log.and_then(open);
-    if let Some(file) = trace.and_then(open) {
+    if let Some(file) = settings.trace.as_ref().and_then(open) {
         let counts = Mutex::new(HashMap::new());
         let _ = TRACE.set(Trace { file, begin: Instant::now(), counts });
     }
-    let output = Output {
-        log,
-        findings: Vec::new(),
-        count: 0,
-        words: HashMap::new(),
-        held: Vec::new(),
-        reported: HashSet::new(),
-    };
+    let output = Output::new(settings);
     guard::start();
     let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     *watch = Some(Watch {
         feed: Feed::new(Options::default(), output),
         questions,
         calls: 0,
+        seen: Seen::default(),
         place: 0,
         defaults: HashMap::new(),
         contexts: BTreeMap::new(),
@@ -199,7 +213,7 @@ pub(crate) fn start(
 
 /// The findings since the last call.
 pub fn take_findings() -> Vec<Finding> {
-    with(|watch| std::mem::take(&mut watch.feed.observer_mut().findings)).unwrap_or_default()
+    with(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
 }
 
 /// Reports what was held back until the end, and writes how much was seen, and what was not.
@@ -211,7 +225,7 @@ pub fn summary() {
     let Some(watch) = &mut *watch else { return };
     if let Some(error) = guard::error() {
         let text = format!("order check: off since an error inside the checker: {error}");
-        watch.feed.observer_mut().write(&text);
+        watch.feed.observer_mut().findings.note(&text);
         return;
     }
     let _inside = Inside::new();
@@ -236,21 +250,28 @@ fn sum_up(watch: &mut Watch) {
     let unlisted = crate::hooks::unlisted();
     let words = watch.kernels.values().flat_map(Kernel::judged);
     watch.feed.observer_mut().decide(words);
-    let all = watch.calls;
-    let output = watch.feed.observer_mut();
-    let count = output.count;
-    output.write(&format!("order check: {count} findings in {all} calls"));
-    of_host.iter().for_each(|line| output.write(&format!("order check: {line}")));
+    let (calls, seen) = (watch.calls, watch.seen);
+    let findings = &mut watch.feed.observer_mut().findings;
+    // A program that only looks for a driver has none.
+    if calls > 0 {
+        findings.summary(&[
+            ("kernels", seen.kernels),
+            ("copies", seen.copies),
+            ("graphs", seen.graphs),
+            ("threads", threads()),
+        ]);
+    }
+    of_host.iter().for_each(|line| findings.note(&format!("order check: {line}")));
     for name in unlisted {
         let like = match is_like_a_hooked_one(&name) {
             true => ", though others of its name are modelled",
             false => "",
         };
-        output.write(&format!("order check: not in the list of functions: {name}{like}"));
+        findings.note(&format!("order check: not in the list of functions: {name}{like}"));
     }
     for (name, calls) in thunks::called() {
         let text = "not modelled, so each call counts as ordering everything";
-        output.write(&format!("order check: {text}: {name} {calls} times"));
+        findings.note(&format!("order check: {text}: {name} {calls} times"));
     }
     let mut tables = 0;
     if let Some(of) = COUNTED.get() {
@@ -260,7 +281,7 @@ fn sum_up(watch: &mut Watch) {
     }
     if tables > 0 {
         let text = "tables of functions without names were asked for";
-        output.write(&format!("order check: {tables} {text}; calls through them are not seen"));
+        findings.note(&format!("order check: {tables} {text}; calls through them are not seen"));
     }
 }
 
@@ -319,10 +340,16 @@ fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
 /// A call begins.
 fn begin<R>(call: &Call, f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
     with(|watch| {
+        if watch.calls == 0 {
+            // Not at the load: a child of a fork that comes before has its own files.
+            watch.feed.observer_mut().open();
+            AT_FIRST_CALL.get().into_iter().for_each(|does| does());
+        }
         watch.calls += 1;
         let unseen = guard::take_unseen();
         let _ = NUMBER.try_with(|number| number.set(watch.calls));
         watch.look();
+        watch.feed.observer_mut().begins(call.name);
         watch.feed.begin(call.name, watch.calls, None);
         guard::planted(call.name);
         if unseen > 0 {

@@ -1,26 +1,46 @@
 //! Where findings go, and those that wait until it is known whether a word is an address.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cuda_order_check::feed::Observer;
-use cuda_order_check::{Finding, ThreadId};
+use cuda_order_check::findings::{Findings, Sink};
+use cuda_order_check::trace::Trace;
+use cuda_order_check::{Backtrace, Finding, ThreadId};
 
 use super::thread;
+use crate::settings::{Kind, Settings, is_launch};
 
 /// The threads of the process, and where findings go.
 pub(super) struct Output {
-    pub(super) log: Option<File>,
-    pub(super) findings: Vec<Finding>,
-    pub(super) count: u64,
+    pub(super) settings: Settings,
+    pub(super) findings: Findings,
+    /// How many of them were taken.
+    taken: usize,
     /// Words within structures that count or not, by the names of the operations that use them.
     pub(super) words: HashMap<&'static str, Word>,
     /// Findings about words of which it is not known yet whether they count.
     pub(super) held: Vec<(&'static str, Finding)>,
     /// The pairs of calls that were reported, as a kernel is reported once for all its words.
     pub(super) reported: HashSet<[String; 2]>,
+    /// The call that begins.
+    call: &'static str,
+    stacks: Stacks,
 }
+
+/// Which calls get a stack. To take one is slow, so it is not done for launches: only for those that
+/// were in a report already, so that the next report has both stacks.
+struct Stacks {
+    wanted: HashSet<String>,
+    begin: Instant,
+    /// The time that it took so far.
+    spent: Cell<Duration>,
+}
+
+/// Stacks take at most this time, and a twentieth of the program's.
+const ALLOWANCE: Duration = Duration::from_secs(2);
 
 /// Whether a word within a structure counts as an address.
 #[derive(Clone, Copy)]
@@ -30,6 +50,22 @@ pub(super) struct Word {
     pub(super) counts: Option<bool>,
 }
 
+impl Stacks {
+    fn here(&self, call: &str) -> Option<Arc<dyn Backtrace>> {
+        let always = ["cuMem", "cuStreamCreate"].iter().any(|name| call.starts_with(name));
+        if !always && !self.wanted.contains(call) {
+            return None;
+        }
+        let begin = Instant::now();
+        if self.spent.get() > ALLOWANCE + (begin - self.begin) / 20 {
+            return None;
+        }
+        let trace = Trace::here();
+        self.spent.set(self.spent.get() + begin.elapsed());
+        Some(Arc::new(trace))
+    }
+}
+
 impl Observer for Output {
     fn thread(&self) -> ThreadId {
         ThreadId(thread())
@@ -37,6 +73,10 @@ impl Observer for Output {
 
     fn thread_name(&self, thread: ThreadId) -> String {
         std::thread::current().name().map_or_else(|| thread.0.to_string(), str::to_owned)
+    }
+
+    fn backtrace(&self) -> Option<Arc<dyn Backtrace>> {
+        if self.settings.stacks { self.stacks.here(self.call) } else { None }
     }
 
     fn finding(&mut self, finding: Finding) {
@@ -53,22 +93,73 @@ impl Observer for Output {
 }
 
 impl Output {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.clone(),
+            findings: Findings::new(Vec::new(), Vec::new()),
+            taken: 0,
+            words: HashMap::new(),
+            held: Vec::new(),
+            reported: HashSet::new(),
+            call: "",
+            stacks: Stacks {
+                wanted: HashSet::new(),
+                begin: Instant::now(),
+                spent: Cell::new(Duration::ZERO),
+            },
+        }
+    }
+
+    /// Opens the files.
+    pub(super) fn open(&mut self) {
+        self.findings = findings(&self.settings);
+    }
+
+    /// A call with this name begins.
+    pub(super) fn begins(&mut self, call: &'static str) {
+        self.call = call;
+    }
+
+    /// The errors since the last call.
+    pub(super) fn take(&mut self) -> Vec<Finding> {
+        let all = self.findings.errors().get(self.taken..).unwrap_or_default().to_vec();
+        self.taken += all.len();
+        all.into_iter().map(Finding::Report).collect()
+    }
+
     pub(super) fn report(&mut self, finding: Finding) {
-        if let Some(report) = finding.report() {
-            let mut pair = [&report.first, &report.second].map(|side| {
-                let kernel = self.words.get(&*side.call.name).map(|word| word.kernel);
+        let Some(report) = finding.report() else { return };
+        let kind = Kind::of(report);
+        if !self.settings.has(kind) {
+            return;
+        }
+        let sides = [&report.first, &report.second];
+        let names = sides.map(|side| {
+            let word = self.words.get(&*side.call.name);
+            word.map_or_else(|| side.call.name.to_string(), |word| word.kernel.to_owned())
+        });
+        let traced = sides.map(|side| side.call.backtrace.is_some());
+        // The checker reports each pair of calls once: for a kernel, each of its words.
+        if sides.into_iter().any(is_launch) {
+            let mut pair = [0, 1].map(|at| {
+                let (side, name) = (sides[at], &names[at]);
                 let stream = side.agent.stream_id().map_or(0, |stream| stream.0);
-                format!("{} {stream:#x} {}", kernel.unwrap_or(&side.call.name), side.agent)
+                let trace = side.call.backtrace.as_ref().map(ToString::to_string);
+                format!("{name} {stream:#x} {} {}", side.agent, trace.unwrap_or_default())
             });
             pair.sort_unstable();
-            // Between other calls the checker sees to it.
-            if !self.words.is_empty() && !self.reported.insert(pair) {
+            if !self.reported.insert(pair) {
                 return;
             }
         }
-        self.count += 1;
-        self.write(&finding.to_string());
-        self.findings.push(finding);
+        if !self.findings.add(finding, kind.name()) {
+            return;
+        }
+        if self.settings.exitcode != 0 {
+            cuda_order_check::exit::set(self.settings.exitcode);
+        }
+        let untraced = names.into_iter().zip(traced).filter(|(_, traced)| !traced);
+        self.stacks.wanted.extend(untraced.map(|(name, _)| name));
     }
 
     /// It is known now which of a kernel's words count.
@@ -87,12 +178,20 @@ impl Output {
             }
         }
     }
+}
 
-    pub(super) fn write(&mut self, text: &str) {
-        let line = format!("{text}\n");
-        let _ = match &mut self.log {
-            Some(file) => file.write_all(line.as_bytes()),
-            None => std::io::stderr().write_all(line.as_bytes()),
-        };
-    }
+fn findings(settings: &Settings) -> Findings {
+    const NAME: &str = "cuda-order-check: ";
+    let mut sinks = Vec::new();
+    let mut open = |path: &str| match Sink::file(path) {
+        Ok(sink) => Some(sink),
+        Err(error) => {
+            eprintln!("{NAME}cannot write {path}, so findings go here: {error}");
+            None
+        }
+    };
+    let log = settings.log.as_deref().and_then(&mut open);
+    sinks.push(log.unwrap_or_else(|| Sink::stderr(NAME)));
+    sinks.extend(settings.json.as_deref().and_then(&mut open).map(Sink::json));
+    Findings::new(sinks, settings.suppressed.clone())
 }

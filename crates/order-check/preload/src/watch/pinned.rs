@@ -140,7 +140,9 @@ impl Pinned {
 
 /// Checks the host's accesses to pinned memory from now on. `off` is a reason not to.
 pub fn watch_host(off: Option<&'static str>, resolve: &dyn Fn(&CStr) -> *mut c_void) {
-    with(|watch| {
+    // It is no call: a child of a fork that comes before the first one is checked.
+    let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(watch) = &mut *watch {
         let alias = resolve(c"cuda_soft_driver_alias");
         // SAFETY: NULL, or the software driver's function of that name.
         watch.pinned.alias = unsafe { core::mem::transmute::<*mut c_void, Option<Alias>>(alias) };
@@ -152,7 +154,7 @@ pub fn watch_host(off: Option<&'static str>, resolve: &dyn Fn(&CStr) -> *mut c_v
                 State::On
             }
         };
-    });
+    }
 }
 
 impl Watch {

@@ -9,8 +9,13 @@ use cuda_order_check_preload as preload;
 
 use super::*;
 
+/// Without stacks, as the driver's own checker: with them each place is reported.
+fn settings() -> preload::Settings {
+    preload::Settings::from_text("stacks=off").unwrap()
+}
+
 fn install(soft: &SoftDriver) {
-    preload::install(&|name| soft.resolve(name), None, None);
+    preload::install(&|name| soft.resolve(name), &settings());
 }
 
 fn resolve(soft: &SoftDriver, name: &CStr) -> *mut c_void {
@@ -74,6 +79,17 @@ fn the_stand_in_finds_what_the_driver_finds() {
     });
 }
 
+fn launch_of(raw: &Raw, kernel: usize, stream: CUstream, address: u64, within: u64) {
+    let (number, structure) = (7_u32, [within, 1]);
+    let parameters: [*const c_void; 3] =
+        [(&raw const number).cast(), (&raw const address).cast(), (&raw const structure).cast()];
+    let code = call!(raw, cuLaunchKernel(
+        kernel => usize, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32,
+        stream => CUstream, parameters.as_ptr() => *const *const c_void,
+        std::ptr::null() => *const c_void));
+    assert_eq!(code, OK);
+}
+
 /// The kernels of these tests take a word that is no address, an address, and a structure of two
 /// words.
 unsafe extern "C" fn parameter(_: usize, at: usize, offset: &mut usize, size: &mut usize) -> u32 {
@@ -87,7 +103,7 @@ unsafe extern "C" fn no_kernel(_: usize, _: usize, _: &mut usize, _: &mut usize)
 }
 
 unsafe extern "C" fn kernel_name(name: &mut *const std::ffi::c_char, kernel: usize) -> u32 {
-    let names = [c"fill", c"few", c"stale", c"many"];
+    let names = [c"fill", c"few", c"stale", c"many", c"_Z4fillPfi"];
     let Some(of) = names.get(kernel - 1) else { return INVALID_HANDLE };
     *name = of.as_ptr();
     OK
@@ -128,25 +144,10 @@ fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
 #[test]
 fn a_kernel_uses_what_its_parameters_point_to() {
     aside("a_kernel_uses_what_its_parameters_point_to", || {
-        let front = Front {
-            install: |soft| preload::install(&|name| with_kernels(soft, name), None, None),
-            resolve: |soft, name| preload::target(name, &|name| with_kernels(soft, name)),
-            declare,
-        };
-        let raw = Raw::behind(builder(0), front);
+        let raw = Raw::behind(builder(0), WITH_KERNELS);
         let desk = Desk::new(&raw, false);
-        let launch_of = |kernel: usize, stream: CUstream, address: u64, within: u64| {
-            let (number, structure) = (7_u32, [within, 1]);
-            let parameters: [*const c_void; 3] = [
-                (&raw const number).cast(),
-                (&raw const address).cast(),
-                (&raw const structure).cast(),
-            ];
-            let code = call!(raw, cuLaunchKernel(
-                kernel => usize, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32,
-                stream => CUstream, parameters.as_ptr() => *const *const c_void,
-                std::ptr::null() => *const c_void));
-            assert_eq!(code, OK);
+        let launch_of = |kernel, stream, address, within| {
+            launch_of(&raw, kernel, stream, address, within);
         };
         let launch = |stream, address, within| launch_of(1, stream, address, within);
         let calls = |found: Vec<Seen>| -> Vec<Vec<String>> {
@@ -198,6 +199,87 @@ fn a_kernel_uses_what_its_parameters_point_to() {
 }
 
 /// A function that nothing is known of, with arguments in all places.
+const WITH_KERNELS: Front = Front {
+    install: |soft| preload::install(&|name| with_kernels(soft, name), &settings()),
+    resolve: |soft, name| preload::target(name, &|name| with_kernels(soft, name)),
+    declare,
+};
+
+/// A launch has no stack, as that would be slow. After a report it has one.
+#[test]
+fn a_pair_is_reported_again_with_the_stack_of_the_launch() {
+    aside("a_pair_is_reported_again_with_the_stack_of_the_launch", || {
+        let raw = Raw::behind(builder(0), WITH_KERNELS);
+        preload::install(&|name| with_kernels(&raw.soft, name), &preload::Settings::default());
+        let desk = Desk::new(&raw, false);
+        for round in 0..4 {
+            launch_of(&raw, 5, desk.a, desk.buffer, 0);
+            desk.set(desk.c, desk.buffer, 64);
+            raw.sync(desk.a);
+            raw.sync(desk.c);
+            let all = preload::take_findings();
+            let traced: Vec<[bool; 2]> = all
+                .iter()
+                .filter_map(Finding::report)
+                .map(|of| [&of.first, &of.second].map(|side| side.call.backtrace.is_some()))
+                .collect();
+            let wanted: &[[bool; 2]] = match round {
+                0 => &[[false, true]],
+                1 => &[[true, true]],
+                _ => &[],
+            };
+            assert_eq!(traced, wanted, "{round}: {all:?}");
+            if round == 1 {
+                let text = all[0].to_string();
+                // The name as in its source, and where the program launched it.
+                assert!(
+                    text.contains("(cuLaunchKernel of fill(float*, int)) reads them"),
+                    "{text}"
+                );
+                assert_eq!(text.matches("preload::launch_of").count(), 1, "{text}");
+            }
+        }
+        desk.end();
+    });
+}
+
+#[test]
+fn classes_are_added_and_left_out() {
+    aside("classes_are_added_and_left_out", || {
+        for (classes, count) in [
+            ("", 1),
+            ("class=-copy", 0),
+            ("class=+reads", 2),
+            ("class=+kernels", 2),
+            ("class=+reads,class=+kernels", 3),
+            ("class=+pools", 2),
+        ] {
+            let raw = Raw::behind(builder(0), WITH_KERNELS);
+            let text = format!("stacks=off,{classes}");
+            let settings = preload::Settings::from_text(&text).unwrap();
+            preload::install(&|name| with_kernels(&raw.soft, name), &settings);
+            let desk = Desk::new(&raw, false);
+            // The copy reads what the kernel may write, the memset writes what another one reads.
+            launch_of(&raw, 1, desk.a, desk.buffer, 0);
+            desk.copy(desk.b, desk.other, desk.buffer, 64);
+            launch_of(&raw, 2, desk.a, desk.other + 512, 0);
+            desk.set(desk.c, desk.other + 512, 64);
+            // Two kernels get the same.
+            launch_of(&raw, 1, desk.a, desk.buffer + 1024, 0);
+            launch_of(&raw, 2, desk.b, desk.buffer + 1024, 0);
+            // A kernel gets the address of a pool, and a copy fills a block of it.
+            let mut pool = 0_u64;
+            let code = call!(raw, cuMemAlloc_v2(&mut pool => *mut u64, 32 << 20 => usize));
+            assert_eq!(code, OK);
+            launch_of(&raw, 1, desk.a, pool, 0);
+            desk.set(desk.c, pool + (1 << 20), 64);
+            let found = found();
+            assert_eq!(found.len(), count, "{classes}: {found:x?}");
+            desk.end();
+        }
+    });
+}
+
 unsafe extern "C" fn unknown(
     one: u64,
     two: u64,
@@ -223,7 +305,7 @@ fn a_call_that_is_not_modelled_orders_everything() {
             }
         }
         let front = Front {
-            install: |soft| preload::install(&|name| with_unknown(soft, name), None, None),
+            install: |soft| preload::install(&|name| with_unknown(soft, name), &settings()),
             resolve: |soft, name| preload::target(name, &|name| with_unknown(soft, name)),
             declare,
         };

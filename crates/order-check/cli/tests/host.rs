@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
 
 use cuda_test_harness::child::{command, full_name, own_binary, role};
-use cuda_test_harness::{TestDriver, beside, shared_library};
+use cuda_test_harness::{TestDriver, shared_library};
 
 const PAGE: usize = 4096;
 /// So much that the driver does not read it within the call.
@@ -428,6 +428,9 @@ const CORRECT: &[Role<1>] = &[
     ),
 ];
 
+/// The role of a program that is started without the class.
+const OFF: &str = "off";
+
 struct Run {
     output: Output,
     log: String,
@@ -439,10 +442,14 @@ fn start(test: &str, role: &str, set: impl FnOnce(&mut Command)) -> Run {
     fs::create_dir_all(&folder).expect("a folder");
     let log = folder.join(role.replace(' ', "-"));
     let mut command = command(&own_binary(), &full_name(test), role);
-    command.env("CUDA_ORDER_CHECK_LOG", &log).env("LD_PRELOAD", stand_in());
+    let mut settings = format!("log={}", log.display());
     if TestDriver::chosen() != TestDriver::Native {
-        command.env("CUDA_ORDER_CHECK_LIBRARY", shared_library());
+        settings += &format!(",library={}", shared_library().display());
     }
+    if role == OFF {
+        settings += ",class=-host";
+    }
+    command.env("CUDA_ORDER_CHECK", settings).env("LD_PRELOAD", stand_in());
     set(&mut command);
     let output = command.output().expect("the test's own program runs");
     let log = fs::read_to_string(log).unwrap_or_default();
@@ -451,7 +458,7 @@ fn start(test: &str, role: &str, set: impl FnOnce(&mut Command)) -> Run {
 }
 
 fn stand_in() -> PathBuf {
-    beside("cuda_order_check_preload_shared", "cuda-order-check-preload-shared")
+    env!("CARGO_BIN_EXE_cuda-order-check").into()
 }
 
 impl Run {
@@ -563,10 +570,9 @@ fn the_class_is_off_where_it_would_break_a_program() {
     let no_preload = |command: &mut Command| {
         command.env_remove("LD_PRELOAD").env("LD_LIBRARY_PATH", &folder);
     };
-    let off = |command: &mut Command| _ = command.env("CUDA_ORDER_CHECK_HOST", "off");
     let runs = [
         (start(test, "path", no_preload), "the library was not loaded by LD_PRELOAD"),
-        (start(test, "off", off), "CUDA_ORDER_CHECK_HOST=off"),
+        (start(test, OFF, |_| ()), "the class `host` is off"),
         (start(test, "taken", |_| ()), "the program has a handler of SIGSEGV that cannot be kept"),
     ];
     fs::remove_dir_all(folder).expect("it was made here");

@@ -3,17 +3,19 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_order_check_preload::for_each_name;
 use cuda_test_harness::child::{command, full_name, own_binary, role};
-use cuda_test_harness::{beside, shared_library};
+use cuda_test_harness::shared_library;
 
 fn stand_in() -> PathBuf {
-    beside("cuda_order_check_preload_shared", "cuda-order-check-preload-shared")
+    env!("CARGO_BIN_EXE_cuda-order-check").into()
 }
 
 /// Two streams set the same bytes; an event orders them in the second role.
@@ -64,18 +66,34 @@ fn run(folder: &Path, test: &str, role: &str, set: impl FnOnce(&mut Command)) ->
     let log = folder.join("log");
     let _ = fs::remove_file(&log);
     let mut command = command(&own_binary(), &full_name(test), role);
-    set(command.env("CUDA_ORDER_CHECK_LOG", &log));
+    set(command.env("CUDA_ORDER_CHECK", format!("log={}", log.display())));
     let output = command.output().expect("the test's own program runs");
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{printed}");
     [fs::read_to_string(log).expect("it is written at the end"), printed]
 }
 
+/// The setting that names the real library.
+fn real() -> String {
+    format!("library={}", shared_library().display())
+}
+
+/// Adds a setting.
+fn add(command: &mut Command, setting: &str) {
+    let of = |(name, value): (&OsStr, Option<&OsStr>)| {
+        (name == "CUDA_ORDER_CHECK").then(|| value.expect("it is set").to_owned())
+    };
+    let mut settings = command.get_envs().find_map(of).expect("it is set");
+    settings.push(format!(",{setting}"));
+    command.env("CUDA_ORDER_CHECK", settings);
+}
+
 /// The log of a program that is traced.
 fn log(folder: &Path, test: &str, role: &str, set: impl FnOnce(&mut Command)) -> String {
     let trace = folder.join(format!("{role}.trace"));
     let [log, _] = run(folder, test, role, |command| {
-        set(command.env("CUDA_ORDER_CHECK_TRACE", &trace));
+        set(command);
+        add(command, &format!("trace={}", trace.display()));
     });
     let trace = fs::read_to_string(trace).expect("it is written");
     for part in [
@@ -118,8 +136,7 @@ fn a_library_path_suffices() {
     }
     let folder = folder("order-check-path", &stand_in());
     judge("a_library_path_suffices", &folder.clone(), |command| {
-        command.env("LD_LIBRARY_PATH", &folder);
-        command.env("CUDA_ORDER_CHECK_LIBRARY", shared_library());
+        add(command.env("LD_LIBRARY_PATH", &folder), &real());
     });
 }
 
@@ -145,7 +162,7 @@ fn an_error_inside_switches_the_checker_off() {
         let [log, printed] =
             run(&folder, "an_error_inside_switches_the_checker_off", "unordered", |command| {
                 command.env("LD_LIBRARY_PATH", &folder).env("CUDA_ORDER_CHECK_PLANT", planted);
-                command.env("CUDA_ORDER_CHECK_LIBRARY", shared_library());
+                add(command, &real());
             });
         let lines: Vec<&str> = log.lines().collect();
         let last = "order check: off since an error inside the checker: planted";
@@ -161,8 +178,11 @@ fn an_error_inside_switches_the_checker_off() {
 
 #[test]
 fn the_list_has_the_software_drivers_names() {
-    let names: Vec<&str> = include_str!("../../src/names.txt").lines().collect();
-    let lists = include_str!("../../../../soft-driver/src/courtesy/exports.rs");
+    macro_rules! list {
+        ($($name:ident)*) => { [$(stringify!($name),)*] };
+    }
+    let names = for_each_name!(list);
+    let lists = include_str!("../../../soft-driver/src/courtesy/exports.rs");
     let words = lists.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_');
     let exports =
         words.filter(|word| word.starts_with("cu") && word.as_bytes()[2].is_ascii_uppercase());

@@ -1,0 +1,257 @@
+//! The command line.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use cuda_order_check_preload::{CLASSES, Settings, VARIABLE, find};
+
+const HELP: &str = "\
+Reports missing order between the streams and threads of a CUDA program that nobody changed.
+
+  cuda-order-check run [OPTION...] [--] PROGRAM [ARGUMENT...]
+  cuda-order-check --list | --help | --version
+
+Options of `run`:
+  --class LIST         classes of findings to add and to leave out, such as +reads,-free
+  --log FILE           write findings to this file in place of standard error; %p is the process
+  --json FILE          write findings to this file as well, as a JSON object in each line
+  --exitcode N         end with this status if there are findings
+  --stacks off         take no stacks, which is faster
+  --suppressions FILE  leave findings out: a line is call:NAME, function:NAME, kernel:NAME or
+                       class:NAME, where * stands for any text, or begins with #
+  --library PATH       the real libcuda.so.1; without it the one that the loader finds
+
+--list lists the classes. The children of the program are checked as well, each by itself.
+";
+
+/// The command.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(1);
+    match parse(arguments).and_then(Action::run) {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(Failure { text, code }) => {
+            eprintln!("cuda-order-check: {text}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Failure {
+    text: String,
+    code: u8,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { text, code: 2 }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Action {
+    Show(String),
+    /// The settings as text, and the program with its arguments.
+    Run(String, Vec<OsString>),
+}
+
+fn list() -> String {
+    let line = |class: &cuda_order_check_preload::Class| {
+        let on = if class.on { "on" } else { "off" };
+        format!("{:8}{on:5}{}\n", class.name, class.about)
+    };
+    CLASSES.iter().map(line).collect()
+}
+
+fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Action, Failure> {
+    let mut arguments = arguments.peekable();
+    let first = arguments.next().unwrap_or_default();
+    match first.to_str() {
+        Some("--help" | "-h" | "help") => return Ok(Action::Show(HELP.to_owned())),
+        Some("--version" | "-V") => {
+            return Ok(Action::Show(format!("cuda-order-check {}\n", env!("CARGO_PKG_VERSION"))));
+        }
+        Some("--list") => return Ok(Action::Show(list())),
+        Some("run") => {}
+        Some("") => return Err(format!("there is no command\n\n{HELP}").into()),
+        _ => {
+            let first = first.display();
+            return Err(format!("`{first}` is no command: use run, --list or --help").into());
+        }
+    }
+    // Options add to the variable, if that is set.
+    let mut settings = Vec::from_iter(std::env::var(VARIABLE));
+    while let Some(option) = arguments.next_if(|it| it.as_encoded_bytes().starts_with(b"--")) {
+        let option = option.into_string().map_err(|it| format!("{} is not UTF-8", it.display()))?;
+        let (name, value) = match option.split_once('=') {
+            _ if option == "--" => break,
+            _ if option == "--help" => return Ok(Action::Show(HELP.to_owned())),
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (option, None),
+        };
+        let known = ["class", "log", "json", "exitcode", "stacks", "suppressions", "library"];
+        let Some(setting) = known.into_iter().find(|known| name.strip_prefix("--") == Some(known))
+        else {
+            let known = known.map(|name| format!("--{name}")).join(", ");
+            return Err(format!("`{name}` is no option: the options are {known}").into());
+        };
+        let value = match value {
+            Some(value) => value,
+            None => {
+                let value = arguments.next().ok_or_else(|| format!("`{name}` has no value"))?;
+                value.into_string().map_err(|it| format!("{} is not UTF-8", it.display()))?
+            }
+        };
+        match setting {
+            "class" => settings.extend(value.split(',').map(|class| format!("class={class}"))),
+            _ if value.contains(',') => {
+                return Err(format!("`{name} {value}`: a comma cannot be part of it").into());
+            }
+            "exitcode" | "stacks" => settings.push(format!("{setting}={value}")),
+            // A child may have another current folder.
+            _ => {
+                let path = std::path::absolute(&value);
+                let path = path.map_err(|error| format!("`{name} {value}`: {error}"))?;
+                settings.push(format!("{setting}={}", path.display()));
+            }
+        }
+    }
+    let program: Vec<_> = arguments.collect();
+    if program.is_empty() {
+        return Err("there is no program: cuda-order-check run -- PROGRAM".to_owned().into());
+    }
+    let settings = settings.join(",");
+    Settings::from_text(&settings)?;
+    Ok(Action::Run(settings, program))
+}
+
+impl Action {
+    fn run(self) -> Result<String, Failure> {
+        let (text, program) = match self {
+            Self::Show(text) => return Ok(text),
+            Self::Run(text, program) => (text, program),
+        };
+        let own = std::env::current_exe()
+            .map_err(|error| format!("the path of this command cannot be found: {error}"))?;
+        let settings = Settings::from_text(&text)?;
+        let library = find(&own, &settings).ok_or_else(|| {
+            "there is no libcuda.so.1 here; if the driver is elsewhere, use --library".to_owned()
+        })?;
+        if !library.is_file() {
+            return Err(format!("{} is no file", library.display()).into());
+        }
+        let folder = folder(&own)?;
+        eprintln!("cuda-order-check: the driver's library is {}", library.display());
+        let before = |name, first: &Path| {
+            let mut path = first.as_os_str().to_owned();
+            if let Some(others) = std::env::var_os(name).filter(|it| !it.is_empty()) {
+                path.push(":");
+                path.push(others);
+            }
+            path
+        };
+        let (name, arguments) = program.split_first().map_or((OsStr::new(""), &[][..]), |it| {
+            (it.0.as_os_str(), it.1)
+        });
+        let mut command = Command::new(name);
+        command.args(arguments).env(VARIABLE, &text);
+        command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &folder));
+        if settings.checks_host() {
+            // It has functions in front of those of the C library.
+            command.env("LD_PRELOAD", before("LD_PRELOAD", &folder.join("libcuda.so.1")));
+        }
+        // It takes the place of this process, so signals and the status are its own.
+        let error = command.exec();
+        let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+        Err(Failure { text: format!("{} cannot be started: {error}", name.display()), code })
+    }
+}
+
+/// A folder of this user in which this file has the name of the driver's library. It stays: there
+/// is one for each place of the command, and it has only links.
+fn folder(own: &Path) -> Result<PathBuf, String> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    // SAFETY: it has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    let cache = cache.map(|cache| cache.join("cuda-order-check"));
+    let temporary = std::env::temp_dir().join(format!("cuda-order-check-{user}"));
+    let mut errors = String::new();
+    for base in cache.into_iter().chain([temporary]) {
+        match link(&base, own, user) {
+            Ok(folder) => return Ok(folder),
+            Err(error) => errors += &format!("; {}: {error}", base.display()),
+        }
+    }
+    Err(format!("there is no folder for the library{errors}"))
+}
+
+fn link(base: &Path, own: &Path, user: u32) -> std::io::Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    own.hash(&mut hasher);
+    let folder = base.join(format!("{:016x}", hasher.finish()));
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    for folder in [base, &folder] {
+        let found = fs::symlink_metadata(folder)?;
+        if !found.is_dir() || found.uid() != user || found.mode() & 0o022 != 0 {
+            return Err(std::io::Error::other("others may write there"));
+        }
+    }
+    for name in ["libcuda.so.1", "libcuda.so"] {
+        let place = folder.join(name);
+        if fs::read_link(&place).is_ok_and(|target| target == own) {
+            continue;
+        }
+        // Another process may be here as well: each replaces the whole link.
+        let new = folder.join(format!("{name}.{}", std::process::id()));
+        let _ = fs::remove_file(&new);
+        symlink(own, &new)?;
+        fs::rename(&new, &place)?;
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Action, Failure> {
+        parse(text.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn options_become_settings() {
+        let run = |settings: &str, program: &[&str]| {
+            Ok(Action::Run(settings.to_owned(), program.iter().map(OsString::from).collect()))
+        };
+        assert_eq!(parsed("run -- a --log b"), run("", &["a", "--log", "b"]));
+        assert_eq!(
+            parsed("run --class +reads,-free --log /x/%p --exitcode=3 a -- b"),
+            run("class=+reads,class=-free,log=/x/%p,exitcode=3", &["a", "--", "b"])
+        );
+        assert!(matches!(parsed("--list"), Ok(Action::Show(text)) if text.starts_with("copy ")));
+        for (wrong, part) in [
+            ("", "there is no command"),
+            ("program", "`program` is no command"),
+            ("run", "there is no program"),
+            ("run --log", "`--log` has no value"),
+            ("run --loud a", "`--loud` is no option"),
+            ("run --class reads a", "begin with + or -"),
+            ("run --exitcode 300 a", "use 0 to 255"),
+            ("run --json /a,b a", "a comma cannot be part of it"),
+            ("run --suppressions /nowhere/x a", "cannot read /nowhere/x"),
+        ] {
+            let Err(Failure { text, code: 2 }) = parsed(wrong) else { panic!("{wrong}") };
+            assert!(text.contains(part), "{wrong}: {text}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+../../../soft-driver/shared/src/hide.rs

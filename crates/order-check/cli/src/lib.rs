@@ -1,0 +1,25 @@
+//! The command `cuda-order-check`, and the library that it puts before the driver's: see README.md.
+
+macro_rules! on_linux {
+    ($($item:item)*) => {
+        $(
+            #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+            $item
+        )*
+    };
+}
+
+on_linux! {
+    mod calls;
+    mod command;
+    mod hide;
+    mod library;
+    pub use command::main;
+}
+
+/// The command.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+pub fn main() -> std::process::ExitCode {
+    eprintln!("cuda-order-check: this is for Linux on x86-64 with glibc only");
+    std::process::ExitCode::from(2)
+}

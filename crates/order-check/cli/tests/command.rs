@@ -1,0 +1,250 @@
+//! The command `cuda-order-check`, with programs in Python that know nothing of it.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use cuda_test_harness::{say_not_run, shared_library};
+
+/// What all programs begin with: two streams, memory of 4096 bytes, and calls from functions.
+const BEGIN: &str = r#"
+import ctypes, os, signal, sys
+cu = ctypes.CDLL("libcuda.so.1")
+def call(name, *arguments):
+    code = getattr(cu, name)(*arguments)
+    assert code == 0, (name, code)
+def new(name, *arguments):
+    handle = ctypes.c_void_p()
+    call(name, ctypes.byref(handle), *arguments)
+    return handle
+def at(offset):
+    return ctypes.c_void_p(memory.value + offset)
+def upload():
+    call("cuMemsetD8Async", at(0), 1, ctypes.c_size_t(512), one)
+def clear():
+    call("cuMemsetD32Async", at(256), 1, ctypes.c_size_t(64), two)
+def begin():
+    global one, two, memory
+    call("cuInit", 0)
+    call("cuCtxSetCurrent", new("cuDevicePrimaryCtxRetain", 0))
+    one, two = new("cuStreamCreate", 1), new("cuStreamCreate", 1)
+    memory = new("cuMemAlloc_v2", ctypes.c_size_t(4096))
+"#;
+
+/// A folder that is removed.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("order-check-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("a new folder");
+        Self(folder)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).expect("it was written")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `cuda-order-check run` with these options and a program, after the common begin.
+fn checked(folder: &Folder, options: &str, program: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+    command.arg("run").args(options.split_whitespace()).arg("--library").arg(shared_library());
+    command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+    fs::write(folder.0.join("program.py"), format!("{BEGIN}\n{program}\n")).expect("a new file");
+    command.args(["--", "python3", "program.py"]);
+    command
+}
+
+fn output(folder: &Folder, options: &str, program: &str) -> (Output, String) {
+    let output = checked(folder, options, program).output().expect("the command is there");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, errors)
+}
+
+fn python() -> bool {
+    let found = Command::new("python3").arg("--version").output().is_ok();
+    if !found {
+        say_not_run("there is no python3");
+    }
+    found
+}
+
+#[test]
+fn a_report_has_the_lines_of_python() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("report");
+    let options = "--exitcode 66 --json found.json";
+    let (done, errors) = output(&folder, options, "begin(); upload(); clear(); print('end')");
+    assert_eq!(done.status.code(), Some(66), "{errors}");
+    assert_eq!(done.stdout, b"end\n");
+    for part in [
+        "cuda-order-check: the driver's library is /",
+        "missing order: two calls touch the same 256 bytes",
+        "program.py:14\n           Python: <module>",
+        "Python: clear, at ",
+        "of 4096 bytes that call #3 (cuMemAlloc_v2) allocated\n           Python: call, at",
+        "was created by call #2 (cuStreamCreate)\n           Python: call, at",
+        "order check: 1 findings in 0 kernels, 2 copies, 0 graphs, 1 threads\n",
+    ] {
+        assert!(errors.contains(part), "{part}:\n{errors}");
+    }
+    // Nothing of the interpreter, of the library and of ctypes.
+    for part in ["cuda_order_check", "_PyEval", "ffi"] {
+        assert!(!errors.contains(part), "{part}:\n{errors}");
+    }
+    let json = folder.read("found.json");
+    assert!(json.contains(r#""backtrace":["Python: call, at "#), "{json}");
+    let counts = r#""suppressed":0,"kernels":0,"copies":2,"graphs":0,"threads":1}"#;
+    assert!(json.ends_with(&format!("{counts}\n")), "{json}");
+    // With a lock of the interpreter as well.
+    let (_, errors) =
+        output(&folder, "", "cu = ctypes.PyDLL('libcuda.so.1'); begin(); upload(); clear()");
+    assert!(errors.contains("Python: clear, at "), "{errors}");
+}
+
+#[test]
+fn findings_are_left_out_by_class_and_by_suppression() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("left-out");
+    fs::write(folder.0.join("known"), "# of the library\n\nfunction:clear\n").expect("a new file");
+    fs::write(folder.0.join("other"), "kernel:clear\nclass:free\n").expect("a new file");
+    for (options, status, summary) in [
+        ("--exitcode=3", 3, "order check: 1 findings in"),
+        ("--exitcode=3 --class -copy", 0, "order check: 0 findings in"),
+        ("--exitcode=3 --suppressions known", 0, "order check: 0 findings, 1 suppressed, in"),
+        ("--exitcode=3 --suppressions other", 3, "order check: 1 findings in"),
+    ] {
+        let options = format!("{options} --log log-%p");
+        let (done, errors) = output(&folder, &options, "begin(); upload(); clear()");
+        assert_eq!(done.status.code(), Some(status), "{options}: {errors}");
+        assert!(!errors.contains("order check:"), "{options}: {errors}");
+        let logs = fs::read_dir(&folder.0).expect("it is there").flatten();
+        let mut logs = logs.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"log-"));
+        let log = logs.next().expect("one process").path();
+        let text = fs::read_to_string(&log).expect("it was written");
+        assert!(text.contains(summary), "{options}: {text}");
+        fs::remove_file(log).expect("it is there");
+        assert!(logs.next().is_none(), "{options}");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_program_after_the_summary() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("signal");
+    for signal in ["SIGTERM", "SIGHUP"] {
+        // Its handler is the default: the process ends, whatever it is in the middle of.
+        let program = format!(
+            "begin(); upload(); clear(); print(os.getpid(), flush=True)
+os.kill(os.getpid(), signal.{signal})
+while True: new('cuEventCreate', 2)"
+        );
+        let (done, errors) = output(&folder, "--exitcode 66", &program);
+        use std::os::unix::process::ExitStatusExt;
+        assert!(done.status.signal().is_some(), "{signal}, {:?}: {errors}", done.status);
+        assert_eq!(errors.matches("order check: 1 findings in").count(), 1, "{signal}: {errors}");
+    }
+    // A program's own handler stays, and ends it in its own way.
+    let program = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+begin(); upload(); print('begun', flush=True)
+while True: signal.pause()";
+    let mut child = checked(&folder, "", program)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command is there");
+    let mut line = String::new();
+    let printed = child.stdout.as_mut().expect("it is a pipe");
+    BufReader::new(printed).read_line(&mut line).expect("the program prints");
+    // The command is the program by now: the signal reaches that one.
+    // SAFETY: a child that was not waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    let done = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(5), "{line}: {errors}");
+    assert!(errors.contains("order check: 0 findings in"), "{errors}");
+}
+
+#[test]
+fn children_have_their_own_reports() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("children");
+    // A child that begins before the first call, and a program that it starts.
+    let program = "
+if len(sys.argv) > 1:
+    begin(); upload(); sys.exit()
+if os.fork() == 0:
+    begin(); upload(); clear()
+    os.execvp('python3', ['python3', 'program.py', 'again'])
+os.wait()
+begin(); clear()";
+    let (done, errors) = output(&folder, "--log log-%p", program);
+    assert!(done.status.success(), "{errors}");
+    let logs = fs::read_dir(&folder.0).expect("it is there").flatten();
+    let logs = logs.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"log-"));
+    let mut texts: Vec<String> =
+        logs.map(|it| fs::read_to_string(it.path()).expect("it was written")).collect();
+    texts.sort_by_key(String::len);
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].starts_with("order check: 0 findings in 0 kernels, 1 copies"), "{texts:?}");
+    // The child's own finding, and the summary of the program that took its place.
+    assert!(texts[1].contains("missing order"), "{texts:?}");
+    assert!(texts[1].contains("order check: 0 findings in"), "{texts:?}");
+}
+
+#[test]
+fn a_program_without_calls_is_left_alone() {
+    let folder = Folder::new("quiet");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+        let done = command.args(arguments).output().expect("the command is there");
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned(), errors)
+    };
+    let library = shared_library();
+    let library = library.to_str().expect("it is text");
+    let (status, printed, errors) =
+        run(&["run", "--library", library, "--log", "log", "--", "echo", "--log", "a b"]);
+    assert_eq!((status, &*printed), (Some(0), "--log a b\n"));
+    assert_eq!(errors, format!("cuda-order-check: the driver's library is {library}\n"));
+    assert!(!folder.0.join("log").exists());
+    let (status, _, errors) = run(&["run", "--library", library, "--", "/nowhere/program"]);
+    assert_eq!(status, Some(127), "{errors}");
+    assert!(errors.contains("/nowhere/program cannot be started"), "{errors}");
+    let (status, _, errors) = run(&["run", "--library", "/nowhere/libcuda.so.1", "--", "true"]);
+    assert_eq!(status, Some(2), "{errors}");
+    assert!(errors.contains("/nowhere/libcuda.so.1 is no file"), "{errors}");
+    // A folder in which others may write is not used.
+    let cache = folder.0.join("cache/cuda-order-check");
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).expect("it is there");
+    let temporary = folder.0.join("temporary");
+    fs::write(&temporary, "").expect("no folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+    command.env("XDG_CACHE_HOME", folder.0.join("cache")).env("TMPDIR", &temporary);
+    let done = command.args(["run", "--library", library, "--", "true"]).output().expect("it runs");
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("others may write there"), "{errors}");
+}

@@ -1,0 +1,229 @@
+//! The settings of the stand-in, and the classes of its findings.
+
+use std::path::PathBuf;
+
+use cuda_order_check::findings::Suppression;
+use cuda_order_check::{AccessKind, Problem, Report, Side};
+
+/// The environment variable with the settings.
+pub const VARIABLE: &str = "CUDA_ORDER_CHECK";
+
+/// A class of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name in settings and suppressions.
+    pub name: &'static str,
+    /// Whether it is on by default.
+    pub on: bool,
+    /// What is reported.
+    pub about: &'static str,
+}
+
+macro_rules! classes {
+    ($($class:ident $name:literal $on:literal $about:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Kind { $($class,)* }
+
+        /// All classes.
+        pub const CLASSES: &[Class] =
+            &[$(Class { name: $name, on: $on, about: $about },)*];
+
+        impl Kind {
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Self::$class => $name,)* }
+            }
+        }
+    };
+}
+
+classes! {
+    Copy "copy" true
+        "a copy or a memset that writes, and another one, or a kernel with an address of the bytes";
+    Free "free" true "a free or an allocation, and anything that uses the memory";
+    Host "host" true "an access of the host to memory that a stream uses";
+    Reads "reads" false "a copy that only reads, and a kernel with an address of the bytes";
+    Pools "pools" false
+        "adds to the others: an address at the begin of 32 MiB or more stands for all of them";
+    Kernels "kernels" false "two kernels with the same address";
+}
+
+/// Whether a call launches a kernel.
+pub(crate) fn is_launch(side: &Side) -> bool {
+    side.call.name.starts_with("cuLaunchKernel") || side.call.name.starts_with("cuLaunchCoop")
+}
+
+fn is_read(side: &Side) -> bool {
+    matches!(side.kind, AccessKind::Read | AccessKind::AtomicRead)
+}
+
+impl Kind {
+    /// The class of a report.
+    pub(crate) fn of(report: &Report) -> Self {
+        let sides = [&report.first, &report.second];
+        let frees = |side: &&Side| matches!(side.kind, AccessKind::Free | AccessKind::Allocate);
+        // Copies from pageable memory are accesses of the thread that makes the call.
+        let host =
+            |side: &&Side| side.agent.stream_id().is_none() && !side.call.name.starts_with("cu");
+        if report.problem == Problem::UseAfterFree || sides.iter().any(frees) {
+            return Self::Free;
+        }
+        if sides.iter().any(host) {
+            return Self::Host;
+        }
+        match sides.map(is_launch) {
+            [true, true] => Self::Kernels,
+            [true, false] if is_read(&report.second) => Self::Reads,
+            [false, true] if is_read(&report.first) => Self::Reads,
+            _ => Self::Copy,
+        }
+    }
+}
+
+/// What to look for, and where to write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether each class is on.
+    classes: Vec<bool>,
+    /// The file for reports; standard error without one. `%p` is the process.
+    pub log: Option<String>,
+    /// The file for reports as JSON.
+    pub json: Option<String>,
+    /// The exit status of a process with errors; 0 for its own.
+    pub exitcode: u8,
+    /// Whether calls have stacks.
+    pub stacks: bool,
+    /// What is not reported.
+    pub suppressed: Vec<Suppression>,
+    /// The path of the real library.
+    pub library: Option<PathBuf>,
+    /// The file for a line for each hooked call.
+    pub trace: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            classes: CLASSES.iter().map(|class| class.on).collect(),
+            log: None,
+            json: None,
+            exitcode: 0,
+            stacks: true,
+            suppressed: Vec::new(),
+            library: None,
+            trace: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Parses the text of [`VARIABLE`]: pairs `name=value`, separated by commas. The last one of a
+    /// name counts, except `class` and `suppressions`, which may come more than once.
+    ///
+    /// # Errors
+    ///
+    /// One sentence about the first pair that is unknown or invalid.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let mut settings = Self::default();
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| format!("`{pair}` is not name=value"))?;
+            settings.set(name, value)?;
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if value.is_empty() {
+            return Err(format!("`{name}` has no value"));
+        }
+        let text = || Some(value.to_owned());
+        match name {
+            "class" => self.set_class(value)?,
+            "log" => self.log = text(),
+            "json" => self.json = text(),
+            "exitcode" => {
+                self.exitcode =
+                    value.parse().map_err(|_| format!("`exitcode={value}`: use 0 to 255"))?;
+            }
+            "stacks" => {
+                self.stacks = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(format!("`stacks={value}`: use on or off")),
+                }
+            }
+            "suppressions" => {
+                let lines = std::fs::read_to_string(value)
+                    .map_err(|error| format!("suppressions: cannot read {value}: {error}"))?;
+                let all = Suppression::from_lines(&lines);
+                self.suppressed
+                    .extend(all.map_err(|what| format!("suppressions: {value}: {what}"))?);
+            }
+            "library" => self.library = Some(value.into()),
+            "trace" => self.trace = text(),
+            _ => {
+                return Err(format!(
+                    "`{name}` is no setting: use class, log, json, exitcode, stacks, \
+                     suppressions, library or trace"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_class(&mut self, value: &str) -> Result<(), String> {
+        let (on, name) = match value.split_at_checked(1) {
+            Some(("+", name)) => (true, name),
+            Some(("-", name)) => (false, name),
+            _ => return Err(format!("`class={value}`: begin with + or -, such as class=+reads")),
+        };
+        let place = CLASSES.iter().position(|class| class.name == name);
+        match place.and_then(|place| self.classes.get_mut(place)) {
+            Some(class) => *class = on,
+            None => {
+                let names: Vec<_> = CLASSES.iter().map(|class| class.name).collect();
+                let names = names.join(", ");
+                return Err(format!("`{name}` is no class: the classes are {names}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the class `host` is on.
+    #[must_use]
+    pub fn checks_host(&self) -> bool {
+        self.has(Kind::Host)
+    }
+
+    pub(crate) fn has(&self, kind: Kind) -> bool {
+        self.classes.get(kind as usize).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_parsed() {
+        let text = "class=+reads,class=-free, log=/tmp/a b-%p,exitcode=7,exitcode=66";
+        let settings = Settings::from_text(text).expect("it is valid");
+        assert!(settings.has(Kind::Reads) && settings.has(Kind::Copy));
+        assert!(!settings.has(Kind::Free) && !settings.has(Kind::Pools));
+        assert_eq!((settings.log.as_deref(), settings.exitcode), (Some("/tmp/a b-%p"), 66));
+        assert_eq!(Settings::from_text(""), Ok(Settings::default()));
+        for (wrong, part) in [
+            ("x", "`x` is not name=value"),
+            ("x=1", "`x` is no setting: use class, log"),
+            ("log=", "`log` has no value"),
+            ("class=reads", "begin with + or -"),
+            ("class=+reeds", "`reeds` is no class: the classes are copy, free"),
+            ("exitcode=256", "use 0 to 255"),
+            ("stacks=1", "use on or off"),
+            ("suppressions=/nowhere/x", "cannot read /nowhere/x"),
+        ] {
+            let text = Settings::from_text(wrong).expect_err(wrong);
+            assert!(text.contains(part) && text.lines().count() == 1, "{wrong}: {text}");
+        }
+    }
+}
