@@ -73,6 +73,11 @@ driver! {
     cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, stream: usize);
     cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, stream: usize);
     cuMemsetD8Async(to: u64, value: u8, bytes: usize, stream: usize);
+    cuLaunchHostFunc(stream: usize, function: extern "C" fn(*mut c_void), data: *mut c_void);
+    cuStreamBeginCapture_v2(stream: usize, mode: c_uint);
+    cuStreamEndCapture(stream: usize, graph: *mut usize);
+    cuGraphInstantiateWithFlags(exec: *mut usize, graph: usize, flags: u64);
+    cuGraphLaunch(exec: usize, stream: usize);
 }
 
 /// A program: a stream, device memory and pinned memory.
@@ -246,6 +251,31 @@ fn read_beside(p: &Program) {
     }
 }
 
+/// A copy is submitted while a thread waits for data in the same page.
+fn read_beside_a_later_copy(p: &Program) {
+    let [read, write] = pipe();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            // SAFETY: it has no preconditions.
+            sender.send(unsafe { libc::gettid() }).expect("the other thread lives");
+            // SAFETY: pinned memory.
+            let got = unsafe { libc::read(read.as_raw_fd(), p.at(1000).cast(), 10) };
+            assert_eq!(got, 10, "{}", std::io::Error::last_os_error());
+        });
+        let thread = receiver.recv().expect("the other thread lives");
+        let call = format!("/proc/self/task/{thread}/syscall");
+        // "0 ..." is `read`.
+        while !fs::read_to_string(&call).is_ok_and(|call| call.starts_with("0 ")) {
+            std::thread::yield_now();
+        }
+        p.download(0, 100);
+        // SAFETY: so many bytes.
+        assert_eq!(unsafe { libc::write(write.as_raw_fd(), [1u8; 10].as_ptr().cast(), 10) }, 10);
+        reader.join().expect("it has read");
+    });
+}
+
 /// Large parts go around the buffer of a file.
 fn stored(p: &Program) {
     p.download(0, LARGE);
@@ -291,6 +321,13 @@ fn own_faults(p: &Program) {
     assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
 }
 
+/// A system call that no library is in front of.
+fn direct_write(memory: *const u8) -> libc::c_long {
+    let [_read, write] = pipe();
+    // SAFETY: what is no memory is an error.
+    unsafe { libc::syscall(libc::SYS_write, write.as_raw_fd(), memory, 8192) }
+}
+
 /// A child has the pages as they would be.
 fn forked(p: &Program) {
     p.download(0, LARGE);
@@ -298,9 +335,9 @@ fn forked(p: &Program) {
     unsafe {
         let child = libc::fork();
         if child == 0 {
-            p.read(0);
+            let written = direct_write(p.pinned);
             p.write(LARGE - 1);
-            libc::_exit(3);
+            libc::_exit(if written == 8192 { 3 } else { 4 });
         }
         let mut status = 0;
         assert_eq!(libc::waitpid(child, &mut status, 0), child);
@@ -364,8 +401,7 @@ fn registered(p: &Program) {
     }
     p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, 3 * PAGE, p.stream);
     p.cuda.cuMemHostUnregister(memory);
-    // SAFETY: as above.
-    assert_eq!(unsafe { memory.add(PAGE).read_volatile() }, 7);
+    assert_eq!(direct_write(memory), 8192, "{}", std::io::Error::last_os_error());
 }
 
 /// A free waits.
@@ -391,6 +427,53 @@ fn ten_copies(p: &Program) {
     }
 }
 
+impl Program {
+    fn graph(&self, captured: impl FnOnce()) -> usize {
+        let (mut graph, mut exec) = (0, 0);
+        self.cuda.cuStreamBeginCapture_v2(self.stream, 2);
+        captured();
+        self.cuda.cuStreamEndCapture(self.stream, &mut graph);
+        self.cuda.cuGraphInstantiateWithFlags(&mut exec, graph, 0);
+        exec
+    }
+}
+
+/// The second launch still reads it.
+fn refill_of_a_graph(p: &Program) {
+    let exec = p.graph(|| p.upload(0, 512));
+    p.write(5);
+    p.cuda.cuGraphLaunch(exec, p.stream);
+    p.synchronize();
+    p.write(5);
+    p.cuda.cuGraphLaunch(exec, p.stream);
+    p.wait();
+    p.write(5);
+}
+
+fn result_of_a_graph(p: &Program) {
+    let exec = p.graph(|| p.download(0, LARGE));
+    p.read(5);
+    p.cuda.cuGraphLaunch(exec, p.stream);
+    p.wait();
+    p.read(5);
+}
+
+extern "C" fn reads(byte: *mut c_void) {
+    // SAFETY: pinned memory, which the copy before this function has written.
+    assert_eq!(unsafe { byte.cast::<u8>().read_volatile() }, 7);
+}
+
+/// A host function comes after the copy, also in a graph.
+fn host_function(p: &Program) {
+    let both = || {
+        p.download(0, LARGE);
+        p.cuda.cuLaunchHostFunc(p.stream, reads, p.at(PAGE).cast());
+    };
+    both();
+    p.synchronize();
+    p.cuda.cuGraphLaunch(p.graph(both), p.stream);
+}
+
 /// A name, a program, and what its log has.
 type Role<const PARTS: usize> = (&'static str, fn(&Program), [&'static str; PARTS]);
 
@@ -413,6 +496,8 @@ const PLANTED: &[Role<2>] = &[
     ("forked", forked, [TO_HOST, LOAD]),
     ("blocked", blocked, [TO_HOST, LOAD]),
     ("crowd", crowd, [TO_HOST, LOAD]),
+    ("refill_of_a_graph", refill_of_a_graph, ["(cuGraphLaunch) reads", STORE]),
+    ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
     ("registered", registered, [TO_HOST, LOAD]),
 ];
 
@@ -420,6 +505,8 @@ const PLANTED: &[Role<2>] = &[
 const CORRECT: &[Role<1>] = &[
     ("small_source", small_source, ["order check: 0 findings"]),
     ("read_beside", read_beside, ["order check: 0 findings"]),
+    ("host_function", host_function, ["2 copies of pinned memory were watched"]),
+    ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (
         "ten_copies",
@@ -581,4 +668,22 @@ fn the_class_is_off_where_it_would_break_a_program() {
         let line = format!("host: accesses to pinned memory are not checked: {reason}");
         assert!(log.contains("order check: 0 findings") && log.contains(&line), "{log}");
     }
+}
+
+/// After an error inside the library nothing would lift the protection.
+#[test]
+fn nothing_is_protected_after_an_error_inside() {
+    if role().is_some() {
+        let p = Program::new(false);
+        p.download(0, LARGE);
+        assert_eq!(direct_write(p.pinned), -1, "it is protected");
+        p.any_call();
+        assert_eq!(direct_write(p.pinned), 8192, "{}", std::io::Error::last_os_error());
+        return p.synchronize();
+    }
+    let run = start("nothing_is_protected_after_an_error_inside", "panics", |command| {
+        command.env("CUDA_ORDER_CHECK_PLANT", "cuEventCreate");
+    });
+    let log = run.succeeded().log;
+    assert!(log.contains("an error inside the checker: planted"), "{log}");
 }

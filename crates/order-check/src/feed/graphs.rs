@@ -171,6 +171,17 @@ impl<O: Observer> Feed<O> {
         self.checker.capture_of(stream)
     }
 
+    /// What the nodes of a graph access that are copies, memsets or kernels, as far as it is wanted.
+    #[must_use]
+    pub fn graph_accesses(&self, graph: GraphId, wanted: impl Fn(&Access) -> bool) -> Vec<Access> {
+        let nodes = self.checker.nodes(graph).unwrap_or_default();
+        let of = |node: &Node| match &node.work {
+            NodeWork::Work(accesses) => accesses.iter().filter(|of| wanted(of)).cloned().collect(),
+            _ => Vec::new(),
+        };
+        nodes.iter().flat_map(of).collect()
+    }
+
     /// A graph is instantiated, cloned or updated: `to` has the nodes that `from` has now.
     pub fn graph_copy(&mut self, from: GraphId, to: GraphId) {
         self.graphs.remove(&to);

@@ -34,21 +34,6 @@ impl Drop for Inside {
     }
 }
 
-/// While it lives, this thread runs a function of the program, which a driver has called.
-pub(crate) struct Outside(u32);
-
-impl Outside {
-    pub(crate) fn new() -> Self {
-        Self(INSIDE.try_with(|inside| inside.replace(0)).unwrap_or(0))
-    }
-}
-
-impl Drop for Outside {
-    fn drop(&mut self) {
-        let _ = INSIDE.try_with(|inside| inside.set(self.0));
-    }
-}
-
 pub(crate) fn is_inside() -> bool {
     INSIDE.try_with(|inside| inside.get() > 0).unwrap_or(true)
 }
@@ -190,7 +175,8 @@ pub unsafe fn sigaction(
     let action = unsafe { action.as_ref() }.copied();
     if signal != libc::SIGSEGV || !INSTALLED.load(Ordering::Acquire) {
         let mut action = action;
-        if let Some(action) = action.as_mut().filter(|_| signal != libc::SIGSEGV) {
+        let masks = signal != libc::SIGSEGV && super::is_on();
+        if let Some(action) = action.as_mut().filter(|_| masks) {
             // SAFETY: a set of signals.
             unsafe { libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV) };
         }
@@ -244,7 +230,8 @@ pub unsafe fn mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigse
     let real = unsafe { core::mem::transmute::<*mut c_void, Mask>(real) };
     // SAFETY: NULL or the program's set, and its place for the old one.
     unsafe {
-        let Some(mut own) = set.as_ref().copied().filter(|_| how != libc::SIG_UNBLOCK) else {
+        let blocks = how != libc::SIG_UNBLOCK && super::is_on();
+        let Some(mut own) = set.as_ref().copied().filter(|_| blocks) else {
             return real(how, set, old);
         };
         libc::sigdelset(&mut own, libc::SIGSEGV);

@@ -429,3 +429,75 @@ pub(crate) fn is_same(index: usize, bytes: [usize; 2], closed: bool) -> bool {
     let state = if closed { CLOSED } else { READABLE };
     seen.is_some_and(|seen| seen.bytes == bytes && seen.state == state)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The protection of eight pages, as the system has it.
+    fn protections(memory: usize) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
+        let number = |text: &str| usize::from_str_radix(text, 16).expect("an address");
+        let of = |page: usize| {
+            let has = |line: &&str| {
+                let (range, _) = line.split_once(' ').expect("a range first");
+                let (start, end) = range.split_once('-').expect("two addresses");
+                (number(start)..number(end)).contains(&page)
+            };
+            let line = maps.lines().find(has).expect("it is mapped");
+            match line.split(' ').nth(1).expect("flags").get(..2) {
+                Some("rw") => '.',
+                Some("r-") => 'r',
+                _ => '-',
+            }
+        };
+        (0..8).map(|page| of(memory + page * PAGE)).collect()
+    }
+
+    /// One test, as there is one table.
+    #[test]
+    fn each_page_has_the_strongest_protection_of_its_copies() {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: new pages.
+        let memory = unsafe { libc::mmap(core::ptr::null_mut(), 8 * PAGE, access, flags, -1, 0) };
+        let memory = memory.expose_provenance();
+        let pages = |of: [usize; 2]| of.map(|page| memory + page * PAGE);
+        let copy = |of: [usize; 2], closed| {
+            let [start, end] = pages(of);
+            add([start + 10, end - 10], [start, end], closed).expect("there is place")
+        };
+        let calls = CALLS.load(Ordering::Relaxed);
+        let read = copy([2, 7], false);
+        assert_eq!(protections(memory), "..rrrrr.");
+        let written = copy([3, 4], true);
+        assert_eq!(protections(memory), "..r-rrr.");
+        let around = copy([1, 8], false);
+        assert_eq!(protections(memory), ".rr-rrrr");
+        assert_eq!(CALLS.load(Ordering::Relaxed) - calls, 5, "one for pages that are alike");
+        remove(read);
+        assert_eq!(protections(memory), ".rr-rrrr");
+        // A load beside the bytes of all copies, and then one of bytes that a copy writes.
+        let byte = |page: usize, at: usize| {
+            let at = memory + page * PAGE + at;
+            [at, at + 1]
+        };
+        assert_eq!(lift(byte(3, 5), false, By::Program), Fault::Beside);
+        assert_eq!(protections(memory), ".rr.rrrr");
+        close_holes(|_| true);
+        assert_eq!(protections(memory), ".rr-rrrr");
+        assert_eq!(lift(byte(3, 10), false, By::Library), Fault::Beside);
+        close_holes(|_| true);
+        assert_eq!(lift(byte(3, 10), false, By::Program), Fault::Early);
+        assert_eq!(lift(byte(3, 10), false, By::Program), Fault::Early, "another thread's");
+        close_holes(|_| true);
+        assert_eq!(protections(memory), ".rrrrrrr");
+        assert_eq!(lift(byte(0, 0), true, By::Program), Fault::Other);
+        remove(written);
+        remove(around);
+        assert_eq!(protections(memory), "........");
+        assert!(!any());
+        // SAFETY: mapped above.
+        unsafe { libc::munmap(core::ptr::with_exposed_provenance_mut(memory), 8 * PAGE) };
+    }
+}

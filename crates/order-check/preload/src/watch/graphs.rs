@@ -213,8 +213,7 @@ pub(crate) fn launch(
                     let flag = watch.before_write(address, end - address);
                     let place = watch.place_of(stream, flag);
                     watch.feed.forget_words(address, end - address);
-                    watch.feed.write(stream, place, std::slice::from_ref(&access));
-                    watch.submitted(stream, &[access]);
+                    watch.feed.write(stream, place, &[access]);
                 }
                 Node::WriteValue(cell, value) => {
                     let flag = watch.before_write(cell.address, u64::from(cell.bytes));
@@ -226,6 +225,7 @@ pub(crate) fn launch(
             }
         }
         watch.feed.launched();
+        watch.launched(stream, GraphId(exec as u64));
     });
     real()
 }

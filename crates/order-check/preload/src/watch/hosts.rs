@@ -22,7 +22,6 @@ unsafe extern "C" fn run_host(data: *mut c_void) {
         with(|watch| watch.feed.function_begins(place));
     }
     if let Some(function) = host.function {
-        let _outside = Outside::new();
         // SAFETY: the program's function with its own data.
         unsafe { function(core::ptr::with_exposed_provenance_mut(host.data)) };
     }
@@ -149,7 +148,6 @@ unsafe extern "C" fn run_destructor(data: *mut c_void) {
         watch.feed.destructor_begins();
     });
     if let Some(function) = of.function {
-        let _outside = Outside::new();
         // SAFETY: the program's destructor with its own data.
         unsafe { function(core::ptr::with_exposed_provenance_mut(of.data)) };
     }

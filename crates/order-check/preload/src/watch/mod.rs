@@ -34,7 +34,7 @@ pub(crate) mod streams;
 mod trace;
 pub(crate) mod values;
 
-use crate::pinned::faults::{Inside, Outside};
+use crate::pinned::faults::Inside;
 use crate::pinned::table::readable;
 use crate::settings::{Kind, Settings};
 use graphs::Node;

@@ -195,6 +195,34 @@ impl Watch {
         }
     }
 
+    /// A graph was launched. That the driver reads small sources within the call is known of copies
+    /// alone.
+    pub(super) fn launched(&mut self, stream: StreamId, graph: GraphId) {
+        if !self.pinned.is_on()
+            || self.pinned.regions.is_empty()
+            || self.feed.capture_of(stream).is_some()
+        {
+            return;
+        }
+        // A kernel may access what is there through an address, or may not: it counts as a read of
+        // one byte.
+        let of_kernel = |access: &Access| {
+            access.kind == AccessKind::Read && access.range.end - access.range.start == 1
+        };
+        let accesses = self.feed.graph_accesses(graph, |access| {
+            !of_kernel(access) && self.pinned.region(access.range.start).is_some()
+        });
+        for access in accesses {
+            let work = self.feed.await_stream(stream);
+            self.pinned.submitted.push((stream, access, work));
+        }
+    }
+
+    /// A context ends, with the memory that it has.
+    pub(super) fn context_ends(&mut self) {
+        self.pinned.unwatch(|_| true);
+    }
+
     /// A hook begins: what the host has accessed meanwhile.
     pub(super) fn facts(&mut self) {
         if !table::waiting() {

@@ -111,6 +111,7 @@ pub(crate) fn load_code(call: &Call, real: impl FnOnce() -> Code) -> Code {
 
 pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context: Handle) -> Code {
     begin(call, |watch| {
+        watch.context_ends();
         watch.feed.context_destroy(ContextId(context as u64));
         watch.contexts.remove(&context);
         watch.defaults.retain(|(of, _), _| *of != context);
