@@ -65,7 +65,8 @@ mod generate {
 
     /// Enums whose values are or-ed together, or stored in a plain integer field: integers on the
     /// Rust side too.
-    const PLAIN_INTEGERS: &str = ".*_flags|CUhostTaskSyncMode|CUgraphDependencyType";
+    const PLAIN_INTEGERS: &str = ".*_flags|CUhostTaskSyncMode|CUgraphDependencyType|\
+         CUatomicOperationCapability|CUCoredumpGenerationFlags";
 
     /// Notes the names of the result codes: bindgen gives them as constants, which a program cannot
     /// list.
@@ -127,6 +128,8 @@ mod generate {
             .derive_debug(true)
             // Its Debug has the code's name: src/sys/result.rs.
             .no_debug("CUresult")
+            // It has a function pointer, and the address of a function is not its identity.
+            .no_partialeq("CUDA_HOST_NODE_PARAMS")
             .derive_copy(true)
             .derive_default(true)
             .derive_eq(true)

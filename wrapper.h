@@ -37,6 +37,13 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUextSemaphore_st *CUexternalSemaphore;
 typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUlogsCallbackEntry_st *CUlogsCallbackHandle;
+typedef struct CUasyncCallbackEntry_st *CUasyncCallbackHandle;
+typedef struct CUcoredumpCallbackEntry_st *CUcoredumpCallbackHandle;
+typedef struct CUIcheckpointOperation_st *CUcheckpointOperationHandle;
+
+/* A place in the driver's log, not a pointer. */
+typedef unsigned int CUlogIterator;
 
 /* Stream handles that name a default stream. They are addresses, hence size_t. */
 static const size_t CU_STREAM_LEGACY = 0x1;
@@ -204,14 +211,17 @@ typedef enum {
     CU_GRAPH_RECAPTURE_ERROR = 2,
 } CUgraphRecaptureStatus;
 
-/* The launch attributes that a stream can carry. */
+/* The launch attributes that a stream can carry, or that record an event. */
 typedef enum {
     CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
     CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW = 1,
     CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY = 3,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
     CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
     CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP = 9,
     CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN = 10,
+    CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT = 12,
+    CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING = 16,
 } CUlaunchAttributeID;
 
 typedef enum {
@@ -239,7 +249,63 @@ typedef enum {
     CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4,
     CU_STREAM_MEM_OP_WRITE_VALUE_64 = 5,
     CU_STREAM_MEM_OP_BARRIER = 6,
+    CU_STREAM_MEM_OP_ATOMIC_REDUCTION = 8,
 } CUstreamBatchMemOpType;
+
+typedef enum {
+    CU_STREAM_ATOMIC_REDUCTION_OP_ADD = 0,
+    CU_STREAM_ATOMIC_REDUCTION_OP_AND = 5,
+    CU_STREAM_ATOMIC_REDUCTION_OP_OR = 6,
+} CUstreamAtomicReductionOpType;
+
+typedef enum {
+    CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32 = 0x0e,
+    CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64 = 0x16,
+} CUstreamAtomicReductionDataType;
+
+typedef enum {
+    CU_ATOMIC_OPERATION_INTEGER_ADD = 0,
+    CU_ATOMIC_OPERATION_INTEGER_MIN = 1,
+    CU_ATOMIC_OPERATION_INTEGER_MAX = 2,
+    CU_ATOMIC_OPERATION_INTEGER_INCREMENT = 3,
+    CU_ATOMIC_OPERATION_INTEGER_DECREMENT = 4,
+    CU_ATOMIC_OPERATION_AND = 5,
+    CU_ATOMIC_OPERATION_OR = 6,
+    CU_ATOMIC_OPERATION_XOR = 7,
+    CU_ATOMIC_OPERATION_EXCHANGE = 8,
+    CU_ATOMIC_OPERATION_CAS = 9,
+    CU_ATOMIC_OPERATION_FLOAT_ADD = 10,
+    CU_ATOMIC_OPERATION_FLOAT_MIN = 11,
+    CU_ATOMIC_OPERATION_FLOAT_MAX = 12,
+} CUatomicOperation;
+
+typedef enum {
+    CU_LOG_LEVEL_ERROR = 0,
+    CU_LOG_LEVEL_WARNING = 1,
+} CUlogLevel;
+
+typedef enum {
+    CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET = 1,
+} CUasyncNotificationType;
+
+typedef enum {
+    CU_PROCESS_STATE_RUNNING = 0,
+    CU_PROCESS_STATE_LOCKED = 1,
+    CU_PROCESS_STATE_CHECKPOINTED = 2,
+    CU_PROCESS_STATE_FAILED = 3,
+    CU_PROCESS_STATE_CHECKPOINTING = 4,
+    CU_PROCESS_STATE_RESTORING = 5,
+} CUprocessState;
+
+typedef enum {
+    CU_COREDUMP_ENABLE_ON_EXCEPTION = 1,
+    CU_COREDUMP_TRIGGER_HOST = 2,
+    CU_COREDUMP_LIGHTWEIGHT = 3,
+    CU_COREDUMP_ENABLE_USER_TRIGGER = 4,
+    CU_COREDUMP_FILE = 5,
+    CU_COREDUMP_PIPE = 6,
+    CU_COREDUMP_GENERATION_FLAGS = 7,
+} CUcoredumpSettings;
 
 typedef enum {
     CU_EXEC_AFFINITY_TYPE_SM_COUNT = 0,
@@ -386,6 +452,31 @@ typedef enum {
     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY = 0x8,
 } CUgraphInstantiate_flags;
 
+/* What a device's atomic operation can do, of the widths and kinds that it is asked for. */
+typedef enum {
+    CU_ATOMIC_CAPABILITY_SIGNED = 0x01,
+    CU_ATOMIC_CAPABILITY_UNSIGNED = 0x02,
+    CU_ATOMIC_CAPABILITY_REDUCTION = 0x04,
+    CU_ATOMIC_CAPABILITY_SCALAR_32 = 0x08,
+    CU_ATOMIC_CAPABILITY_SCALAR_64 = 0x10,
+    CU_ATOMIC_CAPABILITY_SCALAR_128 = 0x20,
+    CU_ATOMIC_CAPABILITY_VECTOR_32x4 = 0x40,
+} CUatomicOperationCapability;
+
+typedef enum {
+    CU_COREDUMP_DEFAULT_FLAGS = 0x0,
+    CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES = 0x1,
+    CU_COREDUMP_SKIP_GLOBAL_MEMORY = 0x2,
+    CU_COREDUMP_SKIP_SHARED_MEMORY = 0x4,
+    CU_COREDUMP_SKIP_LOCAL_MEMORY = 0x8,
+    CU_COREDUMP_SKIP_ABORT = 0x10,
+    CU_COREDUMP_SKIP_CONSTBANK_MEMORY = 0x20,
+    CU_COREDUMP_GZIP_COMPRESS = 0x40,
+    CU_COREDUMP_FAULTED_CONTEXTS_ONLY = 0x80,
+    CU_COREDUMP_SKIP_TENSOR_MEMORY = 0x100,
+    CU_COREDUMP_NO_ERRBAR_AT_EXIT = 0x40000000,
+} CUCoredumpGenerationFlags;
+
 /* The value of CUgraphEdgeData.type, which is one byte there. */
 typedef enum {
     CU_GRAPH_DEPENDENCY_TYPE_DEFAULT = 0,
@@ -460,14 +551,32 @@ typedef struct {
     unsigned int flags;
 } CUstreamMemOpMemoryBarrierParams;
 
+typedef struct {
+    CUstreamBatchMemOpType operation;
+    unsigned int flags;
+    CUstreamAtomicReductionOpType reductionOp;
+    CUstreamAtomicReductionDataType dataType;
+    CUdeviceptr address;
+    cuuint64_t value;
+    CUdeviceptr alias;
+} CUstreamMemOpAtomicReductionParams;
+
 typedef union {
     CUstreamBatchMemOpType operation;
     CUstreamMemOpWaitValueParams waitValue;
     CUstreamMemOpWriteValueParams writeValue;
     CUstreamMemOpFlushRemoteWritesParams flushRemoteWrites;
     CUstreamMemOpMemoryBarrierParams memoryBarrier;
+    CUstreamMemOpAtomicReductionParams atomicReduction;
     cuuint64_t pad[6];
 } CUstreamBatchMemOpParams;
+
+typedef struct {
+    CUcontext ctx;
+    unsigned int count;
+    CUstreamBatchMemOpParams *paramArray;
+    unsigned int flags;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS;
 
 typedef struct {
     void *base_ptr;
@@ -482,15 +591,36 @@ typedef struct {
     unsigned char remote;
 } CUlaunchMemSyncDomainMap;
 
-/* Only the members that a stream attribute uses; pad gives the full size. */
+typedef struct {
+    CUevent event;
+    int flags;
+    int triggerAtBlockStart;
+} CUlaunchAttributeValue_programmaticEvent_u;
+
+typedef struct {
+    CUevent event;
+    int flags;
+} CUlaunchAttributeValue_launchCompletionEvent_u;
+
+/* Only the members for the attributes above; pad gives the full size. */
 typedef union {
     unsigned char pad[64];
     CUaccessPolicyWindow accessPolicyWindow;
     CUsynchronizationPolicy syncPolicy;
+    CUlaunchAttributeValue_programmaticEvent_u programmaticEvent;
+    CUlaunchAttributeValue_launchCompletionEvent_u launchCompletionEvent;
     int priority;
     CUlaunchMemSyncDomainMap memSyncDomainMap;
     CUlaunchMemSyncDomain memSyncDomain;
+    unsigned int nvlinkUtilCentricScheduling;
 } CUlaunchAttributeValue;
+
+/* One attribute of a launch. */
+typedef struct {
+    CUlaunchAttributeID id;
+    unsigned char pad[4];
+    CUlaunchAttributeValue value;
+} CUlaunchAttribute;
 
 typedef CUlaunchAttributeID CUstreamAttrID;
 typedef CUlaunchAttributeValue CUstreamAttrValue;
@@ -665,17 +795,92 @@ typedef struct {
     unsigned int reserved[16];
 } CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
+typedef struct {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
+    unsigned int numExtSems;
+} CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
+
+typedef struct {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray;
+    unsigned int numExtSems;
+} CUDA_EXT_SEM_WAIT_NODE_PARAMS;
+
+typedef struct {
+    unsigned long long bytesOverBudget;
+} CUasyncNotificationInfo_overBudget_u;
+
+typedef union {
+    CUasyncNotificationInfo_overBudget_u overBudget;
+} CUasyncNotificationInfo_u;
+
+typedef struct {
+    CUasyncNotificationType type;
+    CUasyncNotificationInfo_u info;
+} CUasyncNotificationInfo;
+
+typedef struct {
+    CUdeviceptr devPtr;
+    size_t size;
+    CUstream stream;
+} CUcheckpointCustomStoragePerDeviceData;
+
+typedef struct {
+    CUcheckpointOperationHandle handle;
+    CUcheckpointCustomStoragePerDeviceData *perDeviceData;
+    unsigned int deviceCount;
+} CUcheckpointCustomStorageInfo;
+
+typedef struct {
+    unsigned int timeoutMs;
+    unsigned int reserved0;
+    cuuint64_t reserved1[7];
+} CUcheckpointLockArgs;
+
+typedef struct {
+    CUcheckpointCustomStorageInfo **customStorageInfo_out;
+    unsigned char reserved[56];
+} CUcheckpointCheckpointArgs;
+
+typedef struct {
+    CUuuid oldUuid;
+    CUuuid newUuid;
+} CUcheckpointGpuPair;
+
+typedef struct {
+    CUcheckpointGpuPair *gpuPairs;
+    unsigned int gpuPairsCount;
+    unsigned int padding0;
+    CUcheckpointCustomStorageInfo **customStorageInfo_out;
+    unsigned char reserved[40];
+} CUcheckpointRestoreArgs;
+
+typedef struct {
+    cuuint64_t reserved[8];
+} CUcheckpointUnlockArgs;
+
 /* Reached only through a pointer that the driver hands to a callback. */
 typedef struct CUgraphNodeParams_st CUgraphNodeParams;
 
 /* ---- Callbacks ---- */
 
 typedef void (*CUhostFn)(void *user_data);
+typedef void (*CUlogsCallback)(void *user_data, CUlogLevel level, unsigned char *message,
+    size_t length);
+typedef void (*CUasyncCallback)(CUasyncNotificationInfo *info, void *user_data,
+    CUasyncCallbackHandle callback);
+typedef void (*CUcoredumpStatusCallback)(void *user_data, int pid, CUdevice device);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user_data);
 typedef CUresult (*CUgraphRecaptureCallback)(void *user_data, CUgraphNode node,
     const CUgraphNodeParams *original,
                                              const CUgraphNodeParams *recaptured,
     CUgraphRecaptureStatus status);
+
+typedef struct {
+    CUhostFn fn;
+    void *userData;
+} CUDA_HOST_NODE_PARAMS;
 
 /* ---- Library, version, errors ---- */
 
@@ -689,6 +894,14 @@ typedef CUresult (*PFN_cuGetProcAddress_v12000)(const unsigned char *symbol, voi
     cuuint64_t flags, CUdriverProcAddressQueryResult *status);
 typedef CUresult (*PFN_cuGetErrorName_v6000)(CUresult error, const unsigned char **text);
 typedef CUresult (*PFN_cuGetErrorString_v6000)(CUresult error, const unsigned char **text);
+typedef CUresult (*PFN_cuLogsCurrent_v12090)(CUlogIterator *iterator, unsigned int flags);
+typedef CUresult (*PFN_cuLogsDumpToFile_v12090)(CUlogIterator *iterator,
+    const unsigned char *path, unsigned int flags);
+typedef CUresult (*PFN_cuLogsDumpToMemory_v12090)(CUlogIterator *iterator, unsigned char *buffer,
+    size_t *size, unsigned int flags);
+typedef CUresult (*PFN_cuLogsRegisterCallback_v12090)(CUlogsCallback callback, void *user_data,
+    CUlogsCallbackHandle *handle);
+typedef CUresult (*PFN_cuLogsUnregisterCallback_v12090)(CUlogsCallbackHandle handle);
 
 /* ---- Devices ---- */
 
@@ -702,6 +915,15 @@ typedef CUresult (*PFN_cuDeviceGetLuid_v10000)(unsigned char *luid, unsigned int
 typedef CUresult (*PFN_cuDeviceTotalMem_v3020)(size_t *bytes, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetAttribute_v2000)(int *value, CUdevice_attribute attribute,
     CUdevice device);
+typedef CUresult (*PFN_cuDeviceGetHostAtomicCapabilities_v13000)(unsigned int *capabilities,
+    const CUatomicOperation *operations, unsigned int count, CUdevice device);
+typedef CUresult (*PFN_cuDeviceGetP2PAtomicCapabilities_v13000)(unsigned int *capabilities,
+    const CUatomicOperation *operations, unsigned int count, CUdevice source,
+    CUdevice destination);
+typedef CUresult (*PFN_cuDeviceRegisterAsyncNotification_v12040)(CUdevice device,
+    CUasyncCallback callback, void *user_data, CUasyncCallbackHandle *handle);
+typedef CUresult (*PFN_cuDeviceUnregisterAsyncNotification_v12040)(CUdevice device,
+    CUasyncCallbackHandle handle);
 typedef CUresult (*PFN_cuDevicePrimaryCtxRetain_v7000)(CUcontext *context, CUdevice device);
 typedef CUresult (*PFN_cuDevicePrimaryCtxRelease_v11000)(CUdevice device);
 typedef CUresult (*PFN_cuDevicePrimaryCtxGetState_v7000)(CUdevice device, unsigned int *flags,
@@ -730,6 +952,7 @@ typedef CUresult (*PFN_cuGreenCtxCreate_v12040)(CUgreenCtx *green, CUdevResource
     CUdevice device,
     unsigned int flags);
 typedef CUresult (*PFN_cuGreenCtxDestroy_v12040)(CUgreenCtx green);
+typedef CUresult (*PFN_cuGreenCtxGetId_v12090)(CUgreenCtx green, unsigned long long *id);
 typedef CUresult (*PFN_cuDeviceGetDevResource_v12040)(CUdevice device, CUdevResource *resource,
     CUdevResourceType type);
 typedef CUresult (*PFN_cuCtxGetDevResource_v12040)(CUcontext context, CUdevResource *resource,
@@ -973,6 +1196,42 @@ typedef CUresult (*PFN_cuGraphExecEventRecordNodeSetEvent_v11010)(CUgraphExec ex
     CUgraphNode node, CUevent event);
 typedef CUresult (*PFN_cuGraphExecEventWaitNodeSetEvent_v11010)(CUgraphExec exec, CUgraphNode node,
     CUevent event);
+typedef CUresult (*PFN_cuGraphAddHostNode_v10000)(CUgraphNode *node, CUgraph graph,
+    const CUgraphNode *dependencies, size_t count,
+    const CUDA_HOST_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphHostNodeGetParams_v10000)(CUgraphNode node,
+    CUDA_HOST_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphHostNodeSetParams_v10000)(CUgraphNode node,
+    const CUDA_HOST_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExecHostNodeSetParams_v10020)(CUgraphExec exec,
+    CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphAddExternalSemaphoresSignalNode_v11020)(CUgraphNode *node, CUgraph graph,
+    const CUgraphNode *dependencies, size_t count,
+    const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExternalSemaphoresSignalNodeGetParams_v11020)(CUgraphNode node,
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExternalSemaphoresSignalNodeSetParams_v11020)(CUgraphNode node,
+    const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExecExternalSemaphoresSignalNodeSetParams_v11020)(CUgraphExec exec,
+    CUgraphNode node, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphAddExternalSemaphoresWaitNode_v11020)(CUgraphNode *node, CUgraph graph,
+    const CUgraphNode *dependencies, size_t count,
+    const CUDA_EXT_SEM_WAIT_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExternalSemaphoresWaitNodeGetParams_v11020)(CUgraphNode node,
+    CUDA_EXT_SEM_WAIT_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExternalSemaphoresWaitNodeSetParams_v11020)(CUgraphNode node,
+    const CUDA_EXT_SEM_WAIT_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExecExternalSemaphoresWaitNodeSetParams_v11020)(CUgraphExec exec,
+    CUgraphNode node, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphAddBatchMemOpNode_v11070)(CUgraphNode *node, CUgraph graph,
+    const CUgraphNode *dependencies, size_t count,
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphBatchMemOpNodeGetParams_v11070)(CUgraphNode node,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphBatchMemOpNodeSetParams_v11070)(CUgraphNode node,
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
+typedef CUresult (*PFN_cuGraphExecBatchMemOpNodeSetParams_v11070)(CUgraphExec exec,
+    CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 
 /* ---- Memory ---- */
 
@@ -1040,3 +1299,32 @@ typedef CUresult (*PFN_cuImportExternalMemory_v10000)(CUexternalMemory *memory,
 typedef CUresult (*PFN_cuExternalMemoryGetMappedBuffer_v10000)(CUdeviceptr *address,
     CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *description);
 typedef CUresult (*PFN_cuDestroyExternalMemory_v10000)(CUexternalMemory memory);
+
+/* ---- Checkpoints of processes ---- */
+
+typedef CUresult (*PFN_cuCheckpointProcessGetRestoreThreadId_v12080)(int pid, int *tid);
+typedef CUresult (*PFN_cuCheckpointProcessGetState_v12080)(int pid, CUprocessState *state);
+typedef CUresult (*PFN_cuCheckpointProcessLock_v12080)(int pid, CUcheckpointLockArgs *args);
+typedef CUresult (*PFN_cuCheckpointProcessCheckpoint_v12080)(int pid,
+    CUcheckpointCheckpointArgs *args);
+typedef CUresult (*PFN_cuCheckpointProcessRestore_v12080)(int pid, CUcheckpointRestoreArgs *args);
+typedef CUresult (*PFN_cuCheckpointProcessUnlock_v12080)(int pid, CUcheckpointUnlockArgs *args);
+typedef CUresult (*PFN_cuCheckpointOperationComplete_v13040)(CUcheckpointOperationHandle handle);
+
+/* ---- Core dumps of devices ---- */
+
+typedef CUresult (*PFN_cuCoredumpGetAttribute_v12010)(CUcoredumpSettings setting, void *value,
+    size_t *size);
+typedef CUresult (*PFN_cuCoredumpGetAttributeGlobal_v12010)(CUcoredumpSettings setting,
+    void *value, size_t *size);
+typedef CUresult (*PFN_cuCoredumpSetAttribute_v12010)(CUcoredumpSettings setting, void *value,
+    size_t *size);
+typedef CUresult (*PFN_cuCoredumpSetAttributeGlobal_v12010)(CUcoredumpSettings setting,
+    void *value, size_t *size);
+typedef CUresult (*PFN_cuCoredumpRegisterStartCallback_v13020)(CUcoredumpStatusCallback callback,
+    void *user_data, CUcoredumpCallbackHandle *handle);
+typedef CUresult (*PFN_cuCoredumpRegisterCompleteCallback_v13020)(
+    CUcoredumpStatusCallback callback, void *user_data, CUcoredumpCallbackHandle *handle);
+typedef CUresult (*PFN_cuCoredumpDeregisterStartCallback_v13020)(CUcoredumpCallbackHandle handle);
+typedef CUresult (*PFN_cuCoredumpDeregisterCompleteCallback_v13020)(
+    CUcoredumpCallbackHandle handle);

@@ -42,6 +42,9 @@ VALUE_EXCEPTIONS = {
     ("CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR", (11, 8)): 94,
 }
 
+# Functions that the headers of their own version forgot: the first headers that have them.
+DECLARED_SINCE = {"PFN_cuGreenCtxGetId_v12090": (13, 0)}
+
 # Records that grew inside the padding that the vendor keeps around them: the first version with the
 # layout of wrapper.h. Compared whole from there on. Before, they must be no larger than in
 # wrapper.h, and each field that is there must be at its place: then an older driver writes within
@@ -49,16 +52,19 @@ VALUE_EXCEPTIONS = {
 LAYOUT_SINCE = {
     "CUdevResource": (13, 1),  # the link to the next resource took the place of padding
     "CUdevSmResource": (13, 4),  # a field at the end; a member of CUdevResource's padded union
+    "CUcheckpointCheckpointArgs": (13, 4),  # a pointer in place of reserved bytes
+    "CUcheckpointRestoreArgs": (13, 4),  # likewise, the second time
 }
 
 # Unions and enums of which wrapper.h declares a part on purpose. The part is compared all the same.
 PARTIAL = {
     "CUdevice_attribute",  # the attributes that matter to events and streams
-    "CUlaunchAttributeID",  # the attributes that a stream can carry
+    "CUlaunchAttributeID",  # the attributes that a stream can carry, and those that record events
     "CUlaunchAttributeValue",  # the members for those, and the padding that gives the full size
-    "CUstreamBatchMemOpParams",  # not the atomic reduction, which the newest headers added
-    "CUstreamBatchMemOpType",  # likewise
     "CUexecAffinityType",  # not the count of its values, which changes
+    "CUatomicOperation",  # likewise
+    "CUcoredumpSettings",  # likewise
+    "CUCoredumpGenerationFlags",  # not a mask that grew, nor the flag that is the sign of an int
     "CUctx_flags",  # not the mask of all flags, which changes, nor a second name of one flag
 }
 
@@ -288,6 +294,7 @@ class Comparison:
             # 12080 of PFN_cuEventElapsedTime_v12080 and of ..._v12080_ptsz.
             number = int(re.fullmatch(r"PFN_\w+?_v(\d+)(?:_ptsz)?", name)[1])
             expected = number <= version[0] * 1000 + version[1] * 10
+            expected &= version >= DECLARED_SINCE.get(name, (0, 0))
             if (name in theirs.functions) != expected:
                 word = "missing" if expected else "there already"
                 self.complain(f"{name} is {word}, its number says otherwise")
@@ -319,8 +326,8 @@ class Comparison:
                 self.complain(f"{name} was larger there")
             for path, (at, size, what) in theirs.fields.items():
                 here = ours.fields.get(path)
-                # A member may be such a record itself.
-                if here is None or path == "_oversize":
+                # A member may be such a record itself. Reserved bytes are zero.
+                if here is None or path in ("_oversize", "reserved"):
                     continue
                 if (here[0], here[2]) != (at, what) or size > here[1]:
                     self.complain(f"{name}.{path} was elsewhere: {here}, {at, size, what}")

@@ -73,6 +73,31 @@ pub struct CUextMemory_st {
     _unused: [u8; 0],
 }
 pub type CUexternalMemory = *mut CUextMemory_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUlogsCallbackEntry_st {
+    _unused: [u8; 0],
+}
+pub type CUlogsCallbackHandle = *mut CUlogsCallbackEntry_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUasyncCallbackEntry_st {
+    _unused: [u8; 0],
+}
+pub type CUasyncCallbackHandle = *mut CUasyncCallbackEntry_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUcoredumpCallbackEntry_st {
+    _unused: [u8; 0],
+}
+pub type CUcoredumpCallbackHandle = *mut CUcoredumpCallbackEntry_st;
+#[repr(C)]
+#[derive(Debug)]
+pub struct CUIcheckpointOperation_st {
+    _unused: [u8; 0],
+}
+pub type CUcheckpointOperationHandle = *mut CUIcheckpointOperation_st;
+pub type CUlogIterator = ::core::ffi::c_uint;
 pub const CU_STREAM_LEGACY: usize = 1;
 pub const CU_STREAM_PER_THREAD: usize = 2;
 impl CUresult {
@@ -315,12 +340,21 @@ impl CUlaunchAttributeID {
     pub const CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: CUlaunchAttributeID = CUlaunchAttributeID(
         3,
     );
+    pub const CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: CUlaunchAttributeID = CUlaunchAttributeID(
+        7,
+    );
     pub const CU_LAUNCH_ATTRIBUTE_PRIORITY: CUlaunchAttributeID = CUlaunchAttributeID(8);
     pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: CUlaunchAttributeID = CUlaunchAttributeID(
         9,
     );
     pub const CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: CUlaunchAttributeID = CUlaunchAttributeID(
         10,
+    );
+    pub const CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: CUlaunchAttributeID = CUlaunchAttributeID(
+        12,
+    );
+    pub const CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: CUlaunchAttributeID = CUlaunchAttributeID(
+        16,
     );
 }
 #[repr(transparent)]
@@ -375,10 +409,102 @@ impl CUstreamBatchMemOpType {
     pub const CU_STREAM_MEM_OP_BARRIER: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
         6,
     );
+    pub const CU_STREAM_MEM_OP_ATOMIC_REDUCTION: CUstreamBatchMemOpType = CUstreamBatchMemOpType(
+        8,
+    );
 }
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUstreamBatchMemOpType(pub u32);
+impl CUstreamAtomicReductionOpType {
+    pub const CU_STREAM_ATOMIC_REDUCTION_OP_ADD: CUstreamAtomicReductionOpType = CUstreamAtomicReductionOpType(
+        0,
+    );
+    pub const CU_STREAM_ATOMIC_REDUCTION_OP_AND: CUstreamAtomicReductionOpType = CUstreamAtomicReductionOpType(
+        5,
+    );
+    pub const CU_STREAM_ATOMIC_REDUCTION_OP_OR: CUstreamAtomicReductionOpType = CUstreamAtomicReductionOpType(
+        6,
+    );
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamAtomicReductionOpType(pub u32);
+impl CUstreamAtomicReductionDataType {
+    pub const CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32: CUstreamAtomicReductionDataType = CUstreamAtomicReductionDataType(
+        14,
+    );
+    pub const CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64: CUstreamAtomicReductionDataType = CUstreamAtomicReductionDataType(
+        22,
+    );
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamAtomicReductionDataType(pub u32);
+impl CUatomicOperation {
+    pub const CU_ATOMIC_OPERATION_INTEGER_ADD: CUatomicOperation = CUatomicOperation(0);
+    pub const CU_ATOMIC_OPERATION_INTEGER_MIN: CUatomicOperation = CUatomicOperation(1);
+    pub const CU_ATOMIC_OPERATION_INTEGER_MAX: CUatomicOperation = CUatomicOperation(2);
+    pub const CU_ATOMIC_OPERATION_INTEGER_INCREMENT: CUatomicOperation = CUatomicOperation(
+        3,
+    );
+    pub const CU_ATOMIC_OPERATION_INTEGER_DECREMENT: CUatomicOperation = CUatomicOperation(
+        4,
+    );
+    pub const CU_ATOMIC_OPERATION_AND: CUatomicOperation = CUatomicOperation(5);
+    pub const CU_ATOMIC_OPERATION_OR: CUatomicOperation = CUatomicOperation(6);
+    pub const CU_ATOMIC_OPERATION_XOR: CUatomicOperation = CUatomicOperation(7);
+    pub const CU_ATOMIC_OPERATION_EXCHANGE: CUatomicOperation = CUatomicOperation(8);
+    pub const CU_ATOMIC_OPERATION_CAS: CUatomicOperation = CUatomicOperation(9);
+    pub const CU_ATOMIC_OPERATION_FLOAT_ADD: CUatomicOperation = CUatomicOperation(10);
+    pub const CU_ATOMIC_OPERATION_FLOAT_MIN: CUatomicOperation = CUatomicOperation(11);
+    pub const CU_ATOMIC_OPERATION_FLOAT_MAX: CUatomicOperation = CUatomicOperation(12);
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUatomicOperation(pub u32);
+impl CUlogLevel {
+    pub const CU_LOG_LEVEL_ERROR: CUlogLevel = CUlogLevel(0);
+    pub const CU_LOG_LEVEL_WARNING: CUlogLevel = CUlogLevel(1);
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUlogLevel(pub u32);
+impl CUasyncNotificationType {
+    pub const CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET: CUasyncNotificationType = CUasyncNotificationType(
+        1,
+    );
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUasyncNotificationType(pub u32);
+impl CUprocessState {
+    pub const CU_PROCESS_STATE_RUNNING: CUprocessState = CUprocessState(0);
+    pub const CU_PROCESS_STATE_LOCKED: CUprocessState = CUprocessState(1);
+    pub const CU_PROCESS_STATE_CHECKPOINTED: CUprocessState = CUprocessState(2);
+    pub const CU_PROCESS_STATE_FAILED: CUprocessState = CUprocessState(3);
+    pub const CU_PROCESS_STATE_CHECKPOINTING: CUprocessState = CUprocessState(4);
+    pub const CU_PROCESS_STATE_RESTORING: CUprocessState = CUprocessState(5);
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUprocessState(pub u32);
+impl CUcoredumpSettings {
+    pub const CU_COREDUMP_ENABLE_ON_EXCEPTION: CUcoredumpSettings = CUcoredumpSettings(
+        1,
+    );
+    pub const CU_COREDUMP_TRIGGER_HOST: CUcoredumpSettings = CUcoredumpSettings(2);
+    pub const CU_COREDUMP_LIGHTWEIGHT: CUcoredumpSettings = CUcoredumpSettings(3);
+    pub const CU_COREDUMP_ENABLE_USER_TRIGGER: CUcoredumpSettings = CUcoredumpSettings(
+        4,
+    );
+    pub const CU_COREDUMP_FILE: CUcoredumpSettings = CUcoredumpSettings(5);
+    pub const CU_COREDUMP_PIPE: CUcoredumpSettings = CUcoredumpSettings(6);
+    pub const CU_COREDUMP_GENERATION_FLAGS: CUcoredumpSettings = CUcoredumpSettings(7);
+}
+#[repr(transparent)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcoredumpSettings(pub u32);
 impl CUexecAffinityType {
     pub const CU_EXEC_AFFINITY_TYPE_SM_COUNT: CUexecAffinityType = CUexecAffinityType(0);
 }
@@ -555,6 +681,26 @@ pub const CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: CUgraphInstantiate_flags = 2;
 pub const CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH: CUgraphInstantiate_flags = 4;
 pub const CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY: CUgraphInstantiate_flags = 8;
 pub type CUgraphInstantiate_flags = u32;
+pub const CU_ATOMIC_CAPABILITY_SIGNED: CUatomicOperationCapability = 1;
+pub const CU_ATOMIC_CAPABILITY_UNSIGNED: CUatomicOperationCapability = 2;
+pub const CU_ATOMIC_CAPABILITY_REDUCTION: CUatomicOperationCapability = 4;
+pub const CU_ATOMIC_CAPABILITY_SCALAR_32: CUatomicOperationCapability = 8;
+pub const CU_ATOMIC_CAPABILITY_SCALAR_64: CUatomicOperationCapability = 16;
+pub const CU_ATOMIC_CAPABILITY_SCALAR_128: CUatomicOperationCapability = 32;
+pub const CU_ATOMIC_CAPABILITY_VECTOR_32x4: CUatomicOperationCapability = 64;
+pub type CUatomicOperationCapability = u32;
+pub const CU_COREDUMP_DEFAULT_FLAGS: CUCoredumpGenerationFlags = 0;
+pub const CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES: CUCoredumpGenerationFlags = 1;
+pub const CU_COREDUMP_SKIP_GLOBAL_MEMORY: CUCoredumpGenerationFlags = 2;
+pub const CU_COREDUMP_SKIP_SHARED_MEMORY: CUCoredumpGenerationFlags = 4;
+pub const CU_COREDUMP_SKIP_LOCAL_MEMORY: CUCoredumpGenerationFlags = 8;
+pub const CU_COREDUMP_SKIP_ABORT: CUCoredumpGenerationFlags = 16;
+pub const CU_COREDUMP_SKIP_CONSTBANK_MEMORY: CUCoredumpGenerationFlags = 32;
+pub const CU_COREDUMP_GZIP_COMPRESS: CUCoredumpGenerationFlags = 64;
+pub const CU_COREDUMP_FAULTED_CONTEXTS_ONLY: CUCoredumpGenerationFlags = 128;
+pub const CU_COREDUMP_SKIP_TENSOR_MEMORY: CUCoredumpGenerationFlags = 256;
+pub const CU_COREDUMP_NO_ERRBAR_AT_EXIT: CUCoredumpGenerationFlags = 1073741824;
+pub type CUCoredumpGenerationFlags = u32;
 pub const CU_GRAPH_DEPENDENCY_TYPE_DEFAULT: CUgraphDependencyType = 0;
 pub const CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC: CUgraphDependencyType = 1;
 pub type CUgraphDependencyType = u32;
@@ -830,6 +976,57 @@ impl Default for CUstreamMemOpMemoryBarrierParams {
     }
 }
 #[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUstreamMemOpAtomicReductionParams {
+    pub operation: CUstreamBatchMemOpType,
+    pub flags: ::core::ffi::c_uint,
+    pub reductionOp: CUstreamAtomicReductionOpType,
+    pub dataType: CUstreamAtomicReductionDataType,
+    pub address: CUdeviceptr,
+    pub value: cuuint64_t,
+    pub alias: CUdeviceptr,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUstreamMemOpAtomicReductionParams",
+    ][::core::mem::size_of::<CUstreamMemOpAtomicReductionParams>() - 40usize];
+    [
+        "Alignment of CUstreamMemOpAtomicReductionParams",
+    ][::core::mem::align_of::<CUstreamMemOpAtomicReductionParams>() - 8usize];
+    [
+        "Offset of field: CUstreamMemOpAtomicReductionParams::operation",
+    ][::core::mem::offset_of!(CUstreamMemOpAtomicReductionParams, operation) - 0usize];
+    [
+        "Offset of field: CUstreamMemOpAtomicReductionParams::flags",
+    ][::core::mem::offset_of!(CUstreamMemOpAtomicReductionParams, flags) - 4usize];
+    [
+        "Offset of field: CUstreamMemOpAtomicReductionParams::reductionOp",
+    ][::core::mem::offset_of!(CUstreamMemOpAtomicReductionParams, reductionOp) - 8usize];
+    [
+        "Offset of field: CUstreamMemOpAtomicReductionParams::dataType",
+    ][::core::mem::offset_of!(CUstreamMemOpAtomicReductionParams, dataType) - 12usize];
+    [
+        "Offset of field: CUstreamMemOpAtomicReductionParams::address",
+    ][::core::mem::offset_of!(CUstreamMemOpAtomicReductionParams, address) - 16usize];
+    [
+        "Offset of field: CUstreamMemOpAtomicReductionParams::value",
+    ][::core::mem::offset_of!(CUstreamMemOpAtomicReductionParams, value) - 24usize];
+    [
+        "Offset of field: CUstreamMemOpAtomicReductionParams::alias",
+    ][::core::mem::offset_of!(CUstreamMemOpAtomicReductionParams, alias) - 32usize];
+};
+impl Default for CUstreamMemOpAtomicReductionParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
 #[derive(Copy, Clone)]
 pub union CUstreamBatchMemOpParams {
     pub operation: CUstreamBatchMemOpType,
@@ -837,6 +1034,7 @@ pub union CUstreamBatchMemOpParams {
     pub writeValue: CUstreamMemOpWriteValueParams,
     pub flushRemoteWrites: CUstreamMemOpFlushRemoteWritesParams,
     pub memoryBarrier: CUstreamMemOpMemoryBarrierParams,
+    pub atomicReduction: CUstreamMemOpAtomicReductionParams,
     pub pad: [cuuint64_t; 6usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
@@ -864,10 +1062,52 @@ const _: () = {
         "Offset of field: CUstreamBatchMemOpParams::memoryBarrier",
     ][::core::mem::offset_of!(CUstreamBatchMemOpParams, memoryBarrier) - 0usize];
     [
+        "Offset of field: CUstreamBatchMemOpParams::atomicReduction",
+    ][::core::mem::offset_of!(CUstreamBatchMemOpParams, atomicReduction) - 0usize];
+    [
         "Offset of field: CUstreamBatchMemOpParams::pad",
     ][::core::mem::offset_of!(CUstreamBatchMemOpParams, pad) - 0usize];
 };
 impl Default for CUstreamBatchMemOpParams {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_BATCH_MEM_OP_NODE_PARAMS {
+    pub ctx: CUcontext,
+    pub count: ::core::ffi::c_uint,
+    pub paramArray: *mut CUstreamBatchMemOpParams,
+    pub flags: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_BATCH_MEM_OP_NODE_PARAMS",
+    ][::core::mem::size_of::<CUDA_BATCH_MEM_OP_NODE_PARAMS>() - 32usize];
+    [
+        "Alignment of CUDA_BATCH_MEM_OP_NODE_PARAMS",
+    ][::core::mem::align_of::<CUDA_BATCH_MEM_OP_NODE_PARAMS>() - 8usize];
+    [
+        "Offset of field: CUDA_BATCH_MEM_OP_NODE_PARAMS::ctx",
+    ][::core::mem::offset_of!(CUDA_BATCH_MEM_OP_NODE_PARAMS, ctx) - 0usize];
+    [
+        "Offset of field: CUDA_BATCH_MEM_OP_NODE_PARAMS::count",
+    ][::core::mem::offset_of!(CUDA_BATCH_MEM_OP_NODE_PARAMS, count) - 8usize];
+    [
+        "Offset of field: CUDA_BATCH_MEM_OP_NODE_PARAMS::paramArray",
+    ][::core::mem::offset_of!(CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray) - 16usize];
+    [
+        "Offset of field: CUDA_BATCH_MEM_OP_NODE_PARAMS::flags",
+    ][::core::mem::offset_of!(CUDA_BATCH_MEM_OP_NODE_PARAMS, flags) - 24usize];
+};
+impl Default for CUDA_BATCH_MEM_OP_NODE_PARAMS {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -942,14 +1182,91 @@ const _: () = {
     ][::core::mem::offset_of!(CUlaunchMemSyncDomainMap, remote) - 1usize];
 };
 #[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUlaunchAttributeValue_programmaticEvent_u {
+    pub event: CUevent,
+    pub flags: ::core::ffi::c_int,
+    pub triggerAtBlockStart: ::core::ffi::c_int,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUlaunchAttributeValue_programmaticEvent_u",
+    ][::core::mem::size_of::<CUlaunchAttributeValue_programmaticEvent_u>() - 16usize];
+    [
+        "Alignment of CUlaunchAttributeValue_programmaticEvent_u",
+    ][::core::mem::align_of::<CUlaunchAttributeValue_programmaticEvent_u>() - 8usize];
+    [
+        "Offset of field: CUlaunchAttributeValue_programmaticEvent_u::event",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue_programmaticEvent_u, event)
+        - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue_programmaticEvent_u::flags",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue_programmaticEvent_u, flags)
+        - 8usize];
+    [
+        "Offset of field: CUlaunchAttributeValue_programmaticEvent_u::triggerAtBlockStart",
+    ][::core::mem::offset_of!(
+        CUlaunchAttributeValue_programmaticEvent_u, triggerAtBlockStart
+    ) - 12usize];
+};
+impl Default for CUlaunchAttributeValue_programmaticEvent_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUlaunchAttributeValue_launchCompletionEvent_u {
+    pub event: CUevent,
+    pub flags: ::core::ffi::c_int,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUlaunchAttributeValue_launchCompletionEvent_u",
+    ][::core::mem::size_of::<CUlaunchAttributeValue_launchCompletionEvent_u>()
+        - 16usize];
+    [
+        "Alignment of CUlaunchAttributeValue_launchCompletionEvent_u",
+    ][::core::mem::align_of::<CUlaunchAttributeValue_launchCompletionEvent_u>()
+        - 8usize];
+    [
+        "Offset of field: CUlaunchAttributeValue_launchCompletionEvent_u::event",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue_launchCompletionEvent_u, event)
+        - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue_launchCompletionEvent_u::flags",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue_launchCompletionEvent_u, flags)
+        - 8usize];
+};
+impl Default for CUlaunchAttributeValue_launchCompletionEvent_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
 #[derive(Copy, Clone)]
 pub union CUlaunchAttributeValue {
     pub pad: [::core::ffi::c_uchar; 64usize],
     pub accessPolicyWindow: CUaccessPolicyWindow,
     pub syncPolicy: CUsynchronizationPolicy,
+    pub programmaticEvent: CUlaunchAttributeValue_programmaticEvent_u,
+    pub launchCompletionEvent: CUlaunchAttributeValue_launchCompletionEvent_u,
     pub priority: ::core::ffi::c_int,
     pub memSyncDomainMap: CUlaunchMemSyncDomainMap,
     pub memSyncDomain: CUlaunchMemSyncDomain,
+    pub nvlinkUtilCentricScheduling: ::core::ffi::c_uint,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 #[cfg(target_pointer_width = "64")]
@@ -970,6 +1287,12 @@ const _: () = {
         "Offset of field: CUlaunchAttributeValue::syncPolicy",
     ][::core::mem::offset_of!(CUlaunchAttributeValue, syncPolicy) - 0usize];
     [
+        "Offset of field: CUlaunchAttributeValue::programmaticEvent",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, programmaticEvent) - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::launchCompletionEvent",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, launchCompletionEvent) - 0usize];
+    [
         "Offset of field: CUlaunchAttributeValue::priority",
     ][::core::mem::offset_of!(CUlaunchAttributeValue, priority) - 0usize];
     [
@@ -978,8 +1301,45 @@ const _: () = {
     [
         "Offset of field: CUlaunchAttributeValue::memSyncDomain",
     ][::core::mem::offset_of!(CUlaunchAttributeValue, memSyncDomain) - 0usize];
+    [
+        "Offset of field: CUlaunchAttributeValue::nvlinkUtilCentricScheduling",
+    ][::core::mem::offset_of!(CUlaunchAttributeValue, nvlinkUtilCentricScheduling)
+        - 0usize];
 };
 impl Default for CUlaunchAttributeValue {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUlaunchAttribute {
+    pub id: CUlaunchAttributeID,
+    pub pad: [::core::ffi::c_uchar; 4usize],
+    pub value: CUlaunchAttributeValue,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of CUlaunchAttribute"][::core::mem::size_of::<CUlaunchAttribute>() - 72usize];
+    [
+        "Alignment of CUlaunchAttribute",
+    ][::core::mem::align_of::<CUlaunchAttribute>() - 8usize];
+    [
+        "Offset of field: CUlaunchAttribute::id",
+    ][::core::mem::offset_of!(CUlaunchAttribute, id) - 0usize];
+    [
+        "Offset of field: CUlaunchAttribute::pad",
+    ][::core::mem::offset_of!(CUlaunchAttribute, pad) - 4usize];
+    [
+        "Offset of field: CUlaunchAttribute::value",
+    ][::core::mem::offset_of!(CUlaunchAttribute, value) - 8usize];
+};
+impl Default for CUlaunchAttribute {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
@@ -1939,6 +2299,364 @@ const _: () = {
     ][::core::mem::offset_of!(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, reserved) - 20usize];
 };
 #[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+    pub extSemArray: *mut CUexternalSemaphore,
+    pub paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    pub numExtSems: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXT_SEM_SIGNAL_NODE_PARAMS",
+    ][::core::mem::size_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS>() - 24usize];
+    [
+        "Alignment of CUDA_EXT_SEM_SIGNAL_NODE_PARAMS",
+    ][::core::mem::align_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS>() - 8usize];
+    [
+        "Offset of field: CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::extSemArray",
+    ][::core::mem::offset_of!(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, extSemArray) - 0usize];
+    [
+        "Offset of field: CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::paramsArray",
+    ][::core::mem::offset_of!(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, paramsArray) - 8usize];
+    [
+        "Offset of field: CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::numExtSems",
+    ][::core::mem::offset_of!(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, numExtSems) - 16usize];
+};
+impl Default for CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+    pub extSemArray: *mut CUexternalSemaphore,
+    pub paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    pub numExtSems: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_EXT_SEM_WAIT_NODE_PARAMS",
+    ][::core::mem::size_of::<CUDA_EXT_SEM_WAIT_NODE_PARAMS>() - 24usize];
+    [
+        "Alignment of CUDA_EXT_SEM_WAIT_NODE_PARAMS",
+    ][::core::mem::align_of::<CUDA_EXT_SEM_WAIT_NODE_PARAMS>() - 8usize];
+    [
+        "Offset of field: CUDA_EXT_SEM_WAIT_NODE_PARAMS::extSemArray",
+    ][::core::mem::offset_of!(CUDA_EXT_SEM_WAIT_NODE_PARAMS, extSemArray) - 0usize];
+    [
+        "Offset of field: CUDA_EXT_SEM_WAIT_NODE_PARAMS::paramsArray",
+    ][::core::mem::offset_of!(CUDA_EXT_SEM_WAIT_NODE_PARAMS, paramsArray) - 8usize];
+    [
+        "Offset of field: CUDA_EXT_SEM_WAIT_NODE_PARAMS::numExtSems",
+    ][::core::mem::offset_of!(CUDA_EXT_SEM_WAIT_NODE_PARAMS, numExtSems) - 16usize];
+};
+impl Default for CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUasyncNotificationInfo_overBudget_u {
+    pub bytesOverBudget: ::core::ffi::c_ulonglong,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUasyncNotificationInfo_overBudget_u",
+    ][::core::mem::size_of::<CUasyncNotificationInfo_overBudget_u>() - 8usize];
+    [
+        "Alignment of CUasyncNotificationInfo_overBudget_u",
+    ][::core::mem::align_of::<CUasyncNotificationInfo_overBudget_u>() - 8usize];
+    [
+        "Offset of field: CUasyncNotificationInfo_overBudget_u::bytesOverBudget",
+    ][::core::mem::offset_of!(CUasyncNotificationInfo_overBudget_u, bytesOverBudget)
+        - 0usize];
+};
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub union CUasyncNotificationInfo_u {
+    pub overBudget: CUasyncNotificationInfo_overBudget_u,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUasyncNotificationInfo_u",
+    ][::core::mem::size_of::<CUasyncNotificationInfo_u>() - 8usize];
+    [
+        "Alignment of CUasyncNotificationInfo_u",
+    ][::core::mem::align_of::<CUasyncNotificationInfo_u>() - 8usize];
+    [
+        "Offset of field: CUasyncNotificationInfo_u::overBudget",
+    ][::core::mem::offset_of!(CUasyncNotificationInfo_u, overBudget) - 0usize];
+};
+impl Default for CUasyncNotificationInfo_u {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct CUasyncNotificationInfo {
+    pub type_: CUasyncNotificationType,
+    pub info: CUasyncNotificationInfo_u,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUasyncNotificationInfo",
+    ][::core::mem::size_of::<CUasyncNotificationInfo>() - 16usize];
+    [
+        "Alignment of CUasyncNotificationInfo",
+    ][::core::mem::align_of::<CUasyncNotificationInfo>() - 8usize];
+    [
+        "Offset of field: CUasyncNotificationInfo::type_",
+    ][::core::mem::offset_of!(CUasyncNotificationInfo, type_) - 0usize];
+    [
+        "Offset of field: CUasyncNotificationInfo::info",
+    ][::core::mem::offset_of!(CUasyncNotificationInfo, info) - 8usize];
+};
+impl Default for CUasyncNotificationInfo {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcheckpointCustomStoragePerDeviceData {
+    pub devPtr: CUdeviceptr,
+    pub size: usize,
+    pub stream: CUstream,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUcheckpointCustomStoragePerDeviceData",
+    ][::core::mem::size_of::<CUcheckpointCustomStoragePerDeviceData>() - 24usize];
+    [
+        "Alignment of CUcheckpointCustomStoragePerDeviceData",
+    ][::core::mem::align_of::<CUcheckpointCustomStoragePerDeviceData>() - 8usize];
+    [
+        "Offset of field: CUcheckpointCustomStoragePerDeviceData::devPtr",
+    ][::core::mem::offset_of!(CUcheckpointCustomStoragePerDeviceData, devPtr) - 0usize];
+    [
+        "Offset of field: CUcheckpointCustomStoragePerDeviceData::size",
+    ][::core::mem::offset_of!(CUcheckpointCustomStoragePerDeviceData, size) - 8usize];
+    [
+        "Offset of field: CUcheckpointCustomStoragePerDeviceData::stream",
+    ][::core::mem::offset_of!(CUcheckpointCustomStoragePerDeviceData, stream) - 16usize];
+};
+impl Default for CUcheckpointCustomStoragePerDeviceData {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcheckpointCustomStorageInfo {
+    pub handle: CUcheckpointOperationHandle,
+    pub perDeviceData: *mut CUcheckpointCustomStoragePerDeviceData,
+    pub deviceCount: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUcheckpointCustomStorageInfo",
+    ][::core::mem::size_of::<CUcheckpointCustomStorageInfo>() - 24usize];
+    [
+        "Alignment of CUcheckpointCustomStorageInfo",
+    ][::core::mem::align_of::<CUcheckpointCustomStorageInfo>() - 8usize];
+    [
+        "Offset of field: CUcheckpointCustomStorageInfo::handle",
+    ][::core::mem::offset_of!(CUcheckpointCustomStorageInfo, handle) - 0usize];
+    [
+        "Offset of field: CUcheckpointCustomStorageInfo::perDeviceData",
+    ][::core::mem::offset_of!(CUcheckpointCustomStorageInfo, perDeviceData) - 8usize];
+    [
+        "Offset of field: CUcheckpointCustomStorageInfo::deviceCount",
+    ][::core::mem::offset_of!(CUcheckpointCustomStorageInfo, deviceCount) - 16usize];
+};
+impl Default for CUcheckpointCustomStorageInfo {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcheckpointLockArgs {
+    pub timeoutMs: ::core::ffi::c_uint,
+    pub reserved0: ::core::ffi::c_uint,
+    pub reserved1: [cuuint64_t; 7usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUcheckpointLockArgs",
+    ][::core::mem::size_of::<CUcheckpointLockArgs>() - 64usize];
+    [
+        "Alignment of CUcheckpointLockArgs",
+    ][::core::mem::align_of::<CUcheckpointLockArgs>() - 8usize];
+    [
+        "Offset of field: CUcheckpointLockArgs::timeoutMs",
+    ][::core::mem::offset_of!(CUcheckpointLockArgs, timeoutMs) - 0usize];
+    [
+        "Offset of field: CUcheckpointLockArgs::reserved0",
+    ][::core::mem::offset_of!(CUcheckpointLockArgs, reserved0) - 4usize];
+    [
+        "Offset of field: CUcheckpointLockArgs::reserved1",
+    ][::core::mem::offset_of!(CUcheckpointLockArgs, reserved1) - 8usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcheckpointCheckpointArgs {
+    pub customStorageInfo_out: *mut *mut CUcheckpointCustomStorageInfo,
+    pub reserved: [::core::ffi::c_uchar; 56usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUcheckpointCheckpointArgs",
+    ][::core::mem::size_of::<CUcheckpointCheckpointArgs>() - 64usize];
+    [
+        "Alignment of CUcheckpointCheckpointArgs",
+    ][::core::mem::align_of::<CUcheckpointCheckpointArgs>() - 8usize];
+    [
+        "Offset of field: CUcheckpointCheckpointArgs::customStorageInfo_out",
+    ][::core::mem::offset_of!(CUcheckpointCheckpointArgs, customStorageInfo_out)
+        - 0usize];
+    [
+        "Offset of field: CUcheckpointCheckpointArgs::reserved",
+    ][::core::mem::offset_of!(CUcheckpointCheckpointArgs, reserved) - 8usize];
+};
+impl Default for CUcheckpointCheckpointArgs {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcheckpointGpuPair {
+    pub oldUuid: CUuuid,
+    pub newUuid: CUuuid,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUcheckpointGpuPair",
+    ][::core::mem::size_of::<CUcheckpointGpuPair>() - 32usize];
+    [
+        "Alignment of CUcheckpointGpuPair",
+    ][::core::mem::align_of::<CUcheckpointGpuPair>() - 1usize];
+    [
+        "Offset of field: CUcheckpointGpuPair::oldUuid",
+    ][::core::mem::offset_of!(CUcheckpointGpuPair, oldUuid) - 0usize];
+    [
+        "Offset of field: CUcheckpointGpuPair::newUuid",
+    ][::core::mem::offset_of!(CUcheckpointGpuPair, newUuid) - 16usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcheckpointRestoreArgs {
+    pub gpuPairs: *mut CUcheckpointGpuPair,
+    pub gpuPairsCount: ::core::ffi::c_uint,
+    pub padding0: ::core::ffi::c_uint,
+    pub customStorageInfo_out: *mut *mut CUcheckpointCustomStorageInfo,
+    pub reserved: [::core::ffi::c_uchar; 40usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUcheckpointRestoreArgs",
+    ][::core::mem::size_of::<CUcheckpointRestoreArgs>() - 64usize];
+    [
+        "Alignment of CUcheckpointRestoreArgs",
+    ][::core::mem::align_of::<CUcheckpointRestoreArgs>() - 8usize];
+    [
+        "Offset of field: CUcheckpointRestoreArgs::gpuPairs",
+    ][::core::mem::offset_of!(CUcheckpointRestoreArgs, gpuPairs) - 0usize];
+    [
+        "Offset of field: CUcheckpointRestoreArgs::gpuPairsCount",
+    ][::core::mem::offset_of!(CUcheckpointRestoreArgs, gpuPairsCount) - 8usize];
+    [
+        "Offset of field: CUcheckpointRestoreArgs::padding0",
+    ][::core::mem::offset_of!(CUcheckpointRestoreArgs, padding0) - 12usize];
+    [
+        "Offset of field: CUcheckpointRestoreArgs::customStorageInfo_out",
+    ][::core::mem::offset_of!(CUcheckpointRestoreArgs, customStorageInfo_out) - 16usize];
+    [
+        "Offset of field: CUcheckpointRestoreArgs::reserved",
+    ][::core::mem::offset_of!(CUcheckpointRestoreArgs, reserved) - 24usize];
+};
+impl Default for CUcheckpointRestoreArgs {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CUcheckpointUnlockArgs {
+    pub reserved: [cuuint64_t; 8usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUcheckpointUnlockArgs",
+    ][::core::mem::size_of::<CUcheckpointUnlockArgs>() - 64usize];
+    [
+        "Alignment of CUcheckpointUnlockArgs",
+    ][::core::mem::align_of::<CUcheckpointUnlockArgs>() - 8usize];
+    [
+        "Offset of field: CUcheckpointUnlockArgs::reserved",
+    ][::core::mem::offset_of!(CUcheckpointUnlockArgs, reserved) - 0usize];
+};
+#[repr(C)]
 #[derive(Debug)]
 pub struct CUgraphNodeParams_st {
     _unused: [u8; 0],
@@ -1946,6 +2664,28 @@ pub struct CUgraphNodeParams_st {
 pub type CUgraphNodeParams = CUgraphNodeParams_st;
 pub type CUhostFn = ::core::option::Option<
     unsafe extern "C" fn(user_data: *mut ::core::ffi::c_void),
+>;
+pub type CUlogsCallback = ::core::option::Option<
+    unsafe extern "C" fn(
+        user_data: *mut ::core::ffi::c_void,
+        level: CUlogLevel,
+        message: *mut ::core::ffi::c_uchar,
+        length: usize,
+    ),
+>;
+pub type CUasyncCallback = ::core::option::Option<
+    unsafe extern "C" fn(
+        info: *mut CUasyncNotificationInfo,
+        user_data: *mut ::core::ffi::c_void,
+        callback: CUasyncCallbackHandle,
+    ),
+>;
+pub type CUcoredumpStatusCallback = ::core::option::Option<
+    unsafe extern "C" fn(
+        user_data: *mut ::core::ffi::c_void,
+        pid: ::core::ffi::c_int,
+        device: CUdevice,
+    ),
 >;
 pub type CUstreamCallback = ::core::option::Option<
     unsafe extern "C" fn(
@@ -1963,6 +2703,37 @@ pub type CUgraphRecaptureCallback = ::core::option::Option<
         status: CUgraphRecaptureStatus,
     ) -> CUresult,
 >;
+#[repr(C)]
+#[derive(Debug, Copy, Clone, Hash)]
+pub struct CUDA_HOST_NODE_PARAMS {
+    pub fn_: CUhostFn,
+    pub userData: *mut ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CUDA_HOST_NODE_PARAMS",
+    ][::core::mem::size_of::<CUDA_HOST_NODE_PARAMS>() - 16usize];
+    [
+        "Alignment of CUDA_HOST_NODE_PARAMS",
+    ][::core::mem::align_of::<CUDA_HOST_NODE_PARAMS>() - 8usize];
+    [
+        "Offset of field: CUDA_HOST_NODE_PARAMS::fn_",
+    ][::core::mem::offset_of!(CUDA_HOST_NODE_PARAMS, fn_) - 0usize];
+    [
+        "Offset of field: CUDA_HOST_NODE_PARAMS::userData",
+    ][::core::mem::offset_of!(CUDA_HOST_NODE_PARAMS, userData) - 8usize];
+};
+impl Default for CUDA_HOST_NODE_PARAMS {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 pub type PFN_cuInit_v2000 = ::core::option::Option<
     unsafe extern "C" fn(flags: ::core::ffi::c_uint) -> CUresult,
 >;
@@ -1997,6 +2768,37 @@ pub type PFN_cuGetErrorString_v6000 = ::core::option::Option<
         error: CUresult,
         text: *mut *const ::core::ffi::c_uchar,
     ) -> CUresult,
+>;
+pub type PFN_cuLogsCurrent_v12090 = ::core::option::Option<
+    unsafe extern "C" fn(
+        iterator: *mut CUlogIterator,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuLogsDumpToFile_v12090 = ::core::option::Option<
+    unsafe extern "C" fn(
+        iterator: *mut CUlogIterator,
+        path: *const ::core::ffi::c_uchar,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuLogsDumpToMemory_v12090 = ::core::option::Option<
+    unsafe extern "C" fn(
+        iterator: *mut CUlogIterator,
+        buffer: *mut ::core::ffi::c_uchar,
+        size: *mut usize,
+        flags: ::core::ffi::c_uint,
+    ) -> CUresult,
+>;
+pub type PFN_cuLogsRegisterCallback_v12090 = ::core::option::Option<
+    unsafe extern "C" fn(
+        callback: CUlogsCallback,
+        user_data: *mut ::core::ffi::c_void,
+        handle: *mut CUlogsCallbackHandle,
+    ) -> CUresult,
+>;
+pub type PFN_cuLogsUnregisterCallback_v12090 = ::core::option::Option<
+    unsafe extern "C" fn(handle: CUlogsCallbackHandle) -> CUresult,
 >;
 pub type PFN_cuDeviceGet_v2000 = ::core::option::Option<
     unsafe extern "C" fn(device: *mut CUdevice, ordinal: ::core::ffi::c_int) -> CUresult,
@@ -2033,6 +2835,34 @@ pub type PFN_cuDeviceGetAttribute_v2000 = ::core::option::Option<
         attribute: CUdevice_attribute,
         device: CUdevice,
     ) -> CUresult,
+>;
+pub type PFN_cuDeviceGetHostAtomicCapabilities_v13000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        capabilities: *mut ::core::ffi::c_uint,
+        operations: *const CUatomicOperation,
+        count: ::core::ffi::c_uint,
+        device: CUdevice,
+    ) -> CUresult,
+>;
+pub type PFN_cuDeviceGetP2PAtomicCapabilities_v13000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        capabilities: *mut ::core::ffi::c_uint,
+        operations: *const CUatomicOperation,
+        count: ::core::ffi::c_uint,
+        source: CUdevice,
+        destination: CUdevice,
+    ) -> CUresult,
+>;
+pub type PFN_cuDeviceRegisterAsyncNotification_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(
+        device: CUdevice,
+        callback: CUasyncCallback,
+        user_data: *mut ::core::ffi::c_void,
+        handle: *mut CUasyncCallbackHandle,
+    ) -> CUresult,
+>;
+pub type PFN_cuDeviceUnregisterAsyncNotification_v12040 = ::core::option::Option<
+    unsafe extern "C" fn(device: CUdevice, handle: CUasyncCallbackHandle) -> CUresult,
 >;
 pub type PFN_cuDevicePrimaryCtxRetain_v7000 = ::core::option::Option<
     unsafe extern "C" fn(context: *mut CUcontext, device: CUdevice) -> CUresult,
@@ -2117,6 +2947,12 @@ pub type PFN_cuGreenCtxCreate_v12040 = ::core::option::Option<
 >;
 pub type PFN_cuGreenCtxDestroy_v12040 = ::core::option::Option<
     unsafe extern "C" fn(green: CUgreenCtx) -> CUresult,
+>;
+pub type PFN_cuGreenCtxGetId_v12090 = ::core::option::Option<
+    unsafe extern "C" fn(
+        green: CUgreenCtx,
+        id: *mut ::core::ffi::c_ulonglong,
+    ) -> CUresult,
 >;
 pub type PFN_cuDeviceGetDevResource_v12040 = ::core::option::Option<
     unsafe extern "C" fn(
@@ -2832,6 +3668,118 @@ pub type PFN_cuGraphExecEventWaitNodeSetEvent_v11010 = ::core::option::Option<
         event: CUevent,
     ) -> CUresult,
 >;
+pub type PFN_cuGraphAddHostNode_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        params: *const CUDA_HOST_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphHostNodeGetParams_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *mut CUDA_HOST_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphHostNodeSetParams_v10000 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *const CUDA_HOST_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExecHostNodeSetParams_v10020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *const CUDA_HOST_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphAddExternalSemaphoresSignalNode_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        params: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExternalSemaphoresSignalNodeGetParams_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExternalSemaphoresSignalNodeSetParams_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExecExternalSemaphoresSignalNodeSetParams_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphAddExternalSemaphoresWaitNode_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        params: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExternalSemaphoresWaitNodeGetParams_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExternalSemaphoresWaitNodeSetParams_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExecExternalSemaphoresWaitNodeSetParams_v11020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphAddBatchMemOpNode_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        dependencies: *const CUgraphNode,
+        count: usize,
+        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphBatchMemOpNodeGetParams_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphBatchMemOpNodeSetParams_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    ) -> CUresult,
+>;
+pub type PFN_cuGraphExecBatchMemOpNodeSetParams_v11070 = ::core::option::Option<
+    unsafe extern "C" fn(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    ) -> CUresult,
+>;
 pub type PFN_cuMemGetInfo_v3020 = ::core::option::Option<
     unsafe extern "C" fn(free: *mut usize, total: *mut usize) -> CUresult,
 >;
@@ -3014,6 +3962,90 @@ pub type PFN_cuExternalMemoryGetMappedBuffer_v10000 = ::core::option::Option<
 >;
 pub type PFN_cuDestroyExternalMemory_v10000 = ::core::option::Option<
     unsafe extern "C" fn(memory: CUexternalMemory) -> CUresult,
+>;
+pub type PFN_cuCheckpointProcessGetRestoreThreadId_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(
+        pid: ::core::ffi::c_int,
+        tid: *mut ::core::ffi::c_int,
+    ) -> CUresult,
+>;
+pub type PFN_cuCheckpointProcessGetState_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(pid: ::core::ffi::c_int, state: *mut CUprocessState) -> CUresult,
+>;
+pub type PFN_cuCheckpointProcessLock_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(
+        pid: ::core::ffi::c_int,
+        args: *mut CUcheckpointLockArgs,
+    ) -> CUresult,
+>;
+pub type PFN_cuCheckpointProcessCheckpoint_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(
+        pid: ::core::ffi::c_int,
+        args: *mut CUcheckpointCheckpointArgs,
+    ) -> CUresult,
+>;
+pub type PFN_cuCheckpointProcessRestore_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(
+        pid: ::core::ffi::c_int,
+        args: *mut CUcheckpointRestoreArgs,
+    ) -> CUresult,
+>;
+pub type PFN_cuCheckpointProcessUnlock_v12080 = ::core::option::Option<
+    unsafe extern "C" fn(
+        pid: ::core::ffi::c_int,
+        args: *mut CUcheckpointUnlockArgs,
+    ) -> CUresult,
+>;
+pub type PFN_cuCheckpointOperationComplete_v13040 = ::core::option::Option<
+    unsafe extern "C" fn(handle: CUcheckpointOperationHandle) -> CUresult,
+>;
+pub type PFN_cuCoredumpGetAttribute_v12010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        setting: CUcoredumpSettings,
+        value: *mut ::core::ffi::c_void,
+        size: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuCoredumpGetAttributeGlobal_v12010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        setting: CUcoredumpSettings,
+        value: *mut ::core::ffi::c_void,
+        size: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuCoredumpSetAttribute_v12010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        setting: CUcoredumpSettings,
+        value: *mut ::core::ffi::c_void,
+        size: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuCoredumpSetAttributeGlobal_v12010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        setting: CUcoredumpSettings,
+        value: *mut ::core::ffi::c_void,
+        size: *mut usize,
+    ) -> CUresult,
+>;
+pub type PFN_cuCoredumpRegisterStartCallback_v13020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        callback: CUcoredumpStatusCallback,
+        user_data: *mut ::core::ffi::c_void,
+        handle: *mut CUcoredumpCallbackHandle,
+    ) -> CUresult,
+>;
+pub type PFN_cuCoredumpRegisterCompleteCallback_v13020 = ::core::option::Option<
+    unsafe extern "C" fn(
+        callback: CUcoredumpStatusCallback,
+        user_data: *mut ::core::ffi::c_void,
+        handle: *mut CUcoredumpCallbackHandle,
+    ) -> CUresult,
+>;
+pub type PFN_cuCoredumpDeregisterStartCallback_v13020 = ::core::option::Option<
+    unsafe extern "C" fn(handle: CUcoredumpCallbackHandle) -> CUresult,
+>;
+pub type PFN_cuCoredumpDeregisterCompleteCallback_v13020 = ::core::option::Option<
+    unsafe extern "C" fn(handle: CUcoredumpCallbackHandle) -> CUresult,
 >;
 /// Each result code that CUDA 13.5 has, with its name, in the order of `wrapper.h`.
 pub const RESULT_CODES: &[(CUresult, &::core::ffi::CStr)] = &[
@@ -3202,9 +4234,12 @@ impl ::core::fmt::Debug for CUlaunchAttributeID {
             Self::CU_LAUNCH_ATTRIBUTE_IGNORE => "CU_LAUNCH_ATTRIBUTE_IGNORE",
             Self::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => "CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW",
             Self::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY",
+            Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT",
             Self::CU_LAUNCH_ATTRIBUTE_PRIORITY => "CU_LAUNCH_ATTRIBUTE_PRIORITY",
             Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP",
             Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN",
+            Self::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => "CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT",
+            Self::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => "CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING",
             _ => "CUlaunchAttributeID",
         };
         write!(f, "{name} ({})", self.0)
@@ -3252,7 +4287,98 @@ impl ::core::fmt::Debug for CUstreamBatchMemOpType {
             Self::CU_STREAM_MEM_OP_WAIT_VALUE_64 => "CU_STREAM_MEM_OP_WAIT_VALUE_64",
             Self::CU_STREAM_MEM_OP_WRITE_VALUE_64 => "CU_STREAM_MEM_OP_WRITE_VALUE_64",
             Self::CU_STREAM_MEM_OP_BARRIER => "CU_STREAM_MEM_OP_BARRIER",
+            Self::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => "CU_STREAM_MEM_OP_ATOMIC_REDUCTION",
             _ => "CUstreamBatchMemOpType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUstreamAtomicReductionOpType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_STREAM_ATOMIC_REDUCTION_OP_ADD => "CU_STREAM_ATOMIC_REDUCTION_OP_ADD",
+            Self::CU_STREAM_ATOMIC_REDUCTION_OP_AND => "CU_STREAM_ATOMIC_REDUCTION_OP_AND",
+            Self::CU_STREAM_ATOMIC_REDUCTION_OP_OR => "CU_STREAM_ATOMIC_REDUCTION_OP_OR",
+            _ => "CUstreamAtomicReductionOpType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUstreamAtomicReductionDataType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32 => "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32",
+            Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64 => "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64",
+            _ => "CUstreamAtomicReductionDataType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUatomicOperation {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_ATOMIC_OPERATION_INTEGER_ADD => "CU_ATOMIC_OPERATION_INTEGER_ADD",
+            Self::CU_ATOMIC_OPERATION_INTEGER_MIN => "CU_ATOMIC_OPERATION_INTEGER_MIN",
+            Self::CU_ATOMIC_OPERATION_INTEGER_MAX => "CU_ATOMIC_OPERATION_INTEGER_MAX",
+            Self::CU_ATOMIC_OPERATION_INTEGER_INCREMENT => "CU_ATOMIC_OPERATION_INTEGER_INCREMENT",
+            Self::CU_ATOMIC_OPERATION_INTEGER_DECREMENT => "CU_ATOMIC_OPERATION_INTEGER_DECREMENT",
+            Self::CU_ATOMIC_OPERATION_AND => "CU_ATOMIC_OPERATION_AND",
+            Self::CU_ATOMIC_OPERATION_OR => "CU_ATOMIC_OPERATION_OR",
+            Self::CU_ATOMIC_OPERATION_XOR => "CU_ATOMIC_OPERATION_XOR",
+            Self::CU_ATOMIC_OPERATION_EXCHANGE => "CU_ATOMIC_OPERATION_EXCHANGE",
+            Self::CU_ATOMIC_OPERATION_CAS => "CU_ATOMIC_OPERATION_CAS",
+            Self::CU_ATOMIC_OPERATION_FLOAT_ADD => "CU_ATOMIC_OPERATION_FLOAT_ADD",
+            Self::CU_ATOMIC_OPERATION_FLOAT_MIN => "CU_ATOMIC_OPERATION_FLOAT_MIN",
+            Self::CU_ATOMIC_OPERATION_FLOAT_MAX => "CU_ATOMIC_OPERATION_FLOAT_MAX",
+            _ => "CUatomicOperation",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUlogLevel {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_LOG_LEVEL_ERROR => "CU_LOG_LEVEL_ERROR",
+            Self::CU_LOG_LEVEL_WARNING => "CU_LOG_LEVEL_WARNING",
+            _ => "CUlogLevel",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUasyncNotificationType {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET => "CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET",
+            _ => "CUasyncNotificationType",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUprocessState {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_PROCESS_STATE_RUNNING => "CU_PROCESS_STATE_RUNNING",
+            Self::CU_PROCESS_STATE_LOCKED => "CU_PROCESS_STATE_LOCKED",
+            Self::CU_PROCESS_STATE_CHECKPOINTED => "CU_PROCESS_STATE_CHECKPOINTED",
+            Self::CU_PROCESS_STATE_FAILED => "CU_PROCESS_STATE_FAILED",
+            Self::CU_PROCESS_STATE_CHECKPOINTING => "CU_PROCESS_STATE_CHECKPOINTING",
+            Self::CU_PROCESS_STATE_RESTORING => "CU_PROCESS_STATE_RESTORING",
+            _ => "CUprocessState",
+        };
+        write!(f, "{name} ({})", self.0)
+    }
+}
+impl ::core::fmt::Debug for CUcoredumpSettings {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::CU_COREDUMP_ENABLE_ON_EXCEPTION => "CU_COREDUMP_ENABLE_ON_EXCEPTION",
+            Self::CU_COREDUMP_TRIGGER_HOST => "CU_COREDUMP_TRIGGER_HOST",
+            Self::CU_COREDUMP_LIGHTWEIGHT => "CU_COREDUMP_LIGHTWEIGHT",
+            Self::CU_COREDUMP_ENABLE_USER_TRIGGER => "CU_COREDUMP_ENABLE_USER_TRIGGER",
+            Self::CU_COREDUMP_FILE => "CU_COREDUMP_FILE",
+            Self::CU_COREDUMP_PIPE => "CU_COREDUMP_PIPE",
+            Self::CU_COREDUMP_GENERATION_FLAGS => "CU_COREDUMP_GENERATION_FLAGS",
+            _ => "CUcoredumpSettings",
         };
         write!(f, "{name} ({})", self.0)
     }

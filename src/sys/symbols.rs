@@ -345,6 +345,13 @@ macro_rules! for_each_entry_point {
                 required cuGetErrorName PFN_cuGetErrorName_v6000;
                 required cuGetErrorString PFN_cuGetErrorString_v6000;
             }
+            LOGS {
+                optional cuLogsCurrent PFN_cuLogsCurrent_v12090;
+                optional cuLogsDumpToFile PFN_cuLogsDumpToFile_v12090;
+                optional cuLogsDumpToMemory PFN_cuLogsDumpToMemory_v12090;
+                optional cuLogsRegisterCallback PFN_cuLogsRegisterCallback_v12090;
+                optional cuLogsUnregisterCallback PFN_cuLogsUnregisterCallback_v12090;
+            }
             DEVICE {
                 required cuDeviceGet PFN_cuDeviceGet_v2000;
                 required cuDeviceGetCount PFN_cuDeviceGetCount_v2000;
@@ -354,6 +361,12 @@ macro_rules! for_each_entry_point {
                 required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
                 optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
                 optional cuDeviceGetLuid PFN_cuDeviceGetLuid_v10000;
+                optional cuDeviceGetHostAtomicCapabilities
+                    PFN_cuDeviceGetHostAtomicCapabilities_v13000;
+            }
+            PEER__ACCESS {
+                optional cuDeviceGetP2PAtomicCapabilities
+                    PFN_cuDeviceGetP2PAtomicCapabilities_v13000;
             }
             PRIMARY__CTX {
                 required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
@@ -387,6 +400,7 @@ macro_rules! for_each_entry_point {
                 optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
                 optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
                 optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
+                optional cuGreenCtxGetId PFN_cuGreenCtxGetId_v12090;
                 optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040, creates;
                 optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
                 optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
@@ -429,6 +443,10 @@ macro_rules! for_each_entry_point {
                     PFN_cuMemcpyDtoHAsync_v7000_ptsz;
                 required cuMemcpyDtoDAsync_v2 (cuMemcpyDtoDAsync) PFN_cuMemcpyDtoDAsync_v3020
                     PFN_cuMemcpyDtoDAsync_v7000_ptsz;
+                optional cuDeviceRegisterAsyncNotification
+                    PFN_cuDeviceRegisterAsyncNotification_v12040;
+                optional cuDeviceUnregisterAsyncNotification
+                    PFN_cuDeviceUnregisterAsyncNotification_v12040;
             }
             STREAM {
                 required cuStreamCreate PFN_cuStreamCreate_v2000, creates;
@@ -534,6 +552,31 @@ macro_rules! for_each_entry_point {
                     PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
                 optional cuGraphExecEventWaitNodeSetEvent
                     PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
+                optional cuGraphAddHostNode PFN_cuGraphAddHostNode_v10000, creates;
+                optional cuGraphHostNodeGetParams PFN_cuGraphHostNodeGetParams_v10000;
+                optional cuGraphHostNodeSetParams PFN_cuGraphHostNodeSetParams_v10000;
+                optional cuGraphExecHostNodeSetParams PFN_cuGraphExecHostNodeSetParams_v10020;
+                optional cuGraphAddBatchMemOpNode PFN_cuGraphAddBatchMemOpNode_v11070, creates;
+                optional cuGraphBatchMemOpNodeGetParams PFN_cuGraphBatchMemOpNodeGetParams_v11070;
+                optional cuGraphBatchMemOpNodeSetParams PFN_cuGraphBatchMemOpNodeSetParams_v11070;
+                optional cuGraphExecBatchMemOpNodeSetParams
+                    PFN_cuGraphExecBatchMemOpNodeSetParams_v11070;
+                optional cuGraphAddExternalSemaphoresSignalNode
+                    PFN_cuGraphAddExternalSemaphoresSignalNode_v11020, creates;
+                optional cuGraphExternalSemaphoresSignalNodeGetParams
+                    PFN_cuGraphExternalSemaphoresSignalNodeGetParams_v11020;
+                optional cuGraphExternalSemaphoresSignalNodeSetParams
+                    PFN_cuGraphExternalSemaphoresSignalNodeSetParams_v11020;
+                optional cuGraphExecExternalSemaphoresSignalNodeSetParams
+                    PFN_cuGraphExecExternalSemaphoresSignalNodeSetParams_v11020;
+                optional cuGraphAddExternalSemaphoresWaitNode
+                    PFN_cuGraphAddExternalSemaphoresWaitNode_v11020, creates;
+                optional cuGraphExternalSemaphoresWaitNodeGetParams
+                    PFN_cuGraphExternalSemaphoresWaitNodeGetParams_v11020;
+                optional cuGraphExternalSemaphoresWaitNodeSetParams
+                    PFN_cuGraphExternalSemaphoresWaitNodeSetParams_v11020;
+                optional cuGraphExecExternalSemaphoresWaitNodeSetParams
+                    PFN_cuGraphExecExternalSemaphoresWaitNodeSetParams_v11020;
             }
             EXTRES__INTEROP {
                 optional cuImportExternalSemaphore PFN_cuImportExternalSemaphore_v10000, creates;
@@ -545,6 +588,29 @@ macro_rules! for_each_entry_point {
                 optional cuImportExternalMemory PFN_cuImportExternalMemory_v10000, creates;
                 optional cuExternalMemoryGetMappedBuffer PFN_cuExternalMemoryGetMappedBuffer_v10000;
                 optional cuDestroyExternalMemory PFN_cuDestroyExternalMemory_v10000;
+            }
+            CHECKPOINT {
+                optional cuCheckpointProcessGetRestoreThreadId
+                    PFN_cuCheckpointProcessGetRestoreThreadId_v12080;
+                optional cuCheckpointProcessGetState PFN_cuCheckpointProcessGetState_v12080;
+                optional cuCheckpointProcessLock PFN_cuCheckpointProcessLock_v12080;
+                optional cuCheckpointProcessCheckpoint PFN_cuCheckpointProcessCheckpoint_v12080;
+                optional cuCheckpointProcessRestore PFN_cuCheckpointProcessRestore_v12080;
+                optional cuCheckpointProcessUnlock PFN_cuCheckpointProcessUnlock_v12080;
+                optional cuCheckpointOperationComplete PFN_cuCheckpointOperationComplete_v13040;
+            }
+            COREDUMP {
+                optional cuCoredumpGetAttribute PFN_cuCoredumpGetAttribute_v12010;
+                optional cuCoredumpGetAttributeGlobal PFN_cuCoredumpGetAttributeGlobal_v12010;
+                optional cuCoredumpSetAttribute PFN_cuCoredumpSetAttribute_v12010;
+                optional cuCoredumpSetAttributeGlobal PFN_cuCoredumpSetAttributeGlobal_v12010;
+                optional cuCoredumpRegisterStartCallback PFN_cuCoredumpRegisterStartCallback_v13020;
+                optional cuCoredumpRegisterCompleteCallback
+                    PFN_cuCoredumpRegisterCompleteCallback_v13020;
+                optional cuCoredumpDeregisterStartCallback
+                    PFN_cuCoredumpDeregisterStartCallback_v13020;
+                optional cuCoredumpDeregisterCompleteCallback
+                    PFN_cuCoredumpDeregisterCompleteCallback_v13020;
             }
         }
     };

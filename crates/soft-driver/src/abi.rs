@@ -25,32 +25,8 @@ pub(crate) const STREAM_DETACHED: CUresult = CUresult::CUDA_ERROR_STREAM_DETACHE
 pub(crate) const NOT_PERMITTED: CUresult = CUresult::CUDA_ERROR_NOT_PERMITTED;
 pub(crate) const NOT_SUPPORTED: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
 
-/// The parameters of a host node (`CUDA_HOST_NODE_PARAMS`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct HostNodeParams {
-    /// The function to call.
-    pub function: CUhostFn,
-    /// Its argument.
-    pub user_data: *mut core::ffi::c_void,
-}
-
 /// A handle of device memory for another process.
 pub type MemHandle = CUipcMemHandle;
-
-/// The parameters of a node of stream memory operations (`CUDA_BATCH_MEM_OP_NODE_PARAMS`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct BatchMemOpNodeParams {
-    /// The context of the operations.
-    pub ctx: CUcontext,
-    /// The number of operations.
-    pub count: core::ffi::c_uint,
-    /// The operations: the caller's array, or the driver's own.
-    pub operations: *mut CUstreamBatchMemOpParams,
-    /// No flags are defined.
-    pub flags: core::ffi::c_uint,
-}
 
 /// The parameters and the result of an instantiation (`CUDA_GRAPH_INSTANTIATE_PARAMS`).
 #[derive(Clone, Copy, Debug)]

@@ -64,6 +64,10 @@ impl State {
             Kind::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Kind::CU_STREAM_MEM_OP_BARRIER => {
                 Ok(ValueOperation::Nothing)
             }
+            Kind::CU_STREAM_MEM_OP_ATOMIC_REDUCTION if self.config.version >= 13010 => {
+                self.say_unsupported("CU_STREAM_MEM_OP_ATOMIC_REDUCTION");
+                Err(NOT_SUPPORTED)
+            }
             _ => Err(INVALID_VALUE),
         }
     }

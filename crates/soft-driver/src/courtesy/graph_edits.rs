@@ -7,7 +7,6 @@ use core::ffi::c_uint;
 use crate::abi::*;
 use crate::arg::{ContextArg, In, Ptr};
 use crate::capture::calls::plain_edges;
-use crate::courtesy::graph_nodes::host_kind;
 use crate::courtesy::rows::Rows;
 use crate::graph::{NodeKind, NodeParams, add_node_of};
 use crate::machine::call_frame::CallFrame;
@@ -383,15 +382,6 @@ pub(crate) fn graph_exec_memcpy_node_set_params(
         check_context(state, call, context)?;
         copy_kind(state, call, params).map(|made| made.0)
     })
-}
-
-pub(crate) fn graph_exec_host_node_set_params(
-    call: &CallFrame,
-    exec: Ptr<CUgraphExec_st>,
-    node: Ptr<CUgraphNode_st>,
-    params: In<HostNodeParams>,
-) -> Answer {
-    set_exec(call.ready()?, exec, node, |_| host_kind(params))
 }
 
 /// The node has a copy of the graph, as it is now.

@@ -1,4 +1,4 @@
-//! Nodes of graphs: their lists, host nodes and empty nodes; clones, uploads, and instantiation with
+//! Nodes of graphs: their lists, and empty nodes; clones, uploads, and instantiation with
 //! parameters.
 //!
 //! For cudarc (clones and uploads) and cuda.core (its graph definitions).
@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use crate::abi::*;
 use crate::arg::{Array, In, Ptr, StreamArg};
-use crate::engine::work::{HostCall, UserData};
 use crate::graph::exec::{
     AUTO_FREE, DEVICE_LAUNCH, INSTANTIATE_ERROR, NODE_NOT_SUPPORTED, NODE_PRIORITY, UPLOAD,
     check_instantiate_flags, instantiate,
@@ -160,51 +159,6 @@ pub(crate) fn graph_node_get_type(
     let state = call.ready()?;
     kind.required()?;
     kind.put(state.graphs.node(node)?.kind.number())
-}
-
-pub(crate) fn host_kind(params: In<HostNodeParams>) -> Result<NodeKind, CUresult> {
-    let params = params.get()?;
-    let function = params.function.ok_or(INVALID_VALUE)?;
-    Ok(NodeKind::Host(HostCall::Function(function, UserData(params.user_data))))
-}
-
-pub(crate) fn graph_add_host_node(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode>,
-    graph: Ptr<CUgraph_st>,
-    dependencies: In<CUgraphNode>,
-    count: usize,
-    params: In<HostNodeParams>,
-) -> Answer {
-    add_node_with(call, node, graph, dependencies, count, |_| host_kind(params))
-}
-
-pub(crate) fn graph_host_node_get_params(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    params: Ptr<HostNodeParams>,
-) -> Answer {
-    let state = call.ready()?;
-    match state.graphs.node(node)?.kind {
-        NodeKind::Host(HostCall::Function(function, data)) => {
-            params.put(HostNodeParams { function: Some(function), user_data: data.0 })
-        }
-        _ => Err(INVALID_VALUE),
-    }
-}
-
-pub(crate) fn graph_host_node_set_params(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    params: In<HostNodeParams>,
-) -> Answer {
-    let mut state = call.ready()?;
-    let node = state.graphs.node_mut(node)?;
-    if !matches!(node.kind, NodeKind::Host(_)) {
-        return Err(INVALID_VALUE);
-    }
-    node.kind = host_kind(params)?;
-    Ok(())
 }
 
 pub(crate) fn graph_instantiate_with_params(

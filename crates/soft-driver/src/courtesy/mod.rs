@@ -15,4 +15,3 @@ pub(crate) mod modules;
 pub(crate) mod pools;
 pub(crate) mod rows;
 pub(crate) mod user_objects;
-pub(crate) mod value_nodes;

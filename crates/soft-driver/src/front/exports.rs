@@ -176,6 +176,18 @@ macro_rules! for_each_export {
             cuGraphExecEventRecordNodeSetEvent => graph_exec_event_record_node_set_event;
             cuGraphExecEventWaitNodeSetEvent => graph_exec_event_wait_node_set_event;
         }
+        [graph::host] {
+            cuGraphAddHostNode => graph_add_host_node;
+            cuGraphHostNodeGetParams => graph_host_node_get_params;
+            cuGraphHostNodeSetParams => graph_host_node_set_params;
+            cuGraphExecHostNodeSetParams => graph_exec_host_node_set_params;
+        }
+        [graph::values] {
+            cuGraphAddBatchMemOpNode => graph_add_batch_mem_op_node;
+            cuGraphBatchMemOpNodeGetParams => graph_batch_mem_op_node_get_params;
+            cuGraphBatchMemOpNodeSetParams => graph_batch_mem_op_node_set_params;
+            cuGraphExecBatchMemOpNodeSetParams => graph_exec_batch_mem_op_node_set_params;
+        }
         [green_context] {
             cuDeviceGetDevResource => device_get_dev_resource;
             cuCtxGetDevResource => ctx_get_dev_resource;
@@ -190,11 +202,25 @@ macro_rules! for_each_export {
             cuGreenCtxStreamCreate => green_ctx_stream_create;
         }
     } {
-        cuDestroyExternalMemory, cuExternalMemoryGetMappedBuffer, cuImportExternalMemory,
-        cuStreamBeginCaptureToCig, cuStreamBeginCaptureToCig_ptsz,
-        cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz,
-        cuStreamEndCaptureToCig, cuStreamEndCaptureToCig_ptsz, cuStreamGetDevResource,
-        cuStreamGetDevResource_ptsz
+        cuCheckpointOperationComplete, cuCheckpointProcessCheckpoint,
+        cuCheckpointProcessGetRestoreThreadId, cuCheckpointProcessGetState,
+        cuCheckpointProcessLock, cuCheckpointProcessRestore, cuCheckpointProcessUnlock,
+        cuCoredumpDeregisterCompleteCallback, cuCoredumpDeregisterStartCallback,
+        cuCoredumpGetAttribute, cuCoredumpGetAttributeGlobal, cuCoredumpRegisterCompleteCallback,
+        cuCoredumpRegisterStartCallback, cuCoredumpSetAttribute, cuCoredumpSetAttributeGlobal,
+        cuDestroyExternalMemory, cuDeviceGetHostAtomicCapabilities,
+        cuDeviceGetP2PAtomicCapabilities, cuDeviceRegisterAsyncNotification,
+        cuDeviceUnregisterAsyncNotification, cuExternalMemoryGetMappedBuffer,
+        cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresWaitNode,
+        cuGraphExecExternalSemaphoresSignalNodeSetParams,
+        cuGraphExecExternalSemaphoresWaitNodeSetParams,
+        cuGraphExternalSemaphoresSignalNodeGetParams, cuGraphExternalSemaphoresSignalNodeSetParams,
+        cuGraphExternalSemaphoresWaitNodeGetParams, cuGraphExternalSemaphoresWaitNodeSetParams,
+        cuGreenCtxGetId, cuImportExternalMemory, cuLogsCurrent, cuLogsDumpToFile,
+        cuLogsDumpToMemory, cuLogsRegisterCallback, cuLogsUnregisterCallback,
+        cuStreamBeginCaptureToCig, cuStreamBeginCaptureToCig_ptsz, cuStreamBeginRecaptureToGraph,
+        cuStreamBeginRecaptureToGraph_ptsz, cuStreamEndCaptureToCig, cuStreamEndCaptureToCig_ptsz,
+        cuStreamGetDevResource, cuStreamGetDevResource_ptsz
     } } };
 }
 

@@ -1,5 +1,5 @@
 //! Graphs: their nodes, and how they are made and destroyed. [`exec`] has the executable ones and their
-//! launches, [`events`] the nodes that have an event.
+//! launches, [`events`], [`host`] and [`values`] the nodes of a kind.
 
 use core::ffi::c_uint;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,8 @@ pub(crate) mod flatten;
 
 pub(crate) mod events;
 pub(crate) mod exec;
+pub(crate) mod host;
+pub(crate) mod values;
 
 /// What a node does. Events are named by handle: a graph does not keep them.
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@ pub(crate) struct Misuses {
     /// What was reported, if the process goes on.
     reports: Mutex<Vec<String>>,
     /// Calls that are not supported and were made: each is said once.
-    unsupported: BTreeSet<&'static str>,
+    unsupported: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Misuses {
@@ -38,7 +38,7 @@ impl Misuses {
         Self {
             tombstones: VecDeque::new(),
             reports: Mutex::new(Vec::new()),
-            unsupported: BTreeSet::new(),
+            unsupported: Mutex::new(BTreeSet::new()),
         }
     }
 
@@ -108,8 +108,8 @@ impl State {
     /// Says once on standard error that a call is none of this driver's. Most programs only say
     /// that something failed.
     #[cold]
-    pub(crate) fn say_unsupported(&mut self, name: &'static str) {
-        if !self.misuses.unsupported.insert(name) {
+    pub(crate) fn say_unsupported(&self, name: &'static str) {
+        if !lock(&self.misuses.unsupported).insert(name) {
             return;
         }
         match name {

@@ -6,7 +6,11 @@
 
 #![cfg(target_os = "linux")]
 
-use cuda_events::{Driver, LoadOptions};
+use cuda_events::sys::{
+    CUresult, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType,
+    CUstreamBatchMemOpParams, CUstreamBatchMemOpType, CUstreamMemOpAtomicReductionParams,
+};
+use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions};
 use cuda_events_test_support::child::{full_name, own_binary, starting};
 use cuda_events_test_support::shared_library;
 
@@ -378,7 +382,7 @@ fn inner_semaphores() {
 /// `cuInit` too.
 #[test]
 fn what_is_not_supported_says_so_once() {
-    let errors = run("inner_unsupported", "");
+    let errors = run("inner_unsupported", "version=13.1");
     let said: Vec<&str> = errors
         .lines()
         .filter_map(|line| line.strip_prefix("cuda-soft-driver: "))
@@ -391,6 +395,9 @@ fn what_is_not_supported_says_so_once() {
              cannot run here",
             "cuModuleLoad is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
             "cuLaunchKernel is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "cuCheckpointProcessLock is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "CU_STREAM_MEM_OP_ATOMIC_REDUCTION is not supported: it returns \
+             CUDA_ERROR_NOT_SUPPORTED",
         ],
         "{errors}"
     );
@@ -413,9 +420,29 @@ fn inner_unsupported() {
     };
     assert_ne!(call(c"cuGetExportTable"), 0);
     assert_eq!(unsafe { (load().unwrap().symbols().cuInit)(0) }.0, 0);
+    let names =
+        [c"cuGetExportTable", c"cuModuleLoad", c"cuLaunchKernel", c"cuCheckpointProcessLock"];
     for _ in 0..3 {
-        for name in [c"cuGetExportTable", c"cuModuleLoad", c"cuLaunchKernel"] {
+        for name in names {
             assert_ne!(call(name), 0);
         }
+    }
+    let context = Context::primary(Device::new(load().unwrap(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let batch = load().unwrap().symbols().cuStreamBatchMemOp_v2.unwrap();
+    let mut reduction = CUstreamBatchMemOpParams {
+        atomicReduction: CUstreamMemOpAtomicReductionParams {
+            operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION,
+            flags: 0,
+            reductionOp: CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD,
+            dataType: CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32,
+            address: 0,
+            value: 1,
+            alias: 0,
+        },
+    };
+    for _ in 0..2 {
+        let code = unsafe { batch(stream.as_raw(), 1, &mut reduction, 0) };
+        assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
     }
 }

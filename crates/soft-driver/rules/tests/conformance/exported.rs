@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_void};
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
-    AccessDesc, BatchMemOpNodeParams, Copy2D, Copy3D, HostNodeParams, InstantiateParams, Location,
-    MemsetParams, PoolPointer, PoolProps, UpdateInfo,
+    AccessDesc, Copy2D, Copy3D, InstantiateParams, Location, MemsetParams, PoolPointer, PoolProps,
+    UpdateInfo,
 };
 
 use crate::raw::{Rig, exported_name};
@@ -134,20 +134,10 @@ exported! {
     cuGraphGetRootNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphNodeGetDependencies(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphNodeGetDependentNodes(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
-    cuGraphAddHostNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
-        count: usize, params: *const HostNodeParams);
-    cuGraphHostNodeGetParams(node: CUgraphNode, params: *mut HostNodeParams);
-    cuGraphHostNodeSetParams(node: CUgraphNode, params: *const HostNodeParams);
-    cuGraphExecHostNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
-        params: *const HostNodeParams);
     cuGraphMemcpyNodeGetParams(node: CUgraphNode, params: *mut Copy3D);
     cuGraphMemcpyNodeSetParams(node: CUgraphNode, params: *const Copy3D);
     cuGraphExecMemcpyNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const Copy3D,
         context: CUcontext);
-    cuGraphBatchMemOpNodeGetParams(node: CUgraphNode, params: *mut BatchMemOpNodeParams);
-    cuGraphBatchMemOpNodeSetParams(node: CUgraphNode, params: *const BatchMemOpNodeParams);
-    cuGraphExecBatchMemOpNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
-        params: *const BatchMemOpNodeParams);
     cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, node: *mut CUgraphNode, result: *mut u32);
     cuGraphInstantiateWithParams(exec: *mut CUgraphExec, graph: CUgraph,
         params: *mut InstantiateParams);

@@ -5,9 +5,7 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{
-    BatchMemOpNodeParams, Copy3D, HostNodeParams, InstantiateParams, MemsetParams, UpdateInfo,
-};
+use cuda_soft_driver::abi::{Copy3D, InstantiateParams, MemsetParams, UpdateInfo};
 
 use crate::capture::{RELAXED, capturing, end, fate, status};
 use crate::edits::{BYTES, Memory, count, empty, graph, instantiate};
@@ -32,7 +30,7 @@ fn letters(handles: &[CUgraphNode], abc: [CUgraphNode; 3]) -> String {
     handles.iter().map(letter).collect::<Vec<_>>().join(" ")
 }
 
-fn host_node(rig: &Rig, graph: CUgraph, params: &HostNodeParams) -> CUgraphNode {
+fn host_node(rig: &Rig, graph: CUgraph, params: &CUDA_HOST_NODE_PARAMS) -> CUgraphNode {
     let mut node = null_mut();
     let code = rig.cuGraphAddHostNode(&mut node, graph, null(), 0, params);
     must("cuGraphAddHostNode", code);
@@ -40,13 +38,13 @@ fn host_node(rig: &Rig, graph: CUgraph, params: &HostNodeParams) -> CUgraphNode 
 }
 
 /// Parameters of a host node that adds one to a counter.
-fn adding_to(counter: &AtomicU32) -> HostNodeParams {
+fn adding_to(counter: &AtomicU32) -> CUDA_HOST_NODE_PARAMS {
     unsafe extern "C" fn add(counter: *mut c_void) {
         // SAFETY: the rules keep their counters until all launches are done.
         unsafe { &*counter.cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
     }
     let user_data = std::ptr::from_ref(counter).cast_mut().cast();
-    HostNodeParams { function: Some(add), user_data }
+    CUDA_HOST_NODE_PARAMS { fn_: Some(add), userData: user_data }
 }
 
 fn launch(rig: &Rig, exec: CUgraphExec) {
@@ -57,7 +55,7 @@ fn launch(rig: &Rig, exec: CUgraphExec) {
 
 /// A user object that adds one to a counter when it is destroyed.
 fn user_object(rig: &Rig, counter: &AtomicU32) -> *mut c_void {
-    let HostNodeParams { function, user_data } = adding_to(counter);
+    let CUDA_HOST_NODE_PARAMS { fn_: function, userData: user_data } = adding_to(counter);
     let mut object = null_mut();
     must("cuUserObjectCreate", rig.cuUserObjectCreate(&mut object, user_data, function, 1, 1));
     object
@@ -120,11 +118,11 @@ rules! {
         let (graph, counters) = (graph(rig), [(); 2].map(|()| AtomicU32::new(0)));
         let [first, second] = [adding_to(&counters[0]), adding_to(&counters[1])];
         let node = host_node(rig, graph, &first);
-        let mut read = HostNodeParams { function: None, user_data: null_mut() };
+        let mut read = CUDA_HOST_NODE_PARAMS { fn_: None, userData: null_mut() };
         must("cuGraphHostNodeGetParams", rig.cuGraphHostNodeGetParams(node, &mut read));
-        saw.holds("the parameters as given", read.user_data == first.user_data
-            && read.function.map(|function| function as usize)
-                == first.function.map(|function| function as usize));
+        saw.holds("the parameters as given", read.userData == first.userData
+            && read.fn_.map(|function| function as usize)
+                == first.fn_.map(|function| function as usize));
         let called = || {
             let [first, second] = [&counters[0], &counters[1]].map(|c| c.load(Ordering::SeqCst));
             format!("launched {first}, {second}")
@@ -141,7 +139,7 @@ rules! {
         must("cuGraphInstantiate", code);
         launch(rig, new);
         saw.text(format_args!("set in the graph {set}, {}", called()));
-        let none = HostNodeParams { function: None, user_data: null_mut() };
+        let none = CUDA_HOST_NODE_PARAMS { fn_: None, userData: null_mut() };
         let other = empty(rig, graph, &[]);
         saw.codes(&[
             ("no function", rig.cuGraphHostNodeSetParams(node, &none)),
@@ -160,7 +158,7 @@ rules! {
          executable graph gone: 0; launch done: destroyed"
     {
         let (counter, mut none, graph) = (AtomicU32::new(0), null_mut(), graph(rig));
-        let HostNodeParams { function, user_data } = adding_to(&counter);
+        let CUDA_HOST_NODE_PARAMS { fn_: function, userData: user_data } = adding_to(&counter);
         saw.code("flags of 0", rig.cuUserObjectCreate(&mut none, user_data, function, 1, 0));
         let (object, stream) = (user_object(rig, &counter), rig.stream(NON_BLOCKING));
         saw.code("moved", rig.cuGraphRetainUserObject(graph, object, 1, 1));
@@ -414,16 +412,16 @@ rules! {
         let [node] = nodes::<1>(rig, graph);
         let (code, exec) = instantiate(rig, graph);
         must("cuGraphInstantiate", code);
-        let (ctx, operations) = (null_mut(), null_mut());
-        let mut params = BatchMemOpNodeParams { ctx, count: 9, operations, flags: 9 };
-        let read = |params: &mut BatchMemOpNodeParams| {
+        let mut params =
+            CUDA_BATCH_MEM_OP_NODE_PARAMS { count: 9, flags: 9, ..Default::default() };
+        let read = |params: &mut CUDA_BATCH_MEM_OP_NODE_PARAMS| {
             must("cuGraphBatchMemOpNodeGetParams", rig.cuGraphBatchMemOpNodeGetParams(node, params));
         };
         read(&mut params);
         // SAFETY: the operations are the node's while it lives, and there is one.
-        let operation = unsafe { *params.operations };
+        let operation = unsafe { *params.paramArray };
         let mut two = [operation; 2];
-        let twice = BatchMemOpNodeParams { count: 2, operations: two.as_mut_ptr(), ..params };
+        let twice = CUDA_BATCH_MEM_OP_NODE_PARAMS { count: 2, paramArray: two.as_mut_ptr(), ..params };
         let code = said(rig.cuGraphBatchMemOpNodeSetParams(node, &twice));
         read(&mut params);
         saw.text(format_args!("two operations {code}, count {}", params.count));
@@ -431,8 +429,11 @@ rules! {
             for operation in operations.iter_mut() {
                 operation.writeValue.u.value64 = write;
             }
-            let (count, operations) = (operations.len() as u32, operations.as_mut_ptr());
-            let params = BatchMemOpNodeParams { count, operations, ..params };
+            let params = CUDA_BATCH_MEM_OP_NODE_PARAMS {
+                count: operations.len() as u32,
+                paramArray: operations.as_mut_ptr(),
+                ..params
+            };
             rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params)
         };
         saw.text("in the executable graph:");

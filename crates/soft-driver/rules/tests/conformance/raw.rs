@@ -257,6 +257,17 @@ calls! {
     cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode,
         event: CUevent);
     cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent);
+    cuGraphAddHostNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
+        count: usize, params: *const CUDA_HOST_NODE_PARAMS);
+    cuGraphHostNodeGetParams(node: CUgraphNode, params: *mut CUDA_HOST_NODE_PARAMS);
+    cuGraphHostNodeSetParams(node: CUgraphNode, params: *const CUDA_HOST_NODE_PARAMS);
+    cuGraphExecHostNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
+        params: *const CUDA_HOST_NODE_PARAMS);
+    cuGraphBatchMemOpNodeGetParams(node: CUgraphNode, params: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS);
+    cuGraphBatchMemOpNodeSetParams(node: CUgraphNode,
+        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS);
+    cuGraphExecBatchMemOpNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
+        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS);
 }
 
 /// Where a driver's functions come from.

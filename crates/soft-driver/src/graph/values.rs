@@ -1,6 +1,4 @@
 //! Nodes of graphs that wait for values and write them.
-//!
-//! For cuda.core (its graph definitions).
 
 use core::ffi::c_uint;
 
@@ -17,7 +15,7 @@ impl State {
     fn batch_of(
         &self,
         call: &CallFrame,
-        params: In<BatchMemOpNodeParams>,
+        params: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
     ) -> Result<Batch, CUresult> {
         let params = params.get()?;
         if params.flags != 0 || params.count == 0 || params.count >= TOO_MANY {
@@ -26,7 +24,7 @@ impl State {
         let context = params.ctx.expose_provenance() as u64;
         self.contexts.find(context).map_err(|_| INVALID_VALUE)?;
         // SAFETY: an array of so many, by the contract of the C call.
-        let operations: Ptr<CUstreamBatchMemOpParams> = unsafe { Arg::take(params.operations) };
+        let operations: Ptr<CUstreamBatchMemOpParams> = unsafe { Arg::take(params.paramArray) };
         let operations = operations.read_array(params.count as usize)?;
         self.batch(call, context, &operations)
     }
@@ -38,7 +36,7 @@ pub(crate) fn graph_add_batch_mem_op_node(
     graph: Ptr<CUgraph_st>,
     dependencies: In<CUgraphNode>,
     count: usize,
-    params: In<BatchMemOpNodeParams>,
+    params: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |state| {
         Ok(NodeKind::Values(state.batch_of(call, params)?))
@@ -49,17 +47,17 @@ pub(crate) fn graph_add_batch_mem_op_node(
 pub(crate) fn graph_batch_mem_op_node_get_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<BatchMemOpNodeParams>,
+    params: Ptr<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
 ) -> Answer {
     let mut state = call.ready()?;
     params.required()?;
     let NodeKind::Values(batch) = &mut state.graphs.node_mut(node)?.kind else {
         return Err(INVALID_VALUE);
     };
-    params.put(BatchMemOpNodeParams {
+    params.put(CUDA_BATCH_MEM_OP_NODE_PARAMS {
         ctx: core::ptr::without_provenance_mut(batch.context as usize),
         count: batch.given.len() as c_uint,
-        operations: batch.given.as_mut_ptr().cast(),
+        paramArray: batch.given.as_mut_ptr().cast(),
         flags: 0,
     })
 }
@@ -67,7 +65,7 @@ pub(crate) fn graph_batch_mem_op_node_get_params(
 pub(crate) fn graph_batch_mem_op_node_set_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: In<BatchMemOpNodeParams>,
+    params: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
 ) -> Answer {
     let mut state = call.ready()?;
     state.graphs.node(node)?;
@@ -85,7 +83,7 @@ pub(crate) fn graph_exec_batch_mem_op_node_set_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: In<BatchMemOpNodeParams>,
+    params: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
 ) -> Answer {
     let mut state = call.ready()?;
     let exec = state.graphs.find_exec(exec)?;
