@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use crate::device::{Device, Uuid};
 use crate::driver::Driver;
-use crate::driver::call::{ask, call};
+use crate::driver::call::call;
 use crate::driver::fork;
 use crate::driver::process::Identity;
 #[cfg(doc)]
@@ -191,7 +191,7 @@ impl Context {
         let driver = device.driver().init()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle.
-        unsafe { call!(driver, cuDevicePrimaryCtxRetain(&mut raw, device.as_raw())) }?;
+        unsafe { call!(driver, cuDevicePrimaryCtxRetain(&mut raw, device.as_raw())) }?.check()?;
         Ok(Self::new(raw, device, Owned::Primary))
     }
 
@@ -367,10 +367,12 @@ impl Context {
         let mut device: c_int = 0;
         if driver.symbols().cuCtxGetDevice_v2.is_some() {
             // SAFETY: a place for the one integer, and a context that the caller vouches for.
-            unsafe { call!(driver, cuCtxGetDevice_v2?(&mut device, raw)) }?;
+            unsafe { call!(driver, cuCtxGetDevice_v2?(&mut device, raw)) }?.check()?;
         } else {
             // SAFETY: a place for the one integer.
-            with_current(driver, raw, || unsafe { call!(driver, cuCtxGetDevice(&mut device)) })?;
+            with_current(driver, raw, || {
+                unsafe { call!(driver, cuCtxGetDevice(&mut device)) }?.check()
+            })?;
         }
         let device = Device::from_raw(driver, device);
         Ok(Self::new(raw, device, owned))
@@ -479,7 +481,7 @@ impl Context {
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the call takes no arguments.
-        self.with_current(|| unsafe { call!(self.driver(), cuCtxSynchronize()) })
+        self.with_current(|| unsafe { call!(self.driver(), cuCtxSynchronize()) }?.check())
     }
 
     /// Returns the driver that the context belongs to.
@@ -607,7 +609,7 @@ impl Context {
             let stream = without_provenance_mut(CU_STREAM_LEGACY);
             let mut green = null_mut();
             // SAFETY: the handle is a constant, and a place for the handle of the green context.
-            unsafe { call!(driver, cuStreamGetGreenCtx?(stream, &mut green)) }?;
+            unsafe { call!(driver, cuStreamGetGreenCtx?(stream, &mut green)) }?.check()?;
             Ok(!green.is_null())
         })
     }
@@ -650,7 +652,7 @@ impl Context {
 fn current(driver: Driver) -> Result<CUcontext> {
     let mut current = null_mut();
     // SAFETY: a place for the handle.
-    unsafe { call!(driver, cuCtxGetCurrent(&mut current)) }?;
+    unsafe { call!(driver, cuCtxGetCurrent(&mut current)) }?.check()?;
     Ok(current)
 }
 
@@ -658,14 +660,14 @@ fn current(driver: Driver) -> Result<CUcontext> {
 fn push(driver: Driver, raw: CUcontext) -> Result<()> {
     // SAFETY: the context is alive: a `Context` keeps it, or the caller of `from_raw` vouched for
     // it.
-    unsafe { call!(driver, cuCtxPushCurrent_v2(raw)) }
+    unsafe { call!(driver, cuCtxPushCurrent_v2(raw)) }?.check()
 }
 
 #[allow(unsafe_code)]
 fn pop(driver: Driver) -> Result<()> {
     let mut popped = null_mut();
     // SAFETY: a place for the handle.
-    unsafe { call!(driver, cuCtxPopCurrent_v2(&mut popped)) }
+    unsafe { call!(driver, cuCtxPopCurrent_v2(&mut popped)) }?.check()
 }
 
 #[inline(always)]
@@ -709,19 +711,19 @@ impl Drop for Inner {
         if let Some(event) = self.join.take() {
             // SAFETY: the event is owned and not used afterwards, and its context lives until this
             // ends.
-            let _ = unsafe { ask!(driver, cuEventDestroy_v2(event)) };
+            let _ = unsafe { call!(driver, cuEventDestroy_v2(event)) };
         }
         match self.owned {
             // The owner is a field, and so dropped after this function.
             Owned::Nothing | Owned::Foreign(_) => {}
             Owned::Primary => {
                 // SAFETY: one release for the one retain.
-                let _ = unsafe { ask!(driver, cuDevicePrimaryCtxRelease_v2(device.as_raw())) };
+                let _ = unsafe { call!(driver, cuDevicePrimaryCtxRelease_v2(device.as_raw())) };
             }
             Owned::Green(green) => {
                 // SAFETY: the green context is owned, and this was its last user: all objects made
                 // in it are gone.
-                let _ = unsafe { ask!(driver, cuGreenCtxDestroy?(green)) };
+                let _ = unsafe { call!(driver, cuGreenCtxDestroy?(green)) };
             }
         }
     }

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::fmt;
 
 use crate::driver::Driver;
-use crate::driver::call::{ask, call};
+use crate::driver::call::call;
 use crate::error::{Error, Result};
 use crate::sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
@@ -70,7 +70,7 @@ impl Device {
         // The driver refuses a negative ordinal, which is what one beyond its integers becomes.
         let asked = c_int::try_from(ordinal).unwrap_or(-1);
         // SAFETY: a place for the one integer.
-        let answer = unsafe { ask!(driver, cuDeviceGet(&mut raw, asked)) }?;
+        let answer = unsafe { call!(driver, cuDeviceGet(&mut raw, asked)) }?;
         if answer.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
             // The count is only for the message. If counting fails, the first error is returned.
             let count = Self::count(driver).map_err(|_| answer.error())?;
@@ -94,7 +94,7 @@ impl Device {
         let ready = driver.init()?;
         let mut count: c_int = 0;
         // SAFETY: a place for the one integer.
-        unsafe { call!(ready, cuDeviceGetCount(&mut count)) }?;
+        unsafe { call!(ready, cuDeviceGetCount(&mut count)) }?.check()?;
         Ok(count.unsigned_abs())
     }
 
@@ -142,7 +142,8 @@ impl Device {
     pub fn name(self) -> Result<String> {
         let mut name = [0_u8; 256];
         // SAFETY: the buffer has the length that is passed, and the driver ends the name within it.
-        unsafe { call!(self.driver, cuDeviceGetName(name.as_mut_ptr(), 256, self.raw)) }?;
+        unsafe { call!(self.driver, cuDeviceGetName(name.as_mut_ptr(), 256, self.raw)) }?
+            .check()?;
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(name).into_owned())
     }
@@ -162,7 +163,8 @@ impl Device {
         unsafe {
             call!(self.driver,
                 cuDeviceGetUuid_v2(&mut uuid, self.raw) or cuDeviceGetUuid(&mut uuid, self.raw))
-        }?;
+        }?
+        .check()?;
         Ok(Uuid(uuid.bytes))
     }
 
@@ -190,7 +192,8 @@ impl Device {
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value: c_int = 0;
         // SAFETY: a place for the one integer.
-        unsafe { call!(self.driver, cuDeviceGetAttribute(&mut value, attribute, self.raw)) }?;
+        unsafe { call!(self.driver, cuDeviceGetAttribute(&mut value, attribute, self.raw)) }?
+            .check()?;
         Ok(value)
     }
 
@@ -205,7 +208,7 @@ impl Device {
     pub fn total_memory(self) -> Result<usize> {
         let mut bytes = 0;
         // SAFETY: a place for the one integer.
-        unsafe { call!(self.driver, cuDeviceTotalMem_v2(&mut bytes, self.raw)) }?;
+        unsafe { call!(self.driver, cuDeviceTotalMem_v2(&mut bytes, self.raw)) }?.check()?;
         Ok(bytes)
     }
 }

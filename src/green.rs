@@ -190,7 +190,8 @@ impl SmResource {
                     min_count
                 )
             )
-        }?;
+        }?
+        .check()?;
         let split = Arc::new(());
         let part = |raw| Self {
             raw,
@@ -230,7 +231,8 @@ impl Device {
     pub fn sm_resource(self) -> Result<SmResource> {
         let mut raw = CUdevResource::default();
         // SAFETY: a place for the resource.
-        unsafe { call!(self.driver(), cuDeviceGetDevResource?(self.as_raw(), &mut raw, SM)) }?;
+        unsafe { call!(self.driver(), cuDeviceGetDevResource?(self.as_raw(), &mut raw, SM)) }?
+            .check()?;
         Ok(SmResource::new(raw, self, None))
     }
 }
@@ -330,19 +332,19 @@ impl Context {
         let parts = raws.as_mut_ptr();
         // SAFETY: a place for the description, and as many resources of this driver as the count
         // says: one, or different parts of one split, of the device that the context is made of.
-        describe.ask(driver, |ask| unsafe { ask(&mut description, parts, count) })?.check()?;
+        describe.call(driver, |ask| unsafe { ask(&mut description, parts, count) })?.check()?;
         let mut green = null_mut();
         // Drivers before CUDA 13.3 require a default stream.
         let (flags, on) = (CU_GREEN_CTX_DEFAULT_STREAM, device.as_raw());
         // SAFETY: a place for the handle, and the description from above, which is valid for the
         // rest of the process.
-        create.ask(driver, |ask| unsafe { ask(&mut green, description, on, flags) })?.check()?;
+        create.call(driver, |ask| unsafe { ask(&mut green, description, on, flags) })?.check()?;
         let mut raw = null_mut();
         // SAFETY: a place for the handle, and the green context from above.
-        let answer = stand_for.ask(driver, |stand_for| unsafe { stand_for(&mut raw, green) })?;
+        let answer = stand_for.call(driver, |stand_for| unsafe { stand_for(&mut raw, green) })?;
         if !answer.is_success() {
             // SAFETY: the green context from above, which no other code has.
-            let _ = destroy.ask(driver, |destroy| unsafe { destroy(green) });
+            let _ = destroy.call(driver, |destroy| unsafe { destroy(green) });
         }
         answer.check()?;
         Ok(Self::new(raw, device, Owned::Green(green)))
@@ -365,7 +367,8 @@ impl Context {
     pub fn sm_resource(&self) -> Result<SmResource> {
         let mut raw = CUdevResource::default();
         // SAFETY: a place for the resource, and a context that lives.
-        unsafe { call!(self.driver(), cuCtxGetDevResource?(self.as_raw(), &mut raw, SM)) }?;
+        unsafe { call!(self.driver(), cuCtxGetDevResource?(self.as_raw(), &mut raw, SM)) }?
+            .check()?;
         Ok(SmResource::new(raw, self.device(), Some(self.clone())))
     }
 }

@@ -105,7 +105,8 @@ impl Capture<'_> {
                     &mut count)
                 or cuStreamGetCaptureInfo_v2?(raw, &mut status, id, graph, &mut nodes, &mut count)
             )
-        }?;
+        }?
+        .check()?;
         if CaptureStatus::from_driver(status) != CaptureStatus::Active || nodes.is_null() {
             return Ok(Vec::new());
         }
@@ -158,7 +159,7 @@ impl Capture<'_> {
                 // the nodes are of the graph that the stream is captured into, which lives as long
                 // as the capture, and so longer than `self`'s borrow.
                 update
-                    .ask(stream, |update| unsafe {
+                    .call(stream, |update| unsafe {
                         update(raw, nodes, edges.as_ptr(), count, flags)
                     })?
                     .check()
@@ -170,7 +171,7 @@ impl Capture<'_> {
                 let mut nodes = self.nodes(stream, update.function, dependencies)?;
                 let nodes = nodes.as_mut_ptr();
                 // SAFETY: as above.
-                update.ask(stream, |update| unsafe { update(raw, nodes, count, flags) })?.check()
+                update.call(stream, |update| unsafe { update(raw, nodes, count, flags) })?.check()
             }
             Err(unsupported) => Err(unsupported),
         }

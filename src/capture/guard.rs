@@ -210,7 +210,7 @@ impl<'a> Capture<'a> {
     ) -> Result<Self> {
         let retained = graph.as_ref().map_or_else(Retained::new, |graph| graph.retained().clone());
         let mut begun = None;
-        let called = entry.ask(stream, |pointer| {
+        let called = entry.call(stream, |pointer| {
             let code = begin(pointer);
             if code == CUresult::CUDA_SUCCESS {
                 // Made before any later step can fail, such as restoring the caller's context: its
@@ -283,7 +283,7 @@ impl<'a> Capture<'a> {
         let end = entry!(*stream, cuStreamEndCapture);
         let mut raw = null_mut();
         let mut graph = None;
-        let called = end.ask(*stream, |end| {
+        let called = end.call(*stream, |end| {
             // Set when the call is made, not earlier: making the stream's context current may fail.
             *ended = true;
             // SAFETY: the stream is alive as long as its reference is; a place for the handle. The

@@ -101,7 +101,7 @@ impl ThreadCaptureMode {
 fn exchange(driver: Driver, mode: &mut CUstreamCaptureMode) -> Result<()> {
     // SAFETY: the one argument is a place with a valid mode, of this module or from an earlier
     // exchange.
-    unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(mode)) }
+    unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(mode)) }?.check()
 }
 
 impl Drop for ThreadCaptureMode {

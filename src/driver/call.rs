@@ -1,18 +1,18 @@
 //! One way to make a driver call, which names it once.
 //!
-//! [`ask!`] ties the name of an entry point to its pointer in the table, to the checks that come
-//! before the call, and to the error that names it:
+//! [`call!`] ties the name of an entry point to its pointer in the table, to the checks that come
+//! before the call, and to the error that names it. `?` returns the reason why no call was made;
+//! a method of [`Answer`] makes a result of the driver's code:
 //!
 //! ```text
-//! unsafe { call!(self.driver, cuEventSynchronize(self.raw)) } // Result<()>
-//! // the driver's code, with the name
-//! unsafe { ask!(self.driver, cuEventQuery(self.raw)) }?.progress()
+//! unsafe { call!(self.driver, cuEventSynchronize(self.raw)) }?.check()
+//! unsafe { call!(self.driver, cuEventQuery(self.raw)) }?.progress()
 //! // may be missing: Error::Unsupported
-//! unsafe { call!(self, cuStreamGetId?(self.as_raw(), &mut id)) }
+//! unsafe { call!(self, cuStreamGetId?(self.as_raw(), &mut id)) }?.check()
 //! // the first that the driver has
-//! unsafe { call!(self, cuNew(one, more) or cuOld(one)) }
+//! unsafe { call!(self, cuNew(one, more) or cuOld(one)) }?.check()
 //! // takes an object of another driver, too
-//! unsafe { call!(stream, event.driver(); cuEventRecord(event.as_raw(), stream.as_raw())) }
+//! unsafe { call!(stream, event.driver(); cuEventRecord(event.as_raw(), stream.as_raw())) }?.check()
 //! // the name and the pointer, for a later call
 //! let add = entry!(driver, cuGraphAddEventRecordNode?)?;
 //! ```
@@ -155,7 +155,7 @@ pub(crate) struct Entry<F> {
 impl<F: Copy> Entry<F> {
     /// Makes the call, if it may be made.
     #[inline(always)]
-    pub(crate) fn ask(
+    pub(crate) fn call(
         self,
         target: impl Target,
         call: impl FnOnce(F) -> CUresult,
@@ -166,27 +166,15 @@ impl<F: Copy> Entry<F> {
 
 /// Makes a driver call, if it may be made. The result is the driver's [`Answer`], or the reason why
 /// no call was made.
-macro_rules! ask {
-    ($target:expr, $other:expr; $($call:tt)+) => {{
-        let (target, other): (_, $crate::driver::Driver) = ($target, $other);
-        $crate::driver::call::made!(target, other, $($call)+)
-    }};
-    ($target:expr, $($call:tt)+) => {{
-        let target = $target;
-        let other = $crate::driver::call::Target::driver(target);
-        $crate::driver::call::made!(target, other, $($call)+)
-    }};
-}
-
-/// The rest of [`ask!`]: the call on two variables.
-macro_rules! made {
-    ($target:ident, $other:ident, $function:ident($($argument:expr),* $(,)?)) => {
+macro_rules! call {
+    // The call on two variables.
+    (@ $target:ident, $other:ident, $function:ident($($argument:expr),* $(,)?)) => {
         $crate::driver::call::Target::make(
             $target, $other, $crate::sys::Function::$function,
             |symbols| (symbols.$function)($($argument),*),
         )
     };
-    ($target:ident, $other:ident, $function:ident?($($argument:expr),* $(,)?)) => {
+    (@ $target:ident, $other:ident, $function:ident?($($argument:expr),* $(,)?)) => {
         match $crate::driver::call::Target::driver($target).symbols().$function {
             Some(pointer) => $crate::driver::call::Target::make(
                 $target, $other, $crate::sys::Function::$function,
@@ -196,25 +184,24 @@ macro_rules! made {
                 .unsupported($other, $crate::sys::Function::$function)),
         }
     };
-    ($target:ident, $other:ident, $function:ident($($argument:expr),* $(,)?) or $($or:tt)+) => {
+    (@ $target:ident, $other:ident, $function:ident($($argument:expr),* $(,)?) or $($or:tt)+) => {
         match $crate::driver::call::Target::driver($target).symbols().$function {
             Some(pointer) => $crate::driver::call::Target::make(
                 $target, $other, $crate::sys::Function::$function,
                 |_| pointer($($argument),*),
             ),
-            None => $crate::driver::call::made!($target, $other, $($or)+),
+            None => $crate::driver::call::call!(@ $target, $other, $($or)+),
         }
     };
-}
-
-/// As [`ask!`], for a call where only success matters.
-macro_rules! call {
-    ($($call:tt)+) => {
-        match $crate::driver::call::ask!($($call)+) {
-            Ok(answer) => answer.check(),
-            Err(error) => Err(error),
-        }
-    };
+    ($target:expr, $other:expr; $($call:tt)+) => {{
+        let (target, other): (_, $crate::driver::Driver) = ($target, $other);
+        $crate::driver::call::call!(@ target, other, $($call)+)
+    }};
+    ($target:expr, $($call:tt)+) => {{
+        let target = $target;
+        let other = $crate::driver::call::Target::driver(target);
+        $crate::driver::call::call!(@ target, other, $($call)+)
+    }};
 }
 
 /// An [`Entry`]; for an optional entry point a result. The checks before the call are made with the
@@ -238,4 +225,4 @@ macro_rules! entry {
     }};
 }
 
-pub(crate) use {ask, call, entry, made};
+pub(crate) use {call, entry};

@@ -1,6 +1,6 @@
 //! Initialising the driver.
 
-use super::call::{Answer, ask};
+use super::call::{Answer, call};
 use super::{Driver, fork};
 use crate::error::{Error, Result};
 use crate::sync::Ordering;
@@ -25,7 +25,7 @@ impl Driver {
             return Ok(self);
         }
         // SAFETY: the flags must be 0; the call can be repeated, so two threads may race here.
-        let answer = unsafe { ask!(self, cuInit(0)) }?;
+        let answer = unsafe { call!(self, cuInit(0)) }?;
         if !answer.is_success() {
             return Err(self.init_error(answer));
         }

@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 use std::time::Duration;
 
 use super::{EventFlags, EventRef};
-use crate::driver::call::{Answer, ask};
+use crate::driver::call::{Answer, call};
 use crate::error::{Error, Result};
 use crate::sys::{CUresult, Function};
 
@@ -82,7 +82,7 @@ impl EventRef {
         let mut milliseconds = MaybeUninit::uninit();
         // SAFETY: a place for the time; the events are alive as long as their references are.
         let answer = unsafe {
-            ask!(self.driver, end.driver;
+            call!(self.driver, end.driver;
                 cuEventElapsedTime_v2(milliseconds.as_mut_ptr(), self.raw, end.raw)
                 or cuEventElapsedTime(milliseconds.as_mut_ptr(), self.raw, end.raw))
         }?;

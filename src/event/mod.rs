@@ -19,7 +19,7 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::call::{Answer, ask, call};
+use crate::driver::call::{Answer, call};
 use crate::error::{Error, Result};
 use crate::handle_traits::impl_handle_traits;
 use crate::progress::Progress;
@@ -141,7 +141,8 @@ impl Event {
         context.with_current(|| {
             let mut raw = null_mut();
             // SAFETY: a place for the handle; the context is current.
-            unsafe { call!(context.driver(), cuEventCreate(&mut raw, flags.to_driver())) }?;
+            unsafe { call!(context.driver(), cuEventCreate(&mut raw, flags.to_driver())) }?
+                .check()?;
             Ok(Self(EventRef::new(context, raw, flags, false)))
         })
     }
@@ -222,7 +223,7 @@ impl Event {
     pub fn close(self) -> Result<()> {
         let event = self.disarm();
         // SAFETY: the event is owned, and as `self` is consumed this is the one destruction.
-        unsafe { call!(event.driver, cuEventDestroy_v2(event.raw)) }
+        unsafe { call!(event.driver, cuEventDestroy_v2(event.raw)) }?.check()
     }
 
     /// Takes the inner value out, without running the destructor.
@@ -239,7 +240,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: the event is owned and not used afterwards. An error cannot be handled here: the
         // driver may be shutting down with the process, or failed work may have broken the context.
-        let _ = unsafe { ask!(self.0.driver, cuEventDestroy_v2(self.0.raw)) };
+        let _ = unsafe { call!(self.0.driver, cuEventDestroy_v2(self.0.raw)) };
     }
 }
 
@@ -315,7 +316,7 @@ impl EventRef {
     #[inline]
     pub fn query(&self) -> Result<Progress> {
         // SAFETY: the event is alive as long as `self` is.
-        unsafe { ask!(self.driver, cuEventQuery(self.raw)) }?
+        unsafe { call!(self.driver, cuEventQuery(self.raw)) }?
             .progress_or(|answer| self.refused(answer))
     }
 
@@ -346,7 +347,7 @@ impl EventRef {
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is alive as long as `self` is.
-        unsafe { ask!(self.driver, cuEventSynchronize(self.raw)) }?
+        unsafe { call!(self.driver, cuEventSynchronize(self.raw)) }?
             .check_or(|answer| self.refused(answer))
     }
 
@@ -518,7 +519,7 @@ impl Context {
         driver.check(event.driver, Function::cuCtxWaitEvent)?;
         event.check_wait(Function::cuCtxWaitEvent, self)?;
         // SAFETY: context and event are alive as long as their references are.
-        unsafe { call!(driver, event.driver; cuCtxWaitEvent?(self.as_raw(), event.raw)) }
+        unsafe { call!(driver, event.driver; cuCtxWaitEvent?(self.as_raw(), event.raw)) }?.check()
     }
 }
 

@@ -5,7 +5,7 @@ use bitflags::bitflags;
 use super::EventRef;
 use crate::context::Context;
 use crate::debug_by_names::debug_by_names;
-use crate::driver::call::{Answer, ask};
+use crate::driver::call::{Answer, call};
 use crate::error::{Error, Result};
 use crate::stream::StreamRef;
 use crate::sys::{CU_EVENT_RECORD_EXTERNAL, CUresult};
@@ -69,7 +69,7 @@ impl EventRef {
     pub fn record(&self, stream: &StreamRef) -> Result<()> {
         // The call goes through the stream's table, because the table decides what NULL means.
         // SAFETY: event and stream are alive as long as their references are.
-        unsafe { ask!(stream, self.driver; cuEventRecord(self.raw, stream.as_raw())) }?
+        unsafe { call!(stream, self.driver; cuEventRecord(self.raw, stream.as_raw())) }?
             .check_or(|answer| self.record_error(stream, answer))
     }
 
@@ -126,7 +126,7 @@ impl EventRef {
         }
         // SAFETY: event and stream are alive as long as their references are.
         unsafe {
-            ask!(stream, self.driver;
+            call!(stream, self.driver;
                 cuEventRecordWithFlags?(self.raw, stream.as_raw(), flags.bits()))
         }?
         .check_or(|answer| self.record_error(stream, answer))
@@ -167,7 +167,7 @@ impl EventRef {
     pub fn record_context(&self, context: &Context) -> Result<()> {
         // SAFETY: context and event are alive as long as their references are.
         let answer = unsafe {
-            ask!(self.driver, context.driver(); cuCtxRecordEvent?(context.as_raw(), self.raw))
+            call!(self.driver, context.driver(); cuCtxRecordEvent?(context.as_raw(), self.raw))
         }?;
         if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE
             && !self.context.shares_events(context)

@@ -206,7 +206,7 @@ impl Imported {
         // SAFETY: a place for the handle, and a description that lives for the call; the context is
         // current, and the caller vouches for the handle.
         let answer =
-            import.ask(context.driver(), |import| unsafe { import(&mut raw, &description) })?;
+            import.call(context.driver(), |import| unsafe { import(&mut raw, &description) })?;
         if answer.is_success() {
             Ok(Self::new(context, raw))
         } else {
@@ -262,7 +262,7 @@ impl Imported {
         // SAFETY: the semaphore is owned, and not used afterwards; the caller of the import
         // has promised that nothing refers to it any more.
         let destroyed = unsafe { call!(driver, cuDestroyExternalSemaphore?(self.raw)) };
-        current.map(drop).and(destroyed)
+        current.map(drop).and(destroyed.and_then(Answer::check))
     }
 
     pub(super) fn close(mut self) -> Result<()> {

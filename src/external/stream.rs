@@ -135,7 +135,7 @@ impl StreamRef {
             with_points(points, signal_params, |raws, params, count| {
                 // SAFETY: both are arrays of so many; the stream is alive as long as `self` is, and
                 // the semaphores as long as the points are, and as long as the graph in a capture.
-                signal.ask(self, |signal| unsafe { signal(raws, params, count, self.as_raw()) })
+                signal.call(self, |signal| unsafe { signal(raws, params, count, self.as_raw()) })
             })
         })
     }
@@ -157,7 +157,7 @@ impl StreamRef {
         self.keeping_points(points, wait.function, || {
             with_points(points, wait_params, |raws, params, count| {
                 // SAFETY: as in `signal_externals`.
-                wait.ask(self, |wait| unsafe { wait(raws, params, count, self.as_raw()) })
+                wait.call(self, |wait| unsafe { wait(raws, params, count, self.as_raw()) })
             })
         })
     }

@@ -10,7 +10,7 @@ use super::Graph;
 use super::node::GraphNode;
 use super::retained::{Values, settle};
 use crate::context::Context;
-use crate::driver::call::{Entry, ask, call, entry};
+use crate::driver::call::{Entry, call, entry};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::stream::StreamRef;
@@ -130,7 +130,7 @@ impl Graph {
         }
         self.context.with_current(|| {
             let mut raw = null_mut();
-            entry.ask(self.driver(), |pointer| instantiate(pointer, &mut raw))?.check()?;
+            entry.call(self.driver(), |pointer| instantiate(pointer, &mut raw))?.check()?;
             // Made in the closure, so it is dropped if the caller's context cannot be restored.
             Ok(GraphExec::new(self, raw, retained))
         })
@@ -178,7 +178,8 @@ impl GraphExec {
         }
         // SAFETY: the executable graph is alive and used by this thread alone, the stream alive as
         // long as its reference.
-        unsafe { call!(stream, self.context.driver(); cuGraphLaunch(self.raw, stream.as_raw())) }
+        unsafe { call!(stream, self.context.driver(); cuGraphLaunch(self.raw, stream.as_raw())) }?
+            .check()
     }
 
     #[cold]
@@ -267,7 +268,8 @@ impl GraphExec {
         // SAFETY: the executable graph is alive and used by this thread alone, and so are the
         // node's graph and with it the node, all of one library; the event is of that library too,
         // is alive, and is kept from the next statements on, whatever the result.
-        let answer = set.ask(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
+        let answer =
+            set.call(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
         drop(settle(&mut self.retained.events, node, event, &answer));
         answer
@@ -287,7 +289,7 @@ impl GraphExec {
         let raw = replace(&mut self.raw, null_mut());
         // SAFETY: the executable graph is owned, and as it is given up above this is the one
         // destruction.
-        unsafe { call!(self.context.driver(), cuGraphExecDestroy(raw)) }
+        unsafe { call!(self.context.driver(), cuGraphExecDestroy(raw)) }?.check()
     }
 
     /// Returns the context in which the executable graph was made.
@@ -310,7 +312,7 @@ impl Drop for GraphExec {
         if !self.raw.is_null() {
             // SAFETY: the executable graph is owned and not used afterwards. An error cannot be
             // handled here.
-            let _ = unsafe { ask!(self.context.driver(), cuGraphExecDestroy(self.raw)) };
+            let _ = unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw)) };
         }
     }
 }

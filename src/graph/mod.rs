@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::driver::Driver;
-use crate::driver::call::{Entry, ask, call, entry};
+use crate::driver::call::{Entry, call, entry};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -115,7 +115,7 @@ impl Graph {
     pub fn new(context: &Context) -> Result<Self> {
         let mut raw = null_mut();
         // SAFETY: a place for the handle; the flags must be 0.
-        unsafe { call!(context.driver(), cuGraphCreate(&mut raw, 0)) }?;
+        unsafe { call!(context.driver(), cuGraphCreate(&mut raw, 0)) }?.check()?;
         Ok(Self::with(context, raw, Retained::new()))
     }
 
@@ -168,7 +168,7 @@ impl Graph {
     pub fn close(mut self) -> Result<()> {
         let raw = replace(&mut self.raw, null_mut());
         // SAFETY: the graph is owned, and as it is given up above this is the one destruction.
-        unsafe { call!(self.driver(), cuGraphDestroy(raw)) }
+        unsafe { call!(self.driver(), cuGraphDestroy(raw)) }?.check()
     }
 
     /// Gives the graph up to the driver, which has destroyed it or will do so.
@@ -253,7 +253,7 @@ impl Graph {
         // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the
         // dependencies are nodes of it; the event is alive, and kept as long as the graph from the
         // next statement on, whatever the result.
-        let answer = add.ask(driver, |add| unsafe {
+        let answer = add.call(driver, |add| unsafe {
             add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw())
         })?;
         self.retained.settle(node, event, answer.check())?;
@@ -294,7 +294,7 @@ impl Graph {
         let mut event = null_mut();
         // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for
         // the handle.
-        get.ask(driver, |get| unsafe { get(raw, &mut event) })?.check()?;
+        get.call(driver, |get| unsafe { get(raw, &mut event) })?.check()?;
         Ok(self.retained.by_handle(event))
     }
 
@@ -334,7 +334,7 @@ impl Graph {
         let raw = self.retained.handle(set.function, node)?;
         // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is
         // alive, and kept as long as the graph from the next statement on, whatever the result.
-        let answer = set.ask(driver, |set| unsafe { set(raw, event.as_raw()) })?;
+        let answer = set.call(driver, |set| unsafe { set(raw, event.as_raw()) })?;
         self.retained.settle(raw, event, answer.check())
     }
 
@@ -385,7 +385,7 @@ impl Drop for Graph {
     fn drop(&mut self) {
         if !self.raw.is_null() {
             // SAFETY: the graph is owned and not used afterwards. An error cannot be handled here.
-            let _ = unsafe { ask!(self.driver(), cuGraphDestroy(self.raw)) };
+            let _ = unsafe { call!(self.driver(), cuGraphDestroy(self.raw)) };
         }
     }
 }

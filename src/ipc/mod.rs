@@ -30,7 +30,7 @@ use core::str::FromStr;
 
 use crate::context::Context;
 use crate::device::{Device, Uuid};
-use crate::driver::call::{Answer, ask, call};
+use crate::driver::call::{Answer, call};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags, EventRef};
 use crate::sys::{CUipcEventHandle, CUresult};
@@ -374,7 +374,8 @@ impl EventRef {
         let mut handle = CUipcEventHandle { reserved: [0; 64] };
         self.context().with_current(|| {
             // SAFETY: a place for the 64 bytes; the event is alive, and its context current.
-            unsafe { call!(self.driver(), cuIpcGetEventHandle(&mut handle, self.as_raw())) }
+            unsafe { call!(self.driver(), cuIpcGetEventHandle(&mut handle, self.as_raw())) }?
+                .check()
         })?;
         let origin = Origin::of(self.context())?;
         Ok(IpcEventDescriptor {
@@ -448,7 +449,8 @@ impl Event {
             let mut raw = null_mut();
             // SAFETY: a place for the handle, and the 64 bytes by value, which the caller vouches
             // for; the context is current.
-            let answer = unsafe { ask!(context.driver(), cuIpcOpenEventHandle(&mut raw, handle)) }?;
+            let answer =
+                unsafe { call!(context.driver(), cuIpcOpenEventHandle(&mut raw, handle)) }?;
             if answer.is_success() {
                 Ok(Self::imported(context, raw, flags))
             } else {

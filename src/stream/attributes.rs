@@ -306,7 +306,8 @@ impl StreamRef {
         let mut value = EMPTY;
         // SAFETY: the stream is alive as long as `self` is; a place for the value, which has one
         // size for all attributes.
-        unsafe { call!(self, cuStreamGetAttribute?(self.as_raw(), attribute, &mut value)) }?;
+        unsafe { call!(self, cuStreamGetAttribute?(self.as_raw(), attribute, &mut value)) }?
+            .check()?;
         Ok(value)
     }
 
@@ -347,7 +348,7 @@ impl StreamRef {
         value: &CUstreamAttrValue,
     ) -> Result<()> {
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the value.
-        unsafe { call!(self, cuStreamSetAttribute?(self.as_raw(), attribute, value)) }
+        unsafe { call!(self, cuStreamSetAttribute?(self.as_raw(), attribute, value)) }?.check()
     }
 
     /// Copies all attributes of `source` to this stream; both must belong to one context.
@@ -387,7 +388,7 @@ impl StreamRef {
         let theirs =
             if source.driver() == self.driver() { source.as_raw() } else { source.meaning() };
         // SAFETY: both streams are alive as long as their references are.
-        copy.ask(default, |copy| unsafe { copy(self.as_raw(), theirs) })?.check()
+        copy.call(default, |copy| unsafe { copy(self.as_raw(), theirs) })?.check()
     }
 }
 

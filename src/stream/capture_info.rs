@@ -109,7 +109,7 @@ impl StreamRef {
     pub fn capture_status(&self) -> Result<CaptureStatus> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the stream is alive as long as `self` is; a place for the status.
-        unsafe { call!(self, cuStreamIsCapturing(self.as_raw(), &mut status)) }?;
+        unsafe { call!(self, cuStreamIsCapturing(self.as_raw(), &mut status)) }?.check()?;
         Ok(CaptureStatus::from_driver(status))
     }
 
@@ -139,7 +139,8 @@ impl StreamRef {
                 )
                 or cuStreamGetCaptureInfo?(stream, &mut status, &mut id)
             )
-        }?;
+        }?
+        .check()?;
         let status = CaptureStatus::from_driver(status);
         // For a stream that is not capturing, the driver returns nothing else.
         Ok(match status {

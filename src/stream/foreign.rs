@@ -92,7 +92,7 @@ impl StreamRef {
 unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
     let mut context = null_mut();
     // SAFETY: a place for the handle, and a stream that the caller vouches for.
-    unsafe { call!(driver, cuStreamGetCtx(raw, &mut context)) }?;
+    unsafe { call!(driver, cuStreamGetCtx(raw, &mut context)) }?.check()?;
     Ok(context)
 }
 

@@ -249,7 +249,7 @@ impl StreamRef {
         data: *mut c_void,
     ) -> Result<()> {
         // SAFETY: the stream is alive as long as `self` is; the caller vouches for the function.
-        unsafe { call!(self, cuLaunchHostFunc(self.as_raw(), Some(function), data)) }
+        unsafe { call!(self, cuLaunchHostFunc(self.as_raw(), Some(function), data)) }?.check()
     }
 
     fn launch<F: Copy>(
@@ -260,7 +260,7 @@ impl StreamRef {
     ) -> Result<()> {
         self.refuse_capture(entry.function)?;
         let number = keep(closure);
-        let answer = entry.ask(self, |pointer| launch(pointer, without_provenance_mut(number)));
+        let answer = entry.call(self, |pointer| launch(pointer, without_provenance_mut(number)));
         let launched = answer.and_then(Answer::check);
         if launched.is_err() {
             drop(take(number));

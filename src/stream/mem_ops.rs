@@ -336,7 +336,8 @@ impl StreamRef {
             call!(self,
                 cuStreamWaitValue32_v2(self.as_raw(), address, value, flags)
                 or cuStreamWaitValue32?(self.as_raw(), address, value, flags))
-        }
+        }?
+        .check()
     }
 
     /// Makes all work that is put into this stream from now on wait until the 64 bits at `address`
@@ -369,7 +370,8 @@ impl StreamRef {
             call!(self,
                 cuStreamWaitValue64_v2(self.as_raw(), address, value, flags)
                 or cuStreamWaitValue64?(self.as_raw(), address, value, flags))
-        }
+        }?
+        .check()
     }
 
     /// Writes 32 bits to `address` after all work that is in the stream now. A reader that sees
@@ -400,7 +402,8 @@ impl StreamRef {
             call!(self,
                 cuStreamWriteValue32_v2(self.as_raw(), address, value, flags.bits())
                 or cuStreamWriteValue32?(self.as_raw(), address, value, flags.bits()))
-        }
+        }?
+        .check()
     }
 
     /// Writes 64 bits to `address` after all work that is in the stream now. A reader that sees
@@ -430,7 +433,8 @@ impl StreamRef {
             call!(self,
                 cuStreamWriteValue64_v2(self.as_raw(), address, value, flags.bits())
                 or cuStreamWriteValue64?(self.as_raw(), address, value, flags.bits()))
-        }
+        }?
+        .check()
     }
 
     /// Performs up to 255 operations in their order, with one driver call. The driver may change
@@ -458,7 +462,8 @@ impl StreamRef {
             call!(self,
                 cuStreamBatchMemOp_v2(self.as_raw(), count, first, 0)
                 or cuStreamBatchMemOp?(self.as_raw(), count, first, 0))
-        }
+        }?
+        .check()
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::driver::call::{Answer, Target, ask, call};
+use crate::driver::call::{Answer, Target, call};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::handle_traits::impl_handle_traits;
@@ -158,12 +158,15 @@ impl Stream {
             };
             match priority {
                 // SAFETY: a place for the handle; the context is current.
-                None => unsafe { call!(context.driver(), cuStreamCreate(&mut raw, flags)) }?,
+                None => {
+                    unsafe { call!(context.driver(), cuStreamCreate(&mut raw, flags)) }?.check()?
+                }
                 Some(it) => {
                     // SAFETY: as above.
                     unsafe {
                         call!(context.driver(), cuStreamCreateWithPriority(&mut raw, flags, it))
                     }?
+                    .check()?
                 }
             }
             Ok(Self(StreamRef::new(context, raw)))
@@ -230,7 +233,7 @@ impl Stream {
     pub fn close(self) -> Result<()> {
         let stream = self.disarm();
         // SAFETY: the stream is owned, and as `self` is consumed this is the one destruction.
-        unsafe { call!(stream.driver, cuStreamDestroy_v2(stream.raw)) }
+        unsafe { call!(stream.driver, cuStreamDestroy_v2(stream.raw)) }?.check()
     }
 
     /// Takes the inner value out, without running the destructor.
@@ -246,7 +249,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         // SAFETY: the stream is owned and not used afterwards. An error cannot be handled here: the
         // driver may be shutting down with the process, or failed work may have broken the context.
-        let _ = unsafe { ask!(self.0.driver, cuStreamDestroy_v2(self.0.raw)) };
+        let _ = unsafe { call!(self.0.driver, cuStreamDestroy_v2(self.0.raw)) };
     }
 }
 
@@ -415,7 +418,7 @@ impl StreamRef {
     #[inline]
     pub fn query(&self) -> Result<Progress> {
         // SAFETY: the stream is alive as long as `self` is.
-        unsafe { ask!(self, cuStreamQuery(self.raw)) }?.progress()
+        unsafe { call!(self, cuStreamQuery(self.raw)) }?.progress()
     }
 
     /// Blocks the calling thread until all work in the stream is done.
@@ -444,7 +447,7 @@ impl StreamRef {
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is alive as long as `self` is.
-        unsafe { call!(self, cuStreamSynchronize(self.raw)) }
+        unsafe { call!(self, cuStreamSynchronize(self.raw)) }?.check()
     }
 
     /// Returns the stream's priority; for a default stream the driver returns 0.
@@ -459,7 +462,7 @@ impl StreamRef {
     pub fn priority(&self) -> Result<i32> {
         let mut priority: c_int = 0;
         // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        unsafe { call!(self, cuStreamGetPriority(self.raw, &mut priority)) }?;
+        unsafe { call!(self, cuStreamGetPriority(self.raw, &mut priority)) }?.check()?;
         Ok(priority)
     }
 
@@ -477,7 +480,7 @@ impl StreamRef {
     pub fn is_blocking(&self) -> Result<bool> {
         let mut flags = 0;
         // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        unsafe { call!(self, cuStreamGetFlags(self.raw, &mut flags)) }?;
+        unsafe { call!(self, cuStreamGetFlags(self.raw, &mut flags)) }?.check()?;
         Ok(flags & CU_STREAM_NON_BLOCKING == 0)
     }
 
@@ -493,7 +496,7 @@ impl StreamRef {
     pub fn id(&self) -> Result<u64> {
         let mut id = 0;
         // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        unsafe { call!(self, cuStreamGetId?(self.raw, &mut id)) }?;
+        unsafe { call!(self, cuStreamGetId?(self.raw, &mut id)) }?.check()?;
         Ok(id)
     }
 

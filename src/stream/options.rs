@@ -134,7 +134,8 @@ impl Context {
             // SAFETY: places for the two integers; the context is current.
             unsafe {
                 call!(self.driver(), cuCtxGetStreamPriorityRange(&mut least, &mut greatest))
-            }?;
+            }?
+            .check()?;
             Ok(PriorityRange { least, greatest })
         })
     }

@@ -6,7 +6,7 @@ use bitflags::bitflags;
 
 use super::StreamRef;
 use crate::debug_by_names::debug_by_names;
-use crate::driver::call::{ask, call};
+use crate::driver::call::call;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -79,7 +79,7 @@ impl StreamRef {
         }
         // SAFETY: the stream is alive as long as `self` is, the event as long as its reference is.
         unsafe {
-            ask!(self, event.driver();
+            call!(self, event.driver();
                 cuStreamWaitEvent(self.raw, event.as_raw(), CU_EVENT_WAIT_DEFAULT))
         }?
         .check()
@@ -117,7 +117,8 @@ impl StreamRef {
         // SAFETY: as in `wait_event`; the caller of `wait_event_with` answers for the flags.
         unsafe {
             call!(self, event.driver(); cuStreamWaitEvent(self.raw, event.as_raw(), flags.bits()))
-        }
+        }?
+        .check()
     }
 
     /// Makes all work that is put into this stream from now on wait for all work that is in `other`
