@@ -169,6 +169,10 @@ impl Action {
             // It has functions in front of those of the C library.
             command.env("LD_PRELOAD", before("LD_PRELOAD", &folder.join("libcuda.so.1")));
         }
+        // Regions and names of NVTX, unless a profiler has them.
+        if std::env::var_os("NVTX_INJECTION64_PATH").is_none() {
+            command.env("NVTX_INJECTION64_PATH", folder.join("libcuda.so.1"));
+        }
         // It takes the place of this process, so signals and the status are its own.
         let error = command.exec();
         let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };

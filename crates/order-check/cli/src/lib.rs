@@ -10,6 +10,7 @@ macro_rules! on_linux {
 }
 
 on_linux! {
+    mod annotations;
     mod calls;
     mod command;
     mod hide;

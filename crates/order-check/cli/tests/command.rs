@@ -125,10 +125,10 @@ fn findings_are_left_out_by_class_and_by_suppression() {
     fs::write(folder.0.join("known"), "# of the library\n\nfunction:clear\n").expect("a new file");
     fs::write(folder.0.join("other"), "kernel:clear\nclass:free\n").expect("a new file");
     for (options, status, summary) in [
-        ("--exitcode=3", 3, "order check: 1 findings in"),
-        ("--exitcode=3 --class -copy", 0, "order check: 0 findings in"),
+        ("--exitcode=3 --stacks off", 3, "order check: 1 findings in"),
+        ("--exitcode=3 --stacks off --class -copy", 0, "order check: 0 findings in"),
         ("--exitcode=3 --suppressions known", 0, "order check: 0 findings, 1 suppressed, in"),
-        ("--exitcode=3 --suppressions other", 3, "order check: 1 findings in"),
+        ("--exitcode=3 --stacks off --suppressions other", 3, "order check: 1 findings in"),
     ] {
         let options = format!("{options} --log log-%p");
         let (done, errors) = output(&folder, &options, "begin(); upload(); clear()");
@@ -157,7 +157,7 @@ fn a_signal_ends_the_program_after_the_summary() {
 os.kill(os.getpid(), signal.{signal})
 while True: new('cuEventCreate', 2)"
         );
-        let (done, errors) = output(&folder, "--exitcode 66", &program);
+        let (done, errors) = output(&folder, "--exitcode 66 --stacks off", &program);
         use std::os::unix::process::ExitStatusExt;
         assert!(done.status.signal().is_some(), "{signal}, {:?}: {errors}", done.status);
         assert_eq!(errors.matches("order check: 1 findings in").count(), 1, "{signal}: {errors}");
@@ -198,7 +198,7 @@ if os.fork() == 0:
     os.execvp('python3', ['python3', 'program.py', 'again'])
 os.wait()
 begin(); clear()";
-    let (done, errors) = output(&folder, "--log log-%p", program);
+    let (done, errors) = output(&folder, "--log log-%p --stacks off", program);
     assert!(done.status.success(), "{errors}");
     let logs = fs::read_dir(&folder.0).expect("it is there").flatten();
     let logs = logs.filter(|it| it.file_name().as_encoded_bytes().starts_with(b"log-"));
@@ -248,3 +248,137 @@ fn a_program_without_calls_is_left_alone() {
     assert_eq!(done.status.code(), Some(2), "{errors}");
     assert!(errors.contains("others may write there"), "{errors}");
 }
+
+/// What NVTX's header does in a program, as far as the injected library sees it.
+const NVTX: &str = r#"
+TABLES = {1: 17, 2: 9, 4: 7}
+functions = {module: (ctypes.c_void_p * size)() for module, size in TABLES.items()}
+pointer = ctypes.sizeof(ctypes.c_void_p)
+places = {
+    module: (ctypes.c_void_p * size)(
+        *(ctypes.addressof(functions[module]) + at * pointer for at in range(size))
+    )
+    for module, size in TABLES.items()
+}
+@ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_uint, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint)
+)
+def module_table(module, table, size):
+    table[0], size[0] = ctypes.addressof(places[module]), TABLES[module]
+    return 1
+class Callbacks(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("table", type(module_table))]
+callbacks = Callbacks(16, module_table)
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
+def export_table(table):
+    return ctypes.addressof(callbacks) if table == 1 else None
+injected = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+assert injected.InitializeInjectionNvtx2(export_table) == 1
+def nvtx(module, index, *types):
+    return ctypes.CFUNCTYPE(ctypes.c_int, *types)(functions[module][index])
+"#;
+
+#[test]
+fn streams_and_regions_have_the_names_of_nvtx() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("nvtx");
+    let program = format!(
+        "{NVTX}
+begin()
+nvtx(4, 3, ctypes.c_void_p, ctypes.c_char_p)(one, b'copies')
+push, pop = nvtx(1, 9, ctypes.c_char_p), nvtx(1, 11)
+assert (push(b'epoch'), push(b'batch')) == (0, 1)
+upload()
+assert pop() == 1
+clear()
+assert pop() == 0"
+    );
+    let (done, errors) = output(&folder, "", &program);
+    assert!(done.status.success(), "{errors}");
+    for part in [
+        "\"copies\"",
+        "           Region: epoch / batch\n           Python: call, at",
+        "           Region: epoch\n           Python: call, at",
+        "order check: 1 findings in",
+    ] {
+        assert!(errors.contains(part), "{part}:\n{errors}");
+    }
+}
+
+#[test]
+fn a_program_in_c_declares_what_its_kernels_do() {
+    let folder = Folder::new("header");
+    let (source, program) = (folder.0.join("program.c"), folder.0.join("program"));
+    fs::write(&source, PROGRAM).expect("a new file");
+    let compiler = Command::new("cc")
+        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I"])
+        .args([env!("CARGO_MANIFEST_DIR").as_ref(), "-o".as_ref(), program.as_os_str()])
+        .args([source.as_os_str(), "-ldl".as_ref()])
+        .status();
+    let Ok(compiled) = compiler else { return say_not_run("there is no C compiler") };
+    assert!(compiled.success());
+    let run = |options: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.arg("run").args(options.split_whitespace()).arg("--library").arg(shared_library());
+        command.env("XDG_CACHE_HOME", folder.0.join("cache")).arg("--").arg(&program);
+        let output = command.output().expect("the command is there");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let errors = run("");
+    for part in [
+        "(cuda_order_check_writes) writes them on stream 0x",
+        "(cuda_order_check_host_reads) reads them on thread",
+        " \"work\", submitted by",
+        "Region: step",
+        "order check: 2 findings in",
+    ] {
+        assert!(errors.contains(part), "{part}:\n{errors}");
+    }
+    // The host's reads are of a class of their own.
+    assert!(run("--class -host").contains("order check: 1 findings in"), "{errors}");
+    // Without the checker the functions do nothing.
+    std::os::unix::fs::symlink(shared_library(), folder.0.join("libcuda.so.1")).expect("a link");
+    let plain = Command::new(&program).env("LD_LIBRARY_PATH", &folder.0).output();
+    let plain = plain.expect("it runs");
+    assert!(plain.status.success() && plain.stderr.is_empty(), "{plain:?}");
+}
+
+/// A kernel that the checker cannot see writes what another stream and the host read.
+const PROGRAM: &str = r#"
+#include "cuda_order_check.h"
+#include <stdlib.h>
+
+static void *library;
+
+static void good(int code)
+{
+    if (code)
+        exit(1);
+}
+
+#define CALL(name, types, values) good(((int(*) types)dlsym(library, name))values)
+
+int main(void)
+{
+    void *context, *one, *two, *memory;
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library)
+        return 1;
+    CALL("cuInit", (unsigned), (0));
+    CALL("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
+    CALL("cuCtxSetCurrent", (void *), (context));
+    CALL("cuStreamCreate", (void **, unsigned), (&one, 1));
+    CALL("cuStreamCreate", (void **, unsigned), (&two, 1));
+    CALL("cuMemAllocHost_v2", (void **, size_t), (&memory, 4096));
+    cuda_order_check_name_stream(one, "work");
+    cuda_order_check_push("step");
+    cuda_order_check_writes(one, memory, 64);
+    cuda_order_check_pop();
+    cuda_order_check_reads(two, memory, 64);
+    cuda_order_check_host_reads(memory, 64);
+    return 0;
+}
+"#;

@@ -43,4 +43,6 @@ pub use process::watch_process;
 pub use real::{find, open};
 pub use settings::{CLASSES, Class, Settings, VARIABLE};
 pub use table::HOOKED;
-pub use watch::{count_by, declare, summary, take_findings, watch_host};
+pub use watch::{
+    count_by, declare, name_stream, pop_region, push_region, summary, take_findings, watch_host,
+};

@@ -63,7 +63,7 @@ impl Kind {
         let frees = |side: &&Side| matches!(side.kind, AccessKind::Free | AccessKind::Allocate);
         // Copies from pageable memory are accesses of the thread that makes the call.
         let host =
-            |side: &&Side| side.agent.stream_id().is_none() && !side.call.name.starts_with("cu");
+            |side: &&Side| side.agent.stream_id().is_none() && !side.call.name.starts_with("cuM");
         if report.problem == Problem::UseAfterFree || sides.iter().any(frees) {
             return Self::Free;
         }

@@ -49,6 +49,7 @@ pub(crate) use copies::{Block, Copy2D, Copy3D};
 pub(crate) use hosts::HostParams;
 pub(crate) use kernels::LaunchConfig;
 pub(crate) use nodes::{KernelParams, SetParams};
+pub use output::{pop_region, push_region};
 pub use pinned::watch_host;
 pub(crate) use trace::{Argument, run};
 pub(crate) use values::Value;
@@ -312,6 +313,15 @@ pub fn declare(
             }
         }
         None => watch.feed.host(&[access]),
+    });
+}
+
+/// Reports name the stream so.
+pub fn name_stream(stream: Handle, name: &str) {
+    let call = Call { name: "cuda_order_check_name_stream", per_thread: false };
+    begin(&call, |watch| {
+        let stream = watch.stream(&call, stream);
+        watch.feed.stream_name(stream, name);
     });
 }
 

@@ -1,7 +1,8 @@
 //! Where findings go, and those that wait until it is known whether a word is an address.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,49 @@ struct Stacks {
 /// Stacks take at most this time, and a twentieth of the program's.
 const ALLOWANCE: Duration = Duration::from_secs(2);
 
+thread_local! {
+    /// The regions that this thread is in, each with the names of those around it.
+    static REGIONS: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The calling thread enters a region. Returns how many it is in.
+pub fn push_region(name: &str) -> usize {
+    let push = |all: &RefCell<Vec<Arc<str>>>| {
+        let mut all = all.borrow_mut();
+        let names = match all.last() {
+            Some(around) => format!("{around} / {name}"),
+            None => name.to_owned(),
+        };
+        all.push(names.into());
+        all.len()
+    };
+    REGIONS.try_with(push).unwrap_or(0)
+}
+
+/// It leaves the last one. Returns how many it is in.
+pub fn pop_region() -> usize {
+    let pop = |all: &RefCell<Vec<Arc<str>>>| {
+        let mut all = all.borrow_mut();
+        all.pop();
+        all.len()
+    };
+    REGIONS.try_with(pop).unwrap_or(0)
+}
+
+/// A call in a region, with its stack if it has one.
+#[derive(Debug)]
+struct InRegions {
+    names: Arc<str>,
+    stack: Option<Arc<dyn Backtrace>>,
+}
+
+impl fmt::Display for InRegions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Region: {}", self.names)?;
+        self.stack.as_ref().map_or(Ok(()), |stack| stack.fmt(f))
+    }
+}
+
 /// Whether a word within a structure counts as an address.
 #[derive(Clone, Copy)]
 pub(super) struct Word {
@@ -76,7 +120,11 @@ impl Observer for Output {
     }
 
     fn backtrace(&self) -> Option<Arc<dyn Backtrace>> {
-        if self.settings.stacks { self.stacks.here(self.call) } else { None }
+        let stack = if self.settings.stacks { self.stacks.here(self.call) } else { None };
+        match REGIONS.try_with(|all| all.borrow().last().cloned()) {
+            Ok(Some(names)) => Some(Arc::new(InRegions { names, stack })),
+            _ => stack,
+        }
     }
 
     fn finding(&mut self, finding: Finding) {
@@ -138,7 +186,6 @@ impl Output {
             let word = self.words.get(&*side.call.name);
             word.map_or_else(|| side.call.name.to_string(), |word| word.kernel.to_owned())
         });
-        let traced = sides.map(|side| side.call.backtrace.is_some());
         // The checker reports each pair of calls once: for a kernel, each of its words.
         if sides.into_iter().any(is_launch) {
             let mut pair = [0, 1].map(|at| {
@@ -158,8 +205,7 @@ impl Output {
         if self.settings.exitcode != 0 {
             cuda_order_check::exit::set(self.settings.exitcode);
         }
-        let untraced = names.into_iter().zip(traced).filter(|(_, traced)| !traced);
-        self.stacks.wanted.extend(untraced.map(|(name, _)| name));
+        self.stacks.wanted.extend(names);
     }
 
     /// It is known now which of a kernel's words count.
