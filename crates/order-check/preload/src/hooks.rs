@@ -10,46 +10,80 @@ use crate::names::{edited, may_order};
 use crate::settings::Settings;
 use crate::table::{HOOKED, REAL};
 use crate::thunks;
-use crate::watch::{self, Argument, Call, Function, HostParams, NodePlace, hosts};
+use crate::watch::hosts::{self, Callback};
+use crate::watch::{self, Argument, Call, Function, HostParams, NodePlace};
 
 type Code = c_uint;
 type Handle = usize;
 
-/// The hooks that need more of the real function than to be called with the same arguments.
-unsafe extern "C" fn launch_host(stream: Handle, function: Function, data: Handle) -> Code {
-    host("cuLaunchHostFunc", HOST.load(Ordering::Relaxed), stream, function, data)
-}
+/// The hooks that need more of the real function than to be called with the same arguments: those
+/// of host functions. Each has the library's own function in the place of the program's.
+macro_rules! host_functions {
+    ($($name:ident $real:ident ($function:ident: $ty:ty $(, $flag:ident: $flag_ty:ty)?)
+        => $run:expr, $both:expr;)*) => {
+        $(
+            static $real: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-unsafe extern "C" fn launch_host_ptsz(stream: Handle, function: Function, data: Handle) -> Code {
-    host("cuLaunchHostFunc_ptsz", HOST_PTSZ.load(Ordering::Relaxed), stream, function, data)
-}
+            #[allow(non_snake_case)]
+            unsafe extern "C" fn $name(
+                stream: Handle,
+                $function: $ty,
+                data: Handle,
+                $($flag: $flag_ty,)?
+            ) -> Code {
+                type Real = unsafe extern "C" fn(Handle, $ty, Handle, $($flag_ty)?) -> Code;
+                // SAFETY: the real function of that name.
+                let real = unsafe {
+                    core::mem::transmute::<*mut c_void, Real>($real.load(Ordering::Relaxed))
+                };
+                let name = stringify!($name);
+                let call = Call { name, per_thread: name.ends_with("_ptsz") };
+                let made = Cell::new(None);
+                let real = |given: Option<Handle>| {
+                    let (function, data) = match given {
+                        Some(data) => (Some($run as _), data),
+                        None => ($function, data),
+                    };
+                    // SAFETY: the program's arguments, or the stand-in's own function with its data.
+                    let code = unsafe { real(stream, function, data, $($flag)?) };
+                    made.set(Some(code));
+                    code
+                };
+                let hook = || hosts::submit(&call, real, stream, $both, data);
+                watch::run(name, &made, hook, || real(None), |done, show| {
+                    show("stream", Argument::show(stream, done));
+                })
+            }
+        )*
 
-static HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static HOST_PTSZ: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-
-fn host(
-    name: &'static str,
-    real: *mut c_void,
-    stream: Handle,
-    function: Function,
-    data: Handle,
-) -> Code {
-    type Real = unsafe extern "C" fn(Handle, Function, Handle) -> Code;
-    // SAFETY: the real function of that name.
-    let real = unsafe { core::mem::transmute::<*mut c_void, Real>(real) };
-    let call = Call { name, per_thread: name.ends_with("_ptsz") };
-    let made = Cell::new(None);
-    let real = |of, data| {
-        // SAFETY: the program's arguments, or the stand-in's own function with its data.
-        let code = unsafe { real(stream, of, data) };
-        made.set(Some(code));
-        code
+        fn host_functions() -> impl Iterator<Item = Special> {
+            [$((
+                // SAFETY: the text ends with the one zero.
+                unsafe {
+                    CStr::from_bytes_with_nul_unchecked(
+                        concat!(stringify!($name), "\0").as_bytes())
+                },
+                $name as *const (),
+                &$real,
+            ),)*].into_iter()
+        }
     };
-    let hook = || hosts::launch(&call, real, stream, function, data);
-    let forward = || real(function, data);
-    watch::run(name, &made, hook, forward, |done, show| {
-        show("stream", Argument::show(stream, done));
-    })
+}
+
+/// A hook that is not in the table: its name, its address, and where the real function's address is.
+type Special = (&'static CStr, *const (), &'static AtomicPtr<c_void>);
+
+host_functions! {
+    cuLaunchHostFunc HOST (function: Function) => hosts::run_host, (function, None);
+    cuLaunchHostFunc_ptsz HOST_PTSZ (function: Function) => hosts::run_host, (function, None);
+    cuLaunchHostFunc_v2 HOST_V2 (function: Function, mode: c_uint)
+        => hosts::run_host, (function, None);
+    cuLaunchHostFunc_v2_ptsz HOST_V2_PTSZ (function: Function, mode: c_uint)
+        => hosts::run_host, (function, None);
+    cuStreamAddCallback CALLBACK (function: Callback, flags: c_uint)
+        => hosts::run_callback, (None, function);
+    cuStreamAddCallback_ptsz CALLBACK_PTSZ (function: Callback, flags: c_uint)
+        => hosts::run_callback, (None, function);
 }
 
 static ADD_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -221,10 +255,8 @@ unsafe extern "C" fn look_up_v2(
     }
 }
 
-fn others() -> [(&'static CStr, *const (), &'static AtomicPtr<c_void>); 8] {
+fn others() -> [Special; 6] {
     [
-        (c"cuLaunchHostFunc", launch_host as *const (), &HOST),
-        (c"cuLaunchHostFunc_ptsz", launch_host_ptsz as *const (), &HOST_PTSZ),
         (c"cuGraphAddHostNode", add_host_node as *const (), &ADD_HOST),
         (c"cuGraphHostNodeSetParams", set_host_node as *const (), &SET_HOST),
         (c"cuGraphExecHostNodeSetParams", set_exec_host_node as *const (), &EXEC_HOST),
@@ -238,7 +270,10 @@ fn others() -> [(&'static CStr, *const (), &'static AtomicPtr<c_void>); 8] {
 fn all() -> impl Iterator<Item = (&'static CStr, *mut c_void, &'static AtomicPtr<c_void>)> {
     let plain =
         HOOKED.iter().zip(&REAL).map(|((name, hook), real)| (*name, *hook as *const (), real));
-    plain.chain(others()).map(|(name, hook, real)| (name, hook.cast_mut().cast(), real))
+    plain
+        .chain(host_functions())
+        .chain(others())
+        .map(|(name, hook, real)| (name, hook.cast_mut().cast(), real))
 }
 
 /// The names of the hooked functions.

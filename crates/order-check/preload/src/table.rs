@@ -162,6 +162,40 @@ hooks! {
     cuMemcpy, cuMemcpy_ptds: (to: Address, from: Address, bytes: usize)
         => copies::copy [[Block::any(to), Block::any(from)], [bytes, 1, 1], None];
 
+    cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz:
+        (to: Address, from: Address, bytes: usize, settings: *const c_void, stream: Handle)
+        => copies::copy [[Block::any(to), Block::any(from)], [bytes, 1, 1], Some(stream)];
+    cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz:
+        (to: *const Address, from: *const Address, bytes: *const usize, count: usize,
+            settings: *const c_void, indices: *const usize, kinds: usize, failed: *mut usize,
+            stream: Handle)
+        => copies::batch [[to, from], bytes, count, stream];
+    cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz:
+        (to: *const Address, from: *const Address, bytes: *const usize, count: usize,
+            settings: *const c_void, indices: *const usize, kinds: usize, stream: Handle)
+        => copies::batch [[to, from], bytes, count, stream];
+    cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz: (copy: *const Copy3D, stream: Handle)
+        => copies::rows [copy, Some(stream)];
+    cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz:
+        (address: Address, bytes: usize, device: c_int, stream: Handle)
+        => streams::plain [stream];
+    cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz:
+        (address: Address, bytes: usize, location: u64, flags: c_uint, stream: Handle)
+        => streams::plain [stream];
+
+    cuMemMap: (address: Address, bytes: usize, offset: usize, memory: u64, flags: u64)
+        => memory::map [address, bytes];
+    cuMemUnmap: (address: Address, bytes: usize) => memory::unmap [address, bytes];
+    cuGreenCtxCreate: (context: *mut Handle, of: Handle, device: c_int, flags: c_uint)
+        => streams::green [];
+    cuGreenCtxStreamCreate:
+        (stream: *mut Handle, context: Handle, flags: c_uint, priority: c_int)
+        => streams::create [stream, flags];
+    cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz:
+        (stream: Handle, graph: Handle, after: *const Handle, edges: *const c_void, count: usize,
+            mode: c_uint)
+        => streams::capture_into [stream];
+
     cuMemsetD8Async, cuMemsetD8Async_ptsz: (to: Address, value: u8, count: usize, stream: Handle)
         => copies::set [Block::device(to), (value.into(), 1), [count, 1], Some(stream)];
     cuMemsetD16Async, cuMemsetD16Async_ptsz: (to: Address, value: u16, count: usize, stream: Handle)

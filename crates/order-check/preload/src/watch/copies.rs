@@ -312,6 +312,43 @@ pub(crate) fn rows<T: Copy + Default + Into<Copy3D>>(
     submit(call, real, [of.to.block(), of.from.block()], (of.extent, true), stream)
 }
 
+/// Copies that are submitted together. They count as one after the other, so a conflict between two
+/// of them is not seen.
+pub(crate) fn batch(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    [to, from]: [*const Address; 2],
+    bytes: *const usize,
+    count: usize,
+    stream: Handle,
+) -> Code {
+    let count = if to.is_null() || from.is_null() || bytes.is_null() { 0 } else { count };
+    let copy = |at: usize| {
+        // SAFETY: the program's lists, of so many.
+        let [to, from, bytes] =
+            unsafe { [to.add(at).read(), from.add(at).read(), bytes.add(at).read() as u64] };
+        ([Block::any(to), Block::any(from)], [bytes as usize, 1, 1])
+    };
+    let all: Vec<_> = (0..count).map(copy).filter(|(_, extent)| !extent.contains(&0)).collect();
+    let before = |watch: &mut Watch| -> Vec<Before> {
+        let before = |(blocks, extent): &([Block; 2], Extent)| {
+            watch.before_copy(call, *blocks, *extent, stream)
+        };
+        all.iter().map(before).collect()
+    };
+    around(call, before, real, |watch, before| {
+        for (before, (blocks, extent)) in before.iter().zip(&all) {
+            watch.copied(before, *blocks, *extent, false);
+        }
+        let waits = before.iter().find(|of| of.places[0] == Place::Pageable);
+        if let Some(Before { stream, .. }) = waits
+            && watch.feed.capture_of(*stream).is_none()
+        {
+            watch.reached_stream(*stream);
+        }
+    })
+}
+
 /// It comes after all work of the contexts, and before all their later work.
 pub(crate) fn peer(
     call: &Call,

@@ -184,6 +184,10 @@ pub(crate) fn launch(
     begin(call, |watch| {
         watch.seen.graphs += 1;
         let stream = watch.stream(call, stream);
+        if watch.feed.capture_of(stream).is_some() {
+            // The driver refuses it, and the capture with it.
+            return;
+        }
         let Some(nodes) = watch.graphs.get(&exec).cloned() else {
             watch.order_everything();
             return;

@@ -2,29 +2,34 @@
 
 use super::*;
 
+/// `CUstreamCallback`.
+pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;
+
 /// A host function of a stream or a graph.
 pub(super) struct Host {
     pub(super) function: Function,
+    /// In the place of `function`.
+    callback: Callback,
     pub(super) data: Handle,
     /// The places of the executions that are submitted.
     pub(super) places: Mutex<VecDeque<u64>>,
     /// Whether a graph has it, which may execute it again.
-    pub(super) captured: bool,
+    captured: bool,
 }
 
-/// In the place of the program's host function.
-unsafe extern "C" fn run_host(data: *mut c_void) {
-    // SAFETY: the box that `host_function` gave away: once to a stream, which runs it once, or for
-    // ever to a graph.
+/// Runs what the program has given.
+///
+/// # Safety
+///
+/// `data` is what [`submit`] gave away: once to a stream, which runs it once, or for ever to a graph.
+unsafe fn run(data: *mut c_void, function: impl FnOnce(&Host)) {
+    // SAFETY: as the caller says.
     let host = unsafe { Arc::from_raw(data.cast_const().cast::<Host>()) };
     let place = host.places.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     if let Some(place) = place {
         with(|watch| watch.feed.function_begins(place));
     }
-    if let Some(function) = host.function {
-        // SAFETY: the program's function with its own data.
-        unsafe { function(core::ptr::with_exposed_provenance_mut(host.data)) };
-    }
+    function(&host);
     if let Some(place) = place {
         with(|watch| watch.feed.function_ends(place));
     }
@@ -33,22 +38,50 @@ unsafe extern "C" fn run_host(data: *mut c_void) {
     }
 }
 
-pub(crate) fn launch(
+/// In the place of the program's host function.
+pub(crate) unsafe extern "C" fn run_host(data: *mut c_void) {
+    let function = |host: &Host| {
+        let data = core::ptr::with_exposed_provenance_mut(host.data);
+        if let Some(function) = host.function {
+            // SAFETY: the program's function with its own data.
+            unsafe { function(data) };
+        }
+    };
+    // SAFETY: what `submit` or `in_node` has given.
+    unsafe { run(data, function) };
+}
+
+/// In the place of the program's callback.
+pub(crate) unsafe extern "C" fn run_callback(stream: Handle, status: Code, data: *mut c_void) {
+    let function = |host: &Host| {
+        let data = core::ptr::with_exposed_provenance_mut(host.data);
+        if let Some(callback) = host.callback {
+            // SAFETY: the program's function with its own data.
+            unsafe { callback(stream, status, data) };
+        }
+    };
+    // SAFETY: what `submit` has given.
+    unsafe { run(data, function) };
+}
+
+/// A stream gets a host function, or a callback. `real` makes the call: with the program's own, or
+/// with [`run_host`] or [`run_callback`] and this data.
+pub(crate) fn submit(
     call: &Call,
-    real: impl FnOnce(Function, Handle) -> Code,
+    real: impl FnOnce(Option<Handle>) -> Code,
     stream: Handle,
-    function: Function,
+    (function, callback): (Function, Callback),
     data: Handle,
 ) -> Code {
-    if function.is_none() {
-        return real(function, data);
+    if function.is_none() && callback.is_none() {
+        return real(None);
     }
     let made = begin(call, |watch| {
         let id = watch.stream(call, stream);
         let captured = watch.feed.capture_of(id).is_some();
         let place = watch.new_place();
         let places = Mutex::new((!captured).then_some(place).into_iter().collect());
-        let host = Arc::new(Host { function, data, places, captured });
+        let host = Arc::new(Host { function, callback, data, places, captured });
         // It may begin before the real call returns.
         watch.feed.function(id, place);
         if captured {
@@ -58,9 +91,9 @@ pub(crate) fn launch(
         }
         (host, place)
     });
-    let Some((host, place)) = made else { return real(function, data) };
+    let Some((host, place)) = made else { return real(None) };
     let raw = Arc::into_raw(host);
-    let code = real(Some(run_host), raw.expose_provenance());
+    let code = real(Some(raw.expose_provenance()));
     if code != OK {
         // SAFETY: the driver has not taken it.
         drop(unsafe { Arc::from_raw(raw) });
@@ -106,7 +139,8 @@ pub(crate) fn in_node(
     let function = core::ptr::with_exposed_provenance::<c_void>(function);
     // SAFETY: a function of this type, as the call's description says.
     let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
-    let host = Arc::new(Host { function, data, places: Mutex::default(), captured: true });
+    let host =
+        Arc::new(Host { function, callback: None, data, places: Mutex::default(), captured: true });
     let raw = Arc::into_raw(host.clone());
     let function = (run_host as *const c_void).expose_provenance();
     let code = real(&HostParams { function, data: raw.expose_provenance() });

@@ -59,6 +59,37 @@ pub(crate) fn free(call: &Call, real: impl FnOnce() -> Code, address: Address) -
     real()
 }
 
+/// Memory is no longer at these addresses, which the program keeps. It counts as a free of each part
+/// that was mapped; no documentation says that it waits.
+pub(crate) fn unmap(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    address: Address,
+    bytes: usize,
+) -> Code {
+    begin(call, |watch| {
+        let range = address..address.saturating_add(bytes as u64);
+        let parts: Vec<Address> =
+            watch.devices.keys().copied().filter(|part| range.contains(part)).collect();
+        let awaited = watch.feed.await_contexts(&watch.all_contexts(None));
+        watch.feed.reached(&awaited);
+        for part in parts {
+            watch.forget(part);
+            watch.feed.free(part);
+        }
+    });
+    real()
+}
+
+pub(crate) fn map(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    address: Address,
+    bytes: usize,
+) -> Code {
+    after(call, real, |watch| watch.allocated(address, bytes, Memory::Device))
+}
+
 pub(crate) fn allocate_async(
     call: &Call,
     real: impl FnOnce() -> Code,

@@ -102,6 +102,8 @@ struct Questions {
     device: Option<unsafe extern "C" fn(*mut i32) -> Code>,
     attribute: Option<unsafe extern "C" fn(*mut c_void, c_uint, Address) -> Code>,
     range: Option<RangeOf>,
+    stream_context: Option<unsafe extern "C" fn(Handle, *mut Handle) -> Code>,
+    stream_flags: Option<unsafe extern "C" fn(Handle, *mut c_uint) -> Code>,
     /// The parameters of a `CUkernel` and of a `CUfunction`, and their names.
     parameters: [Option<ParamInfo>; 2],
     names: [Option<NameOf>; 2],
@@ -138,6 +140,12 @@ struct Watch {
     graphs: HashMap<Handle, Vec<Node>>,
     /// The executable graphs whose nodes the driver was asked for.
     built: HashMap<Handle, Vec<nodes::Flat>>,
+    /// Captures into graphs that have nodes already.
+    into_graphs: HashSet<u64>,
+    /// Whether there are green contexts.
+    green: bool,
+    /// The streams that calls have created.
+    streams: HashSet<Handle>,
     /// Nodes that were changed or destroyed.
     changed: HashSet<Handle>,
     graph_questions: nodes::Questions,
@@ -169,6 +177,12 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
             device: core::mem::transmute::<*mut c_void, Option<_>>(resolve(c"cuCtxGetDevice")),
             attribute: core::mem::transmute::<*mut c_void, Option<_>>(resolve(
                 c"cuPointerGetAttribute",
+            )),
+            stream_context: core::mem::transmute::<*mut c_void, Option<_>>(resolve(
+                c"cuStreamGetCtx",
+            )),
+            stream_flags: core::mem::transmute::<*mut c_void, Option<_>>(resolve(
+                c"cuStreamGetFlags",
             )),
             range: core::mem::transmute::<*mut c_void, Option<RangeOf>>(resolve(
                 c"cuMemGetAddressRange_v2",
@@ -203,6 +217,9 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         captured: HashMap::new(),
         graphs: HashMap::new(),
         built: HashMap::new(),
+        into_graphs: HashSet::new(),
+        green: false,
+        streams: HashSet::new(),
         changed: HashSet::new(),
         graph_questions: nodes::Questions::new(resolve),
         objects: HashMap::new(),
@@ -460,6 +477,9 @@ impl Watch {
     fn stream(&mut self, call: &Call, stream: Handle) -> StreamId {
         let per_thread = stream == 2 || stream == 0 && call.per_thread;
         if stream > 2 {
+            if !self.streams.contains(&stream) {
+                self.found(stream);
+            }
             return StreamId(stream as u64);
         }
         let (context, device) = self.current();
@@ -475,6 +495,42 @@ impl Watch {
         };
         self.feed.stream_create(stream, (ContextId(context as u64), device), kind, creator);
         stream
+    }
+
+    /// A stream that no call has created, as far as this library has seen.
+    fn found(&mut self, stream: Handle) {
+        let (mut context, mut flags) = (0, 0);
+        let Questions { stream_context, stream_flags, .. } = self.questions;
+        // SAFETY: a stream that the driver has just accepted, and places for the answers.
+        unsafe {
+            stream_context.map(|ask| ask(stream, &mut context));
+            stream_flags.map(|ask| ask(stream, &mut flags));
+        }
+        let (current, device) = self.current();
+        let context = if context == 0 { current } else { context };
+        let device = *self.contexts.entry(context).or_insert(device);
+        self.created(stream, (context, device), flags);
+    }
+
+    fn created(&mut self, stream: Handle, (context, device): (Handle, i32), flags: c_uint) {
+        self.streams.insert(stream);
+        let kind = match flags & NON_BLOCKING {
+            0 => StreamKind::Blocking,
+            _ => StreamKind::NonBlocking,
+        };
+        let context = (ContextId(context as u64), device);
+        self.feed.stream_create(StreamId(stream as u64), context, kind, Creator::Call);
+    }
+
+    /// The contexts whose work a wait for a context waits for. That of a green context is in another
+    /// one of its device.
+    fn contexts_of(&mut self, context: Handle) -> Vec<ContextId> {
+        let current = self.current();
+        let context = if context == 0 { current.0 } else { context };
+        match self.contexts.get(&context) {
+            Some(device) if self.green => self.all_contexts(Some(*device)),
+            _ => vec![ContextId(context as u64)],
+        }
     }
 
     /// An operation is a node, if the stream is captured.

@@ -10,20 +10,18 @@ pub(crate) fn create(
 ) -> Code {
     after(call, real, |watch| {
         // SAFETY: the place for the handle, which a success has written.
-        let stream = StreamId(unsafe { read(stream) } as u64);
-        let (context, device) = watch.current();
-        let kind = match flags & NON_BLOCKING {
-            0 => StreamKind::Blocking,
-            _ => StreamKind::NonBlocking,
-        };
-        let context = (ContextId(context as u64), device);
-        watch.feed.stream_create(stream, context, kind, Creator::Call);
+        let stream = unsafe { read(stream) };
+        let of = watch.current();
+        watch.created(stream, of, flags);
     })
 }
 
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
     if stream > 2 {
-        begin(call, |watch| watch.feed.stream_destroy(StreamId(stream as u64)));
+        begin(call, |watch| {
+            watch.streams.remove(&stream);
+            watch.feed.stream_destroy(StreamId(stream as u64));
+        });
     }
     real()
 }
@@ -65,6 +63,28 @@ pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, stream: Hand
     around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
 }
 
+/// Work in a stream that changes no memory, as a prefetch.
+pub(crate) fn plain(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.feed.work(stream, &[]);
+    })
+}
+
+/// A capture into a graph that has nodes already.
+pub(crate) fn capture_into(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.feed.capture_begin(stream);
+        watch.into_graphs.extend(watch.feed.capture_of(stream));
+    })
+}
+
+/// There are green contexts from now on: a wait for a context may be one for theirs.
+pub(crate) fn green(call: &Call, real: impl FnOnce() -> Code) -> Code {
+    after(call, real, |watch| watch.green = true)
+}
+
 pub(crate) fn capture_begin(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
     after(call, real, |watch| {
         let stream = watch.stream(call, stream);
@@ -83,8 +103,12 @@ pub(crate) fn capture_end(
         let stream = watch.stream(call, stream);
         // SAFETY: the place for the handle, which a success has written.
         let graph = (code == OK).then(|| unsafe { read(graph) }).filter(|graph| *graph != 0);
-        let nodes = watch.feed.capture_of(stream).and_then(|of| watch.captured.remove(&of));
+        let capture = watch.feed.capture_of(stream);
+        let nodes = capture.and_then(|of| watch.captured.remove(&of));
+        let whole = capture.is_none_or(|of| !watch.into_graphs.remove(&of));
         watch.feed.capture_end(stream, graph.map(|graph| GraphId(graph as u64)));
+        // The driver is asked for the nodes of one that had some before.
+        let graph = graph.filter(|_| whole);
         watch.graphs.extend(graph.map(|graph| (graph, nodes.unwrap_or_default())));
     });
     code
@@ -96,8 +120,8 @@ pub(crate) fn context_synchronize(
     context: Handle,
 ) -> Code {
     let before = |watch: &mut Watch| {
-        let context = if context == 0 { watch.current().0 } else { context };
-        watch.feed.await_contexts(&[ContextId(context as u64)])
+        let contexts = watch.contexts_of(context);
+        watch.feed.await_contexts(&contexts)
     };
     around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
 }
@@ -129,9 +153,8 @@ pub(crate) fn context_record(
     event: Handle,
 ) -> Code {
     after(call, real, |watch| {
-        let context = if context == 0 { watch.current().0 } else { context };
-        let context = [ContextId(context as u64)];
-        watch.feed.context_record(&context, EventId(event as u64), COLLECTOR);
+        let contexts = watch.contexts_of(context);
+        watch.feed.context_record(&contexts, EventId(event as u64), COLLECTOR);
     })
 }
 
@@ -142,7 +165,7 @@ pub(crate) fn context_wait(
     event: Handle,
 ) -> Code {
     after(call, real, |watch| {
-        let context = if context == 0 { watch.current().0 } else { context };
-        watch.feed.context_wait(&[ContextId(context as u64)], EventId(event as u64));
+        let contexts = watch.contexts_of(context);
+        watch.feed.context_wait(&contexts, EventId(event as u64));
     })
 }

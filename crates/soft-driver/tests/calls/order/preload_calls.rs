@@ -1,0 +1,243 @@
+//! Calls of which the planted table has none, with the stand-in in front of the driver.
+
+use std::ptr::{null, null_mut};
+
+use cuda_order_check_preload::Settings;
+
+use super::preload::{FRONT, Seen, found, seen};
+use super::*;
+
+/// A program with one error, or without.
+type Error = fn(&Desk<'_>);
+
+unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut c_void) {}
+
+/// A stream of a green context.
+fn green(p: &Desk<'_>) -> (CUgreenCtx, CUstream) {
+    let (mut all, mut description) = (CUdevResource::default(), null_mut());
+    let (mut context, mut stream) = (null_mut(), null_mut());
+    let sm = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
+    unsafe {
+        p.number(p.raw.cuDeviceGetDevResource.unwrap()(0, &mut all, sm));
+        p.number(p.raw.cuDevResourceGenerateDesc.unwrap()(&mut description, &mut all, 1));
+        p.number(p.raw.cuGreenCtxCreate.unwrap()(&mut context, description, 0, 1));
+        let create = p.raw.cuGreenCtxStreamCreate.unwrap();
+        p.number(create(&mut stream, context, NON_BLOCKING, 0));
+    }
+    (context, stream)
+}
+
+fn end_green(p: &Desk<'_>, (context, stream): (CUgreenCtx, CUstream)) {
+    unsafe {
+        p.number((p.raw.cuCtxSynchronize)());
+        p.number((p.raw.cuStreamDestroy_v2)(stream));
+        p.number(p.raw.cuGreenCtxDestroy.unwrap()(context));
+    }
+}
+
+const PLANTED: [(&str, Error); 5] = [
+    ("a callback is in the order of its stream", |p| {
+        p.writes(p.a);
+        let stream = if p.mended { p.a } else { p.b };
+        let code = call!(p.raw, cuStreamAddCallback(stream => CUstream,
+            Some(nothing) => Option<unsafe extern "C" fn(CUstream, CUresult, *mut c_void)>,
+            null_mut() => *mut c_void, 0 => u32));
+        assert_eq!(code, OK);
+        p.joined(stream, p.c);
+        p.reads(p.c);
+    }),
+    ("a stream of a green context", |p| {
+        let green = green(p);
+        p.set(green.1, p.buffer, 64);
+        if p.mended {
+            p.joined(green.1, p.b);
+        }
+        p.reads(p.b);
+        end_green(p, green);
+    }),
+    ("a wait for the context of a green one", |p| {
+        let green = green(p);
+        p.set(green.1, p.buffer, 64);
+        if p.mended {
+            p.number(unsafe { (p.raw.cuCtxSynchronize)() });
+        }
+        p.reads(p.b);
+        end_green(p, green);
+    }),
+    ("a wait for the context that a green one is a part of", |p| {
+        let (green, own) = (green(p), p.context());
+        let mut within = null_mut();
+        p.number(unsafe { p.raw.cuCtxFromGreenCtx.unwrap()(&mut within, green.0) });
+        p.raw.set_current(within);
+        let stream = p.raw.stream(NON_BLOCKING);
+        p.set(stream, p.buffer, 64);
+        p.raw.set_current(own);
+        if p.mended {
+            p.number(unsafe { (p.raw.cuCtxSynchronize)() });
+        }
+        p.reads(p.b);
+        p.number(unsafe { (p.raw.cuCtxSynchronize)() });
+        p.number(unsafe { (p.raw.cuStreamDestroy_v2)(stream) });
+        end_green(p, green);
+    }),
+    ("a capture into a graph that has a node", |p| {
+        let (mut graph, mut node, raw) = (null_mut(), null_mut(), p.raw);
+        p.number(unsafe { (raw.cuGraphCreate)(&mut graph, 0) });
+        let params = cuda_soft_driver::abi::MemsetParams {
+            address: p.buffer,
+            pitch: 0,
+            value: 1,
+            element: 1,
+            width: 32,
+            height: 1,
+        };
+        let context = p.context();
+        let code = call!(raw, cuGraphAddMemsetNode(&mut node => *mut CUgraphNode,
+            graph => CUgraph, null() => *const CUgraphNode, 0 => usize,
+            &params => *const cuda_soft_driver::abi::MemsetParams, context => CUcontext));
+        assert_eq!(code, OK);
+        let count = usize::from(p.mended);
+        let code = call!(raw, cuStreamBeginCaptureToGraph(p.c => CUstream, graph => CUgraph,
+            &node => *const CUgraphNode, null() => *const c_void, count => usize, 2 => u32));
+        assert_eq!(code, OK);
+        p.set(p.c, p.buffer + 16, 32);
+        let (mut same, mut exec) = (null_mut(), null_mut());
+        unsafe {
+            p.number((raw.cuStreamEndCapture)(p.c, &mut same));
+            p.number(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0));
+        }
+        p.launch(exec, p.a);
+        p.number(unsafe { (raw.cuGraphDestroy)(graph) });
+    }),
+];
+
+#[test]
+fn other_calls_have_their_order() {
+    aside("other_calls_have_their_order", || {
+        for (what, program) in PLANTED {
+            for mended in [true, false] {
+                let raw = Raw::behind(builder(0), FRONT);
+                let desk = Desk::new(&raw, mended);
+                program(&desk);
+                desk.end();
+                let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+                let found = found();
+                assert_eq!(own, found, "{what}, mended: {mended}");
+                assert_eq!(found.len(), usize::from(!mended), "{what}, mended: {mended}");
+            }
+        }
+    });
+}
+
+/// Each has an address of its own.
+unsafe extern "C" fn done<const N: u32>() -> u32 {
+    std::hint::black_box(N) - N
+}
+
+/// What the software driver does not have: the call does nothing here, but the stand-in sees it.
+#[test]
+fn calls_that_the_software_driver_lacks_have_their_order() {
+    aside("calls_that_the_software_driver_lacks_have_their_order", || {
+        fn with_more(soft: &SoftDriver, name: &std::ffi::CStr) -> *mut c_void {
+            match name.to_bytes() {
+                b"cuMemcpyBatchAsync" => done::<1> as *mut c_void,
+                b"cuMemcpyBatchAsync_v2" => done::<2> as *mut c_void,
+                b"cuMemcpyWithAttributesAsync" => done::<3> as *mut c_void,
+                b"cuMemPrefetchAsync_v2" => done::<4> as *mut c_void,
+                b"cuMemMap" => done::<5> as *mut c_void,
+                b"cuMemUnmap" => done::<6> as *mut c_void,
+                _ => soft.resolve(name),
+            }
+        }
+        let front = Front {
+            install: |soft| {
+                cuda_order_check_preload::install(
+                    &|name| with_more(soft, name),
+                    &Settings::default(),
+                );
+            },
+            resolve: |soft, name| {
+                cuda_order_check_preload::target(name, &|name| with_more(soft, name))
+            },
+            declare: FRONT.declare,
+        };
+        let programs: [(&str, Error); 6] = [
+            ("a batch of copies", |p| {
+                p.writes(p.a);
+                if p.mended {
+                    p.joined(p.a, p.b);
+                }
+                let (to, from, bytes) = ([p.other, p.other + 64], [p.flag, p.buffer], [64, 64]);
+                let code = call!(p.raw, cuMemcpyBatchAsync(to.as_ptr() => *const u64,
+                    from.as_ptr() => *const u64, bytes.as_ptr() => *const usize, 2 => usize,
+                    null() => *const c_void, null() => *const usize, 0 => usize,
+                    null_mut() => *mut usize, p.b => CUstream));
+                assert_eq!(code, OK);
+            }),
+            ("a batch of copies, as it is since CUDA 13", |p| {
+                let (to, from, bytes) = ([p.buffer], [p.other], [64]);
+                let code = call!(p.raw, cuMemcpyBatchAsync_v2(to.as_ptr() => *const u64,
+                    from.as_ptr() => *const u64, bytes.as_ptr() => *const usize, 1 => usize,
+                    null() => *const c_void, null() => *const usize, 0 => usize,
+                    p.b => CUstream));
+                assert_eq!(code, OK);
+                if p.mended {
+                    p.joined(p.b, p.a);
+                }
+                p.reads(p.a);
+            }),
+            ("a copy with attributes", |p| {
+                p.writes(p.a);
+                if p.mended {
+                    p.joined(p.a, p.b);
+                }
+                let code = call!(p.raw, cuMemcpyWithAttributesAsync(p.other => u64,
+                    p.buffer => u64, 64 => usize, null() => *const c_void, p.b => CUstream));
+                assert_eq!(code, OK);
+            }),
+            ("memory that is mapped", |p| {
+                let (at, bytes) = (0x7_0000_0000_u64, 1_usize << 21);
+                let map = || {
+                    call!(p.raw, cuMemMap(at => u64, bytes => usize, 0 => usize, 8 => u64,
+                        0 => u64))
+                };
+                assert_eq!(map(), OK);
+                (FRONT.declare)(Some(p.a), at + 64, 64, true);
+                if p.mended {
+                    assert_eq!(call!(p.raw, cuMemUnmap(at => u64, bytes => usize)), OK);
+                    assert_eq!(map(), OK);
+                }
+                (FRONT.declare)(Some(p.b), at + 64, 64, true);
+            }),
+            ("memory that is mapped no longer", |p| {
+                let (at, bytes) = (0x7_0000_0000_u64, 1_usize << 21);
+                let code = call!(p.raw, cuMemMap(at => u64, bytes => usize, 0 => usize,
+                    8 => u64, 0 => u64));
+                assert_eq!(code, OK);
+                if !p.mended {
+                    assert_eq!(call!(p.raw, cuMemUnmap(at => u64, bytes => usize)), OK);
+                }
+                (FRONT.declare)(Some(p.a), at + 64, 64, true);
+            }),
+            ("a prefetch orders nothing of other streams", |p| {
+                p.writes(p.a);
+                let stream = if p.mended { p.a } else { p.b };
+                let code = call!(p.raw, cuMemPrefetchAsync_v2(p.buffer => u64, 64 => usize,
+                    1_u64 => u64, 0 => u32, stream => CUstream));
+                assert_eq!(code, OK);
+                p.joined(stream, p.c);
+                p.reads(p.c);
+            }),
+        ];
+        for (what, program) in programs {
+            for mended in [true, false] {
+                let raw = Raw::behind(builder(0), front);
+                let desk = Desk::new(&raw, mended);
+                program(&desk);
+                desk.end();
+                let found = found();
+                assert_eq!(found.len(), usize::from(!mended), "{what}, mended: {mended}");
+            }
+        }
+    });
+}
