@@ -36,7 +36,7 @@ impl State {
             return Ok(());
         }
         let what = format!("{address:#x} is written, but was registered as read-only");
-        Err(self.misuse(call, &what, INVALID_VALUE))
+        Err(self.misuses.undefined(call, &what, INVALID_VALUE))
     }
 }
 
@@ -130,17 +130,9 @@ fn after_the_work(
     contexts: &[u32],
 ) -> Result<Locked, CUresult> {
     let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(contexts)));
-    let busy = contexts.iter().flat_map(|context| state.contexts[*context].busy.iter().copied());
-    let busy: Vec<u32> = busy.collect();
-    let points: Vec<_> = busy
-        .into_iter()
-        .map(|stream| {
-            let point = state.new_point(false, None);
-            point.want();
-            state.push_mark(stream, point.clone());
-            point
-        })
-        .collect();
+    let busy: Vec<u32> =
+        contexts.iter().flat_map(|context| state.engine.busy_in(*context)).collect();
+    let points = state.running(call.machine).marks(busy);
     if !points.is_empty() {
         state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     }
@@ -156,7 +148,10 @@ pub(crate) fn after_the_uses(
     mut state: Locked,
     region: &Arc<Region>,
 ) -> Result<Locked, CUresult> {
-    let points = if call.in_host_function() { Vec::new() } else { state.marks_behind(region) };
+    let points = match call.in_host_function() {
+        true => Vec::new(),
+        false => state.running(call.machine).marks_behind(region),
+    };
     points.iter().for_each(|point| point.want());
     call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))
 }

@@ -38,8 +38,8 @@ pub(crate) fn submit(call: &CallFrame, mut state: Locked, stream: u32, work: Mem
     if captures.add(streams, graphs, call, stream, || NodeKind::Memory(work.clone()))? {
         return Ok(());
     }
-    state.ensure_pool_thread(call.machine)?;
-    state.submit(call.machine, stream, Task::Memory(work));
+    state.engine.ensure_pool_thread(call.machine)?;
+    state.running(call.machine).submit(stream, Task::Memory(work));
     Ok(())
 }
 

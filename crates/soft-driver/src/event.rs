@@ -62,7 +62,7 @@ impl State {
         let index = self.any_event(call, event)?;
         if let Some(what) = self.events[index].shared.as_ref().and_then(|shared| shared.misused()) {
             let what = format!("event {:#x} is an import of {what}", event.addr());
-            return Err(self.misuse(call, &what, INVALID_HANDLE));
+            return Err(self.misuses.undefined(call, &what, INVALID_HANDLE));
         }
         Ok(index)
     }
@@ -84,7 +84,7 @@ impl State {
         let index = self
             .events
             .find(handle)
-            .map_err(|bad| self.bad_handle(call, Kind::Event, handle, bad))?;
+            .map_err(|bad| self.misuses.bad_handle(call, Kind::Event, handle, bad))?;
         if self.events[index].orphan {
             return Err(self.orphaned(call, handle));
         }
@@ -100,18 +100,18 @@ impl State {
     /// The program named an event whose context was destroyed under it.
     #[cold]
     pub(crate) fn orphaned(&self, call: &CallFrame, event: u64) -> CUresult {
-        let what = format!("event {event:#x} {} (its context was)", self.epitaph(event));
-        self.misuse(call, &what, CONTEXT_IS_DESTROYED)
+        let what = format!("event {event:#x} {} (its context was)", self.misuses.epitaph(event));
+        self.misuses.undefined(call, &what, CONTEXT_IS_DESTROYED)
     }
 
     /// Records what a stream has been given so far.
     pub(crate) fn record(&mut self, machine: &'static Machine, event: u32, stream: u32) {
-        self.join_default(stream);
-        self.streams[stream].submitted += 1;
-        self.wait_for_shared(event, stream);
+        let waits = self.wait_for_unfinished(event);
         let timing = self.events[event].timing();
-        if self.streams[stream].queue.is_empty() && self.prompt() {
-            let stamp = if timing { self.clock.stamp() } else { 0 };
+        let mut running = self.running(machine);
+        running.begin_operation(stream);
+        waits.into_iter().for_each(|wait| running.push(stream, wait));
+        if let Some(stamp) = running.record_now(stream, timing) {
             let entry = &mut self.events[event];
             entry.state = EventState::Done(stamp);
             if let Some(shared) = &entry.shared {
@@ -120,38 +120,34 @@ impl State {
             }
         } else {
             let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
-            let point = self.new_point(timing, shared);
+            let point = self.engine.new_point(timing, shared);
             self.events[event].state = EventState::Pending(point.clone());
             if point.shared.is_some() {
                 self.feed(|feed, of| feed.record_exported(of.event(event), Some(point.id)));
             }
-            self.push_record(stream, point);
-            self.run(machine);
+            let mut running = self.running(machine);
+            running.push_record(stream, point);
+            running.run();
         }
     }
 
     /// Measured: a record of an interprocess event does not replace an unfinished one, of whatever
     /// process: its stream waits for that first.
-    fn wait_for_shared(&mut self, event: u32, stream: u32) {
+    fn wait_for_unfinished(&self, event: u32) -> Vec<Task> {
         let entry = &self.events[event];
-        let Some(shared) = &entry.shared else { return };
-        let others = shared.wait_for_others();
-        if let EventState::Pending(point) = &entry.state
-            && !point.is_done()
-        {
-            let point = point.clone();
-            self.push(stream, Task::Wait(point));
-        }
-        if let Some(others) = others {
-            self.push(stream, Task::WaitShared(others));
-        }
+        let Some(shared) = &entry.shared else { return Vec::new() };
+        let own = match &entry.state {
+            EventState::Pending(point) if !point.is_done() => Some(Task::Wait(point.clone())),
+            _ => None,
+        };
+        own.into_iter().chain(shared.wait_for_others().map(Task::WaitShared)).collect()
     }
 
     /// Has a stream wait for the latest record of an event.
     pub(crate) fn wait_for(&mut self, machine: &'static Machine, stream: u32, event: u32) {
         let entry = &self.events[event];
         let point = match &entry.state {
-            EventState::Pending(point) if !point.is_done() => Some(point.clone()),
+            EventState::Pending(point) if !point.is_done() => Some(Task::Wait(point.clone())),
             _ => None,
         };
         let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others());
@@ -162,15 +158,11 @@ impl State {
         {
             return;
         }
-        self.join_default(stream);
-        self.streams[stream].submitted += 1;
-        if let Some(point) = point {
-            self.push(stream, Task::Wait(point));
-        }
-        if let Some(others) = others {
-            self.push(stream, Task::WaitShared(others));
-        }
-        self.run(machine);
+        let mut running = self.running(machine);
+        running.begin_operation(stream);
+        let waits = point.into_iter().chain(others.map(Task::WaitShared));
+        waits.for_each(|wait| running.push(stream, wait));
+        running.run();
     }
 }
 
@@ -221,7 +213,7 @@ pub(crate) fn event_destroy(call: &CallFrame, event: EventArg) -> Answer {
     let index = state.named_event(call, event)?;
     let context = state.events[index].context;
     state.may_destroy(context, event.addr())?;
-    state.bury(call, event.addr());
+    state.misuses.bury(call, event.addr());
     state.feed(|feed, of| feed.event_destroy(of.event(index)));
     // What waits for it holds the point itself.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {

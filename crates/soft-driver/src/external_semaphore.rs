@@ -23,7 +23,7 @@ impl State {
     pub(crate) fn semaphore(&self, call: &CallFrame, handle: u64) -> Result<u32, CUresult> {
         self.semaphores
             .find(handle)
-            .map_err(|bad| self.bad_handle(call, Kind::Semaphore, handle, bad))
+            .map_err(|bad| self.misuses.bad_handle(call, Kind::Semaphore, handle, bad))
     }
 
     /// The kind that a type of handle is for.
@@ -53,7 +53,7 @@ impl State {
                 true => Task::SignalSemaphore(point, origin),
                 false => Task::WaitSemaphore(point, origin),
             };
-            self.submit(machine, stream, task);
+            self.running(machine).submit(stream, task);
         }
     }
 
@@ -67,8 +67,7 @@ impl State {
             _ => None,
         };
         self.streams.iter().find_map(|(stream, entry)| {
-            let (what, Origin { call, number }) =
-                entry.queue.iter().find_map(|queued| of(&queued.task))?;
+            let (what, Origin { call, number }) = entry.tasks().find_map(of)?;
             Some(format!(
                 "external semaphore {handle:#x} has a pending {what} in stream {:#x}, from {call}, \
                  call {number} of this driver",
@@ -88,7 +87,7 @@ impl State {
         let theirs: Vec<u32> = theirs.map(|(index, _)| index).collect();
         for index in theirs {
             let handle = self.semaphores.handle(index);
-            self.bury(call, handle);
+            self.misuses.bury(call, handle);
             self.semaphores.remove(index);
         }
     }
@@ -122,7 +121,7 @@ pub(crate) fn import_external_semaphore(
     if opened.kind != kind {
         // Measured: the real driver takes it. What it then does is not documented.
         let what = format!("the descriptor of a {} is imported as a {}", opened.kind, kind);
-        return Err(state.misuse(call, &what, CUresult::CUDA_ERROR_UNKNOWN));
+        return Err(state.misuses.undefined(call, &what, CUresult::CUDA_ERROR_UNKNOWN));
     }
     // Nothing may fail after the descriptor is taken: it would be closed here and by the program.
     if !state.semaphores.has_room() {
@@ -162,9 +161,9 @@ pub(crate) fn destroy_external_semaphore(
     let context = state.semaphores[index].context;
     state.may_destroy(context, semaphore.addr())?;
     if let Some(what) = state.pending_semaphore(semaphore.addr()) {
-        return Err(state.misuse(call, &what, INVALID_HANDLE));
+        return Err(state.misuses.undefined(call, &what, INVALID_HANDLE));
     }
-    state.bury(call, semaphore.addr());
+    state.misuses.bury(call, semaphore.addr());
     state.semaphores.remove(index);
     Ok(())
 }
@@ -187,7 +186,7 @@ fn give(
     {
         // Measured: over a signal the real driver crashes, and a wait it refuses.
         if semaphore.is_null() && signals {
-            return Err(state.misuse(
+            return Err(state.misuses.undefined(
                 call,
                 "NULL where the real driver dereferences",
                 INVALID_VALUE,
@@ -210,7 +209,7 @@ fn give(
         let semaphore = state.semaphores[index].semaphore.clone();
         points.push(SemaphorePoint { semaphore, handle, value: *value });
     }
-    state.ensure_ticker_thread(call.machine)?;
+    state.engine.ensure_ticker_thread(call.machine)?;
     let given = Semaphores { signals, points };
     let State { captures, streams, graphs, .. } = &mut *state;
     let node = || NodeKind::Semaphores(given.clone());

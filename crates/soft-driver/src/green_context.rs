@@ -135,7 +135,7 @@ impl Part {
         // and every number is a count.
         let count = unsafe { resource.u.sm }.smCount;
         if mark != MARK || first.saturating_add(count) > MULTIPROCESSORS || unit == 0 {
-            return Err(state.misuse(
+            return Err(state.misuses.undefined(
                 call,
                 "a resource that this driver did not return",
                 INVALID_VALUE,
@@ -153,7 +153,7 @@ impl State {
             return Err(INVALID_CONTEXT);
         }
         self.greens.table.find(handle).map_err(|bad| {
-            match self.bad_handle(call, Kind::Green, handle, bad) {
+            match self.misuses.bad_handle(call, Kind::Green, handle, bad) {
                 INVALID_HANDLE => INVALID_CONTEXT,
                 code => code,
             }
@@ -325,7 +325,11 @@ pub(crate) fn dev_resource_generate_desc(
     description.required()?;
     // Measured: the real driver ends the process, unless the address is NULL too.
     if count == 0 {
-        return Err(state.misuse(call, "the description has no resource", INVALID_VALUE));
+        return Err(state.misuses.undefined(
+            call,
+            "the description has no resource",
+            INVALID_VALUE,
+        ));
     }
     let resources = resources.read_array(count as usize)?;
     let parts: Result<Vec<Part>, CUresult> =
@@ -334,7 +338,7 @@ pub(crate) fn dev_resource_generate_desc(
     let first = *parts.first().ok_or(INVALID_VALUE)?;
     if parts.iter().any(|part| part.device != first.device) {
         let what = "a description of resources of two devices";
-        return Err(state.misuse(call, what, INVALID_RESOURCE_CONFIGURATION));
+        return Err(state.misuses.undefined(call, what, INVALID_RESOURCE_CONFIGURATION));
     }
     // Measured: parts of two splits, and a part twice, are taken. Nothing runs here on what they
     // are of.
@@ -374,6 +378,7 @@ pub(crate) fn green_ctx_create(
     let flags = state.contexts[primary].flags;
     let context = state.new_context(device, flags, false)?;
     state.contexts[context].green = true;
+    state.engine.join_family(context, primary);
     let born = state.call_number;
     let (_, handle) =
         state.greens.table.insert(born, Green { context, primary, part }).ok_or(OUT_OF_MEMORY)?;
@@ -392,7 +397,7 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
     let Some(Green { primary, .. }) = state.greens.table.remove(index) else {
         return Err(INVALID_CONTEXT);
     };
-    state.bury(call, handle);
+    state.misuses.bury(call, handle);
     let State { captures, graphs, engine, feed, .. } = &mut *state;
     captures.end_of_context(context, graphs, engine, feed.as_deref_mut());
     // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone.
@@ -410,6 +415,7 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
         state.events[event].context = primary;
     }
     state.contexts[context].alive = false;
+    state.engine.end_lane(context);
     let ordinal = state.contexts[context].device as usize;
     state.devices[ordinal].retained = state.devices[ordinal].retained.saturating_sub(1);
     if state.devices[ordinal].retained == 0 {

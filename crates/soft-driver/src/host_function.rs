@@ -23,8 +23,8 @@ pub(crate) fn launch_host_func(
     if captures.add(streams, graphs, call, stream, || NodeKind::Host(host))? {
         return Ok(());
     }
-    state.ensure_host_thread(call.machine)?;
-    state.submit(call.machine, stream, Task::Host(host));
+    state.engine.ensure_host_thread(call.machine)?;
+    state.running(call.machine).submit(stream, Task::Host(host));
     Ok(())
 }
 
@@ -56,8 +56,8 @@ pub(crate) fn stream_add_callback(
     let index = state.stream(call, stream)?;
     let State { captures, streams, .. } = &mut *state;
     captures.refuse_in(streams, index)?;
-    state.ensure_host_thread(call.machine)?;
+    state.engine.ensure_host_thread(call.machine)?;
     let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
-    state.submit(call.machine, index, Task::Host(host));
+    state.running(call.machine).submit(index, Task::Host(host));
     Ok(())
 }

@@ -68,7 +68,11 @@ fn error_text(
     let known = errors::since(error) <= state.config.version;
     let found = if known { errors::find(error).map(of) } else { None };
     if text.is_null() {
-        return Err(state.misuse(call, "NULL, which the real driver dereferences", INVALID_VALUE));
+        return Err(state.misuses.undefined(
+            call,
+            "NULL, which the real driver dereferences",
+            INVALID_VALUE,
+        ));
     }
     match found {
         Some(found) => text.put(found.as_ptr().cast()),

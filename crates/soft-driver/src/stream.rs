@@ -1,17 +1,12 @@
 //! Streams: the queue, which stream a handle names, and the entry points of streams.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
-
 use cuda_order_check::feed::Creator;
 use cuda_order_check::{StreamKind, What};
 
 use crate::abi::*;
 use crate::arg::{EventArg, In, Ptr, StreamArg};
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
-use crate::engine::point::Point;
-use crate::engine::stream::Stream;
 use crate::event::EventState;
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
@@ -45,36 +40,16 @@ impl State {
         is_legacy: bool,
     ) -> Result<(u32, u64), CUresult> {
         let id = self.next_id();
-        let made = self.contexts[context].streams_made;
-        self.contexts[context].streams_made = made.wrapping_add(1);
-        let stream = Stream {
-            context,
-            flags,
-            priority,
-            id,
-            is_legacy,
-            created: false,
-            destroyed: false,
-            queue: VecDeque::new(),
-            channel: self.engine.channel_of(made),
-            submitted: 0,
-            joined: None,
-            legacy_seen: None,
-            gates_seen: 0,
-            attributes: BTreeMap::new(),
-        };
+        let stream = self.engine.new_stream(context, id, (flags, priority), is_legacy);
         self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)
     }
 
     /// A stream that the legacy default stream has nothing to do with, and the program no handle.
     pub(crate) fn hidden_stream(&mut self, context: u32) -> Result<u32, CUresult> {
-        let (index, _) = self.new_stream(context, CU_STREAM_NON_BLOCKING, 0, false)?;
-        // It collects work; it has none that a wait of the whole context would be for, and takes no
-        // channel.
-        self.streams[index].gates_seen = self.contexts[context].last_gate;
+        let id = self.next_id();
+        let stream = self.engine.new_collector(context, id);
+        let (index, _) = self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)?;
         self.feed_stream(index, Creator::Driver);
-        self.streams[index].channel = u32::MAX;
-        self.contexts[context].streams_made = self.contexts[context].streams_made.wrapping_sub(1);
         Ok(index)
     }
 
@@ -97,11 +72,11 @@ impl State {
         let index = match named(call, stream) {
             Named::Legacy => {
                 let context = self.current(call)?;
-                match self.contexts[context].legacy {
+                match self.engine.legacy_stream(context) {
                     Some(index) => index,
                     None => {
                         let (index, _) = self.new_stream(context, 0, 0, true)?;
-                        self.contexts[context].legacy = Some(index);
+                        self.engine.set_legacy_stream(context, index);
                         self.feed_stream(index, Creator::Driver);
                         index
                     }
@@ -139,17 +114,17 @@ impl State {
             }
             found => found,
         };
-        found.map_err(|bad| self.bad_handle(call, Kind::Stream, handle, bad))
+        found.map_err(|bad| self.misuses.bad_handle(call, Kind::Stream, handle, bad))
     }
 
     /// Ends a stream: at once when it has nothing to do, else when that is done.
     pub(crate) fn destroy_stream(&mut self, call: &CallFrame, index: u32) {
         let handle = self.streams.handle(index);
-        self.bury(call, handle);
+        self.misuses.bury(call, handle);
         self.feed(|feed, of| feed.stream_destroy(of.stream(index)));
         let context = self.streams[index].context;
         // A stream whose last task is done counts as busy until it is looked at once more.
-        if self.contexts[context].busy.contains(&index) {
+        if self.engine.is_busy(context, index) {
             self.streams[index].destroyed = true;
         } else {
             self.streams.remove(index);
@@ -160,25 +135,16 @@ impl State {
     /// ones too.
     fn streams_behind(&self, index: u32) -> Vec<u32> {
         let stream = &self.streams[index];
-        let mut behind = Vec::new();
-        if !stream.queue.is_empty() {
-            behind.push(index);
-        }
-        if stream.is_legacy {
-            let busy = self.contexts[stream.context].busy.iter().copied();
-            behind.extend(busy.filter(|other| self.streams[*other].blocking()));
-        }
-        behind
+        let own = stream.has_work().then_some(index);
+        let others = self.engine.busy_in(stream.context);
+        let others = others.filter(|other| stream.is_legacy && self.streams[*other].blocking());
+        own.into_iter().chain(others).collect()
     }
 
     fn has_work(&self, index: u32) -> bool {
         let stream = &self.streams[index];
-        !stream.queue.is_empty()
-            || (stream.is_legacy
-                && self.contexts[stream.context]
-                    .busy
-                    .iter()
-                    .any(|other| self.streams[*other].blocking()))
+        let blocking = |other: u32| self.streams[other].blocking();
+        stream.has_work() || stream.is_legacy && self.engine.busy_in(stream.context).any(blocking)
     }
 
     /// Whether a stream is one that the program has to destroy.
@@ -274,16 +240,8 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, orders:
         true => state.feed(|feed, of| feed.await_stream(of.stream(index))),
         false => None,
     };
-    let points: Vec<Arc<Point>> = state
-        .streams_behind(index)
-        .into_iter()
-        .map(|stream| {
-            let point = state.new_point(false, None);
-            point.want();
-            state.push_mark(stream, point.clone());
-            point
-        })
-        .collect();
+    let behind = state.streams_behind(index);
+    let points = state.running(call.machine).marks(behind);
     if points.is_empty() {
         if let Some(awaited) = awaited {
             state.feed(|feed, _| feed.reached(&awaited));
@@ -330,7 +288,7 @@ pub(crate) fn stream_wait_event(
         let handle = state.events.handle(event);
         let what =
             format!("a stream waits for the interprocess event {handle:#x} of another context");
-        return Err(state.misuse(call, &what, INVALID_HANDLE));
+        return Err(state.misuses.undefined(call, &what, INVALID_HANDLE));
     }
     if !state.quiet() {
         state.feed(|feed, of| feed.wait(of.stream(stream), of.event(event)));

@@ -29,12 +29,12 @@ fn busy(call: &CallFrame, stream: StreamArg, duration: Duration) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
     if state.config.time == Time::Real {
-        state.ensure_timer_thread(call.machine)?;
+        state.engine.ensure_timer_thread(call.machine)?;
     }
     let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let State { captures, streams, graphs, .. } = &mut *state;
     if !captures.add(streams, graphs, call, stream, || NodeKind::Busy(ns))? {
-        state.submit(call.machine, stream, Task::Busy(ns));
+        state.running(call.machine).submit(stream, Task::Busy(ns));
     }
     Ok(())
 }

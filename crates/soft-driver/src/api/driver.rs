@@ -142,14 +142,14 @@ impl SoftDriver {
         let mut state = machine.lock();
         machine.reset(&mut state);
         machine.restart_calls();
-        state.clock.start(config.time);
+        state.engine.start(&config);
+        state.misuses.start(config.on_misuse);
         if config.prints_seed {
             config.scheduler.print();
         }
-        if let Scheduler::Seeded(seed) = config.scheduler {
-            state.engine.seed(seed);
+        if let Scheduler::Seeded(_) = config.scheduler {
             // Without the thread it works all the same, as long as the program makes calls.
-            let _ = state.ensure_ticker_thread(machine);
+            let _ = state.engine.ensure_ticker_thread(machine);
         }
         state.feed = new_feed(&config);
         state.config = config;
@@ -408,7 +408,7 @@ impl SoftDriver {
         let mut state = machine.lock();
         let contexts: Vec<u32> = state.contexts.iter().map(|(index, _)| index).collect();
         for context in contexts {
-            state.fail_context(machine, context, code);
+            state.running(machine).fail(context, code);
         }
     }
 
@@ -443,11 +443,11 @@ impl SoftDriver {
 
     pub(crate) fn try_advance(&self, by: Duration) -> bool {
         let mut state = self.state();
-        let is_virtual = state.config.time == Time::Virtual;
+        let is_virtual = state.engine.is_virtual();
         if is_virtual {
             let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-            let until = state.clock.now().saturating_add(by);
-            state.pass_time_to(self.machine(), until);
+            let until = state.engine.now().saturating_add(by);
+            state.running(self.machine()).pass_time_to(until);
         }
         is_virtual
     }
@@ -466,7 +466,7 @@ impl Drop for SoftDriver {
         self.print_the_end();
         let mut state = machine.lock();
         if let Some(clock) = self.clock {
-            clock.end(state.clock.now());
+            clock.end(state.engine.now());
         }
         state.stopping = true;
         let threads = state.engine.abandon();

@@ -218,7 +218,11 @@ pub(crate) fn thread_exchange_stream_capture_mode(
 ) -> Answer {
     let state = call.ready()?;
     if mode.is_null() {
-        return Err(state.misuse(call, "NULL, which the real driver dereferences", INVALID_VALUE));
+        return Err(state.misuses.undefined(
+            call,
+            "NULL, which the real driver dereferences",
+            INVALID_VALUE,
+        ));
     }
     // Measured: numbers that are no mode are taken too.
     let new = mode.get()?.0;

@@ -3,13 +3,10 @@
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
 use crate::device;
-use crate::engine::point::Point;
-use crate::engine::work::Task;
 use crate::event::Event;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles;
@@ -33,49 +30,9 @@ pub(crate) struct Context {
     /// How often the program has it to detach: once for creating it, once for each attach.
     pub(crate) uses: u32,
     pub(crate) id: u64,
-    /// The error that everything in it answers from now on.
-    pub(crate) failed: Option<CUresult>,
-    pub(crate) legacy: Option<u32>,
     pub(crate) per_thread: BTreeMap<u32, u32>,
     pub(crate) settings: Settings,
-    /// Streams with work.
-    pub(crate) busy: BTreeSet<u32>,
-    /// The ends of launches with work of the context in streams of other contexts.
-    pub(crate) elsewhere: Vec<Arc<Point>>,
     pub(crate) ipc: Option<processes::Exporter>,
-    /// What every stream of the context waits for from its next operation on, in the order in which
-    /// that came.
-    pub(crate) gates: Vec<(u64, Gate)>,
-    pub(crate) last_gate: u64,
-    /// How many streams it has had: each begins in the next channel.
-    pub(crate) streams_made: u32,
-}
-
-/// What a whole context waits for.
-#[derive(Clone)]
-pub(crate) enum Gate {
-    Point(Arc<Point>),
-    Shared(processes::Wait),
-}
-
-impl Gate {
-    pub(crate) fn is_done(&self) -> bool {
-        match self {
-            Self::Point(point) => point.is_done(),
-            Self::Shared(wait) => wait.is_done(),
-        }
-    }
-
-    #[cfg_attr(
-        not(any(target_os = "linux", windows)),
-        allow(unreachable_code, reason = "elsewhere there is no such wait")
-    )]
-    pub(crate) fn task(&self) -> Task {
-        match self {
-            Self::Point(point) => Task::Wait(point.clone()),
-            Self::Shared(wait) => Task::WaitShared(wait.clone()),
-        }
-    }
 }
 
 /// Settings that nothing in software depends on: they are kept for the program to read back.
@@ -122,7 +79,7 @@ impl State {
         if !context.alive {
             return Err(self.destroyed_code(index));
         }
-        match context.failed {
+        match self.engine.failure(index) {
             Some(code) => Err(code),
             None => Ok(()),
         }
@@ -132,7 +89,7 @@ impl State {
     pub(crate) fn context(&self, call: &CallFrame, handle: ContextArg) -> Result<u32, CUresult> {
         let handle = handle.addr();
         self.contexts.find(handle).map_err(|bad| {
-            match self.bad_handle(call, handles::Kind::Context, handle, bad) {
+            match self.misuses.bad_handle(call, handles::Kind::Context, handle, bad) {
                 INVALID_HANDLE => INVALID_CONTEXT,
                 code => code,
             }
@@ -154,18 +111,14 @@ impl State {
             alive: true,
             uses: u32::from(!primary),
             id,
-            failed: None,
-            legacy: None,
             per_thread: BTreeMap::new(),
             settings: Settings::default(),
-            busy: BTreeSet::new(),
-            elsewhere: Vec::new(),
             ipc: None,
-            gates: Vec::new(),
-            last_gate: 0,
-            streams_made: 0,
         };
-        self.contexts.insert(self.call_number, context).map(|(index, _)| index).ok_or(OUT_OF_MEMORY)
+        let (index, handle) =
+            self.contexts.insert(self.call_number, context).ok_or(OUT_OF_MEMORY)?;
+        self.engine.add_lane(index, handle);
+        Ok(index)
     }
 
     pub(crate) fn context_handle(&self, context: u32) -> CUcontext {
@@ -203,7 +156,7 @@ impl State {
     /// The streams of a green context end with it, and answer so.
     pub(crate) fn end_streams_of(&mut self, context: u32) {
         let lost = self.streams_lost_with(context);
-        if self.contexts[context].failed.is_none() {
+        if self.engine.failure(context).is_none() {
             self.losses.lose(lost.clone());
         }
         // Nothing more can be done with them.
@@ -216,7 +169,7 @@ impl State {
         let Self { captures, graphs, engine, feed, .. } = self;
         captures.end_of_context(context, graphs, engine, feed.as_deref_mut());
         // In a failed context nothing can be destroyed; and a reset is asked to.
-        if self.contexts[context].failed.is_none() && !reset {
+        if self.engine.failure(context).is_none() && !reset {
             self.note_lost(context);
         }
         let streams: Vec<u32> = self
@@ -229,9 +182,9 @@ impl State {
             let handle = self.streams.handle(stream);
             let Self { captures, graphs, engine, feed, .. } = self;
             captures.leave(stream, graphs, engine, feed.as_deref_mut());
-            self.forget_values(stream);
+            self.running(call.machine).forget_values(stream);
             self.streams.remove(stream);
-            self.bury(call, handle);
+            self.misuses.bury(call, handle);
         }
         let events: Vec<u32> = self
             .events
@@ -245,12 +198,12 @@ impl State {
                 // Measured: after the last release the memory of these is gone.
                 let handle = self.events.handle(event);
                 self.events.remove(event);
-                self.bury(call, handle);
+                self.misuses.bury(call, handle);
             } else {
                 // Measured: these still answered that their context is destroyed. It is documented
                 // as undefined.
                 let handle = self.events.handle(event);
-                self.bury(call, handle);
+                self.misuses.bury(call, handle);
                 self.events[event].orphan = true;
                 self.events[event].shared = None;
             }
@@ -260,12 +213,9 @@ impl State {
         self.memory.end_of_context(self.feed.as_deref_mut(), context);
         let entry = &mut self.contexts[context];
         entry.alive = false;
-        entry.legacy = None;
         entry.per_thread.clear();
-        entry.busy.clear();
-        entry.elsewhere.clear();
         entry.ipc = None;
-        entry.gates.clear();
+        self.engine.end_lane(context);
     }
 
     pub(crate) fn is_live_created_context(&self, index: u32) -> bool {
@@ -304,8 +254,8 @@ impl State {
 
     /// Whether the program has tried to destroy something of a failed context, or can no longer.
     pub(crate) fn given_back(&self, context: u32, handle: u64) -> bool {
-        let context = &self.contexts[context];
-        (context.failed.is_some() || !context.alive) && self.losses.is_given_up(handle)
+        let failed = self.engine.failure(context).is_some();
+        (failed || !self.contexts[context].alive) && self.losses.is_given_up(handle)
     }
 
     /// Who holds primary contexts: retains that were not released.
@@ -329,12 +279,7 @@ impl Machine {
         if self.in_host_function(state.epoch) {
             return Ok(state);
         }
-        let drained = self.wait_until_idle(state, |state| {
-            let context = &mut state.contexts[context];
-            context.elsewhere.retain(|end| !end.is_done());
-            context.elsewhere.iter().for_each(|end| end.want());
-            context.busy.is_empty() && context.elsewhere.is_empty()
-        });
+        let drained = self.wait_until_idle(state, |state| state.engine.is_drained(context));
         drained.map(|mut state| {
             state.feed(|feed, of| {
                 let awaited = feed.await_contexts(&[of.context(context)]);
@@ -403,18 +348,18 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         let what = format!(
             "context {handle:#x} belongs to a green context, which must be destroyed instead"
         );
-        return Err(state.misuse(call, &what, INVALID_CONTEXT));
+        return Err(state.misuses.undefined(call, &what, INVALID_CONTEXT));
     }
     if !state.contexts[context].alive {
-        let what = format!("context {handle:#x} {}", state.epitaph(handle));
-        return Err(state.misuse(call, &what, CONTEXT_IS_DESTROYED));
+        let what = format!("context {handle:#x} {}", state.misuses.epitaph(handle));
+        return Err(state.misuses.undefined(call, &what, CONTEXT_IS_DESTROYED));
     }
     let mut state = call.machine.drain(state, context)?;
     if !state.contexts[context].alive {
         return Err(CONTEXT_IS_DESTROYED);
     }
     state.tear_down(call, context, false);
-    state.bury(call, handle);
+    state.misuses.bury(call, handle);
     thread::with(call.machine.slot, state.epoch, |on| {
         if on.stack.last() == Some(&context) {
             on.stack.pop();

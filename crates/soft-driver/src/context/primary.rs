@@ -32,7 +32,7 @@ impl State {
         let flags = self.devices[ordinal].flags;
         let primary = match self.devices[ordinal].primary {
             Some(primary) => {
-                if let Some(code) = self.contexts[primary].failed {
+                if let Some(code) = self.engine.failure(primary) {
                     // Measured: after a trapped kernel only a new process recovers.
                     return Err(code);
                 }
@@ -40,6 +40,7 @@ impl State {
                     let id = self.next_id();
                     let entry = &mut self.contexts[primary];
                     (entry.alive, entry.id, entry.flags) = (true, id, flags);
+                    self.engine.revive_lane(primary);
                 }
                 primary
             }

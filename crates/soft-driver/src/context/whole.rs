@@ -2,29 +2,17 @@
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg};
-use crate::context::Gate;
+use crate::engine::lane::Gate;
 use crate::engine::work::Task;
 use crate::event::EventState;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 
 impl State {
-    fn add_gates(&mut self, context: u32, gates: impl Iterator<Item = Gate>) {
-        let context = &mut self.contexts[context];
-        context.gates.retain(|(_, gate)| !gate.is_done());
-        for gate in gates {
-            context.last_gate += 1;
-            context.gates.push((context.last_gate, gate));
-        }
-    }
-
     /// The streams with work of a context, and of what belongs to it.
     fn busy_streams(&self, context: u32) -> Vec<u32> {
         let contexts = self.with_greens(context);
-        contexts
-            .into_iter()
-            .flat_map(|context| self.contexts[context].busy.iter().copied())
-            .collect()
+        contexts.into_iter().flat_map(|context| self.engine.busy_in(context)).collect()
     }
 }
 
@@ -34,15 +22,7 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     let streams = state.busy_streams(context);
     let contexts = state.with_greens(context);
     let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(&contexts)));
-    let points: Vec<_> = streams
-        .into_iter()
-        .map(|stream| {
-            let point = state.new_point(false, None);
-            point.want();
-            state.push_mark(stream, point.clone());
-            point
-        })
-        .collect();
+    let points = state.running(call.machine).marks(streams);
     let mut state =
         call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     state.usable(context)?;
@@ -93,10 +73,9 @@ pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, even
     state.captures.refuse_in_context(context)?;
     let busy = state.busy_streams(context);
     let collector = state.hidden_stream(context)?;
-    for stream in busy {
-        let point = state.new_point(false, None);
-        state.push_mark(stream, point.clone());
-        state.push(collector, Task::Wait(point));
+    let mut running = state.running(call.machine);
+    for point in running.marks(busy) {
+        running.push(collector, Task::Wait(point));
     }
     let contexts = state.with_greens(context);
     state.feed(|feed, of| {
@@ -126,7 +105,7 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
     let contexts = state.with_greens(context);
     state.feed(|feed, of| feed.context_wait(&of.contexts(&contexts), of.event(event)));
     for context in contexts {
-        state.add_gates(context, gates.iter().cloned());
+        state.engine.add_gates(context, gates.iter().cloned());
     }
     Ok(())
 }

@@ -41,6 +41,6 @@ pub(crate) fn get_export_table(
     _table: Ptr<*const c_void>,
     _id: In<CUuuid>,
 ) -> Answer {
-    call.lock()?.say_unsupported(call.name());
+    call.lock()?.misuses.say_unsupported(call.name());
     Err(INVALID_VALUE)
 }

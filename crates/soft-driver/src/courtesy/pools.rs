@@ -38,9 +38,11 @@ impl State {
             return Err(INVALID_VALUE);
         }
         let found = self.memory.pools.find(pool.addr());
-        found.map_err(|bad| match self.bad_handle(call, handles::Kind::Pool, pool.addr(), bad) {
-            DEINITIALIZED => DEINITIALIZED,
-            _ => INVALID_VALUE,
+        found.map_err(|bad| {
+            match self.misuses.bad_handle(call, handles::Kind::Pool, pool.addr(), bad) {
+                DEINITIALIZED => DEINITIALIZED,
+                _ => INVALID_VALUE,
+            }
         })
     }
 
@@ -102,7 +104,7 @@ pub(crate) fn mem_pool_destroy(call: &CallFrame, pool: Memory) -> Answer {
         return Err(INVALID_VALUE);
     }
     let handle = state.memory.pools.handle(index);
-    state.bury(call, handle);
+    state.misuses.bury(call, handle);
     state.memory.pools.destroy(index);
     Ok(())
 }
@@ -365,7 +367,7 @@ pub(crate) fn mem_free_async(call: &CallFrame, address: CUdeviceptr, stream: Str
         return Ok(());
     }
     let region = state.memory.free_later(address)?;
-    state.submit(call.machine, stream, Task::Free(region));
+    state.running(call.machine).submit(stream, Task::Free(region));
     Ok(())
 }
 

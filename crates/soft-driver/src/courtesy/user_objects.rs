@@ -37,7 +37,7 @@ pub(crate) fn user_object_create(
     if flags != NO_DESTRUCTOR_SYNC || count == 0 {
         return Err(INVALID_VALUE);
     }
-    state.ensure_host_thread(call.machine)?;
+    state.engine.ensure_host_thread(call.machine)?;
     let destroy = Destroy(destroy, UserData(data.raw()));
     let handle = state.engine.new_object(call.number, count, destroy).ok_or(OUT_OF_MEMORY)?;
     object.put(core::ptr::without_provenance_mut(handle as usize))

@@ -14,9 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
 use crate::engine::channel::ChannelKey;
+use crate::engine::stream::Stream;
 use crate::engine::work::{Origin, Queued, Task};
+use crate::engine::{Engine, Running};
 use crate::machine::config::{OnDeadlock, OnMisuse};
-use crate::machine::{Machine, State};
+use crate::machine::handles::Table;
 use crate::memory::word::{ValueWait, ValueWrite, WordKey};
 
 const TIMEOUT: CUresult = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
@@ -86,14 +88,15 @@ impl Values {
     }
 
     /// A deadlock of these waits is reported: until all of them are over nothing else is.
-    pub(crate) fn tell(&mut self, waits: BTreeSet<u64>) {
+    pub(crate) fn report(&mut self, waits: BTreeSet<u64>) {
         self.reported = waits;
     }
 }
 
 /// A run ahead in thought.
 struct Ahead<'a> {
-    state: &'a State,
+    engine: &'a Engine,
+    streams: &'a Table<Stream>,
     /// How far each stream with work got.
     reached: BTreeMap<u32, usize>,
     done: BTreeSet<u64>,
@@ -104,20 +107,21 @@ struct Ahead<'a> {
 }
 
 impl<'a> Ahead<'a> {
-    fn run(state: &'a State) -> Self {
-        let busy = state.streams.iter().filter(|(_, entry)| !entry.queue.is_empty());
+    fn run(engine: &'a Engine, streams: &'a Table<Stream>) -> Self {
+        let busy = streams.iter().filter(|(_, entry)| !entry.queue.is_empty());
         let mut ahead = Self {
-            state,
+            engine,
+            streams,
             reached: busy.map(|(stream, _)| (stream, 0)).collect(),
             done: BTreeSet::new(),
             written: BTreeMap::new(),
-            to_write: state.engine.values.to_write(),
-            waits: state.engine.channels.waits(),
+            to_write: engine.values.to_write(),
+            waits: engine.channels.waits(),
         };
-        let streams: Vec<u32> = ahead.reached.keys().copied().collect();
+        let reached: Vec<u32> = ahead.reached.keys().copied().collect();
         loop {
             let mut moved = false;
-            for stream in &streams {
+            for stream in &reached {
                 while ahead.step(*stream) {
                     moved = true;
                 }
@@ -130,11 +134,11 @@ impl<'a> Ahead<'a> {
 
     /// The task that a stream got to.
     fn task(&self, stream: u32) -> Option<&'a Queued> {
-        self.state.streams[stream].queue.get(*self.reached.get(&stream)?)
+        self.streams[stream].queue.get(*self.reached.get(&stream)?)
     }
 
     fn channel(&self, stream: u32) -> ChannelKey {
-        let entry = &self.state.streams[stream];
+        let entry = &self.streams[stream];
         (entry.context, entry.channel)
     }
 
@@ -149,7 +153,7 @@ impl<'a> Ahead<'a> {
     fn step(&mut self, stream: u32) -> bool {
         let Some(Queued { at, task }) = self.task(stream) else { return false };
         let key = self.channel(stream);
-        let failed = self.state.contexts[key.0].failed.is_some();
+        let failed = self.engine.failure(key.0).is_some();
         if !failed && self.held_by(stream).is_some() {
             return false;
         }
@@ -205,7 +209,7 @@ impl<'a> Ahead<'a> {
     fn writes_for(&self, wait: &ValueWait) -> Vec<(u32, u64, Origin)> {
         let mut found = Vec::new();
         for (stream, reached) in &self.reached {
-            for queued in self.state.streams[*stream].queue.iter().skip(*reached) {
+            for queued in self.streams[*stream].queue.iter().skip(*reached) {
                 if let Task::WriteValue(write, origin) = &queued.task
                     && write.word.key() == wait.word.key()
                     && wait.is_met_by(write.value)
@@ -218,16 +222,16 @@ impl<'a> Ahead<'a> {
     }
 
     fn named(&self, stream: u32) -> String {
-        let entry = &self.state.streams[stream];
-        let context = self.state.contexts.handle(entry.context);
+        let entry = &self.streams[stream];
+        let context = self.engine.lanes[entry.context as usize].handle;
         let name = if entry.is_legacy {
             "the default stream".to_owned()
         } else {
-            format!("stream {:#x}", self.state.streams.handle(stream))
+            format!("stream {:#x}", self.streams.handle(stream))
         };
         format!(
             "{name} (channel {} of {} in context {context:#x})",
-            entry.channel, self.state.engine.channel_count
+            entry.channel, self.engine.channel_count
         )
     }
 
@@ -262,7 +266,7 @@ fn condition(wait: &ValueWait) -> String {
 }
 
 /// How many waits of a deadlock a report has, and how many writes for each.
-const TOLD: usize = 8;
+const LISTED: usize = 8;
 
 fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
     let count = left.len();
@@ -272,7 +276,7 @@ fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
         if count == 1 { "" } else { "s" },
         if count == 1 { "s" } else { "" },
     );
-    for (stream, _, wait, origin) in left.iter().take(TOLD) {
+    for (stream, _, wait, origin) in left.iter().take(LISTED) {
         text.push_str(&format!(
             "\n  {} waits for {} at {:#x}, where {} is: {}",
             ahead.named(*stream),
@@ -281,7 +285,7 @@ fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
             wait.word.load(),
             call(*origin),
         ));
-        for (writer, value, origin) in ahead.writes_for(wait).into_iter().take(TOLD) {
+        for (writer, value, origin) in ahead.writes_for(wait).into_iter().take(LISTED) {
             text.push_str(&format!(
                 "\n    {} writes {value} there: {}, queued after {}",
                 ahead.named(writer),
@@ -290,19 +294,20 @@ fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
             ));
         }
     }
-    if count > TOLD {
-        text.push_str(&format!("\n  and {} more", count - TOLD));
+    if count > LISTED {
+        text.push_str(&format!("\n  and {} more", count - LISTED));
     }
     text
 }
 
-impl State {
-    /// Looks for a deadlock, tells it, and deals with it. Where that is an error it is the answer.
-    pub(crate) fn look_for_deadlock(&mut self, machine: &'static Machine) -> Answer {
+impl Running<'_> {
+    /// Looks for a deadlock, reports it, and does what is configured. The error is the answer of
+    /// the call, where there is one.
+    pub(crate) fn look_for_deadlock(&mut self) -> Answer {
         if !self.engine.values.suspicious() {
             return Ok(());
         }
-        let ahead = Ahead::run(self);
+        let ahead = Ahead::run(self.engine, self.streams);
         let left = ahead.left();
         if left.is_empty() {
             return Ok(());
@@ -312,9 +317,9 @@ impl State {
         let contexts: BTreeSet<u32> =
             left.iter().map(|(stream, ..)| self.streams[*stream].context).collect();
         crate::say!("{text}");
-        self.engine.values.tell(waits);
+        self.engine.values.report(waits);
         self.engine.deadlocks.push(text.clone());
-        match (self.config.on_deadlock, self.config.on_misuse) {
+        match (self.engine.on_deadlock, self.misuses.on_misuse()) {
             (OnDeadlock::Hang, _) => {
                 crate::say!(
                     "this driver now waits, as a real one does, until the host writes the value"
@@ -331,7 +336,7 @@ impl State {
             (OnDeadlock::Misuse, OnMisuse::Error) => {
                 self.misuses.report(text);
                 for context in contexts {
-                    self.fail_context(machine, context, TIMEOUT);
+                    self.fail(context, TIMEOUT);
                 }
                 Err(TIMEOUT)
             }

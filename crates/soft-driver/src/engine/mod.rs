@@ -1,7 +1,29 @@
-//! The engine: it moves the work in the queues of streams on, and completes points.
+//! The engine: which stream may run its next operation, and who runs it.
 //!
-//! A stream with work is in exactly one place: in `ready`, parked on what its first task waits for,
-//! or with its first task on a thread. No stream has a thread of its own, and nothing spins.
+//! A stream is a queue of tasks in the order of submission, and only its first task can run. That one
+//! may run when what it waits for has happened: a point is done, another process has recorded, a word
+//! or an external semaphore has the value. If the device runs it, no wait for a value that was
+//! submitted before it to the same [channel] may be left, either. In a failed context every task may
+//! run, and leaves out its work.
+//!
+//! Nothing is overlooked, because a stream with work is in exactly one of these places, and each has
+//! something that empties it:
+//!
+//! | the stream is | until |
+//! | --- | --- |
+//! | in `ready` | [`Running::run`] takes it; with a seeded scheduler a step does |
+//! | in `parked`, by the point that it waits for | [`Running::complete`] |
+//! | in `shared_waits`, for another process | the thread that listens calls [`Running::recheck_shared`] |
+//! | in `value_waits`, for a word or a semaphore | [`Running::look_at_values`], after each write of a stream and, for writes of the host, now and then by the ticker |
+//! | held by its channel | the wait in front of it is over |
+//! | with its first task on a thread, or busy until a time | [`Running::go_on`] |
+//!
+//! A context that fails empties all of them ([`Running::fail`]). All this is under the machine's lock,
+//! and with the prompt scheduler `ready` is empty whenever the lock is free. No stream has a thread of
+//! its own, and nothing spins. Threads that wait for streams are in [`pump`] and [`waits`], those that
+//! do work for them in [`workers`].
+//!
+//! Work in streams touches few other parts; [`Running`] names them.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::{BTreeMap, VecDeque};
@@ -11,21 +33,30 @@ use std::thread::JoinHandle;
 use crate::abi::*;
 use crate::engine::busy::Busy;
 use crate::engine::channel::{ChannelKey, Channels, DEFAULT_CHANNELS};
+use crate::engine::clock::Clock;
 use crate::engine::deadlock::Values;
+use crate::engine::lane::Lane;
 use crate::engine::point::Point;
 use crate::engine::stream::Stream;
 use crate::engine::user_object::UserObjects;
 use crate::engine::waits::Waits;
 use crate::engine::work::{HostCall, Job, Queued, Task, Work};
-use crate::machine::config::Scheduler;
-use crate::machine::{Machine, State};
-use crate::memory::Region;
-use crate::{processes, random};
+use crate::machine::Machine;
+use crate::machine::config::{Config, OnDeadlock, Scheduler, Time};
+use crate::machine::handles::Table;
+use crate::machine::misuse::Misuses;
+use crate::memory::allocations::Allocations;
+use crate::order::Feed;
+use crate::processes::Record;
+use crate::random;
 
 pub(crate) mod busy;
 pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod deadlock;
+mod feed;
+pub(crate) mod lane;
+mod marks;
 pub(crate) mod patience;
 pub(crate) mod point;
 pub(crate) mod pump;
@@ -39,6 +70,13 @@ pub(crate) mod workers;
 
 /// What there is to do, and who does it.
 pub(crate) struct Engine {
+    clock: Clock,
+    /// What the streams of each context share, by context.
+    lanes: Vec<Lane>,
+    /// Whether an idle stream does its work at once; otherwise a seeded scheduler does.
+    prompt: bool,
+    virtual_time: bool,
+    on_deadlock: OnDeadlock,
     ready: Vec<u32>,
     /// Streams by the point that their first task waits for.
     parked: BTreeMap<u64, Vec<u32>>,
@@ -97,6 +135,11 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) const fn new(slot: usize) -> Self {
         Self {
+            clock: Clock::new(),
+            lanes: Vec::new(),
+            prompt: true,
+            virtual_time: false,
+            on_deadlock: OnDeadlock::Misuse,
             ready: Vec::new(),
             parked: BTreeMap::new(),
             shared_waits: Vec::new(),
@@ -136,69 +179,21 @@ impl Engine {
         *self = Self { objects, ..Self::new(0) };
     }
 
-    /// A number below `bound`, from the seed.
-    pub(crate) fn draw(&mut self, bound: usize) -> usize {
-        (random::next(&mut self.random) % bound.max(1) as u64) as usize
+    /// A driver starts with this configuration.
+    pub(crate) fn start(&mut self, config: &Config) {
+        self.clock.start(config.time);
+        self.virtual_time = config.time == Time::Virtual;
+        self.on_deadlock = config.on_deadlock;
+        self.prompt = true;
+        if let Scheduler::Seeded(seed) = config.scheduler {
+            (self.prompt, self.random) = (false, seed);
+        }
     }
 
-    /// Where the choices of a seeded scheduler begin.
-    pub(crate) fn seed(&mut self, seed: u64) {
-        self.random = seed;
-    }
-
-    pub(crate) fn set_channels(&mut self, count: u32) {
-        self.channel_count = count;
-    }
-
-    /// The channel in which a context's n-th stream begins.
-    pub(crate) fn channel_of(&self, stream: u32) -> u32 {
-        stream % self.channel_count
-    }
-
-    /// The deadlocks that were found, in words.
-    pub(crate) fn deadlocks(&self) -> &[String] {
-        &self.deadlocks
-    }
-
-    /// How many threads wait for a context to have no work, or for memory not to be used.
-    pub(crate) fn waiting_for_idle(&self) -> usize {
-        self.idle_waiters
-    }
-
-    /// Whether a thread does a job, which may be a function of the program.
-    pub(crate) fn does_a_job(&self) -> bool {
-        self.running > 0
-    }
-
-    /// Whether a thread does a job, or waits in a call.
-    pub(crate) fn has_threads_inside(&self) -> bool {
-        self.running > 0 || self.waiters > 0
-    }
-
-    /// Drops all work that no thread has begun. The driver's own threads.
-    pub(crate) fn abandon(&mut self) -> Vec<JoinHandle<()>> {
-        self.ready.clear();
-        self.parked.clear();
-        self.shared_waits.clear();
-        self.value_waits.clear();
-        self.channels = Channels::new();
-        self.values = Values::new();
-        self.host_queue.clear();
-        self.pool_queue.clear();
-        self.busy.clear();
-        core::mem::take(&mut self.threads)
-    }
-}
-
-impl State {
-    pub(crate) fn new_point(
-        &mut self,
-        timing: bool,
-        shared: Option<processes::Record>,
-    ) -> Arc<Point> {
-        self.engine.next_point += 1;
+    pub(crate) fn new_point(&mut self, timing: bool, shared: Option<Record>) -> Arc<Point> {
+        self.next_point += 1;
         Arc::new(Point {
-            id: self.engine.next_point,
+            id: self.next_point,
             timing,
             done: AtomicBool::new(false),
             stamp: AtomicU64::new(0),
@@ -207,9 +202,38 @@ impl State {
         })
     }
 
-    /// Whether a stream without work may do a task on the spot.
-    pub(crate) fn prompt(&self) -> bool {
-        matches!(self.config.scheduler, Scheduler::Prompt)
+    /// A number below `bound`, from the seed.
+    pub(crate) fn draw(&mut self, bound: usize) -> usize {
+        (random::next(&mut self.random) % bound.max(1) as u64) as usize
+    }
+}
+
+/// The engine at work, with the parts that work in streams touches: a free ends memory, the order
+/// checker is given what happens, and a forbidden signal is misuse.
+pub(crate) struct Running<'a> {
+    pub(crate) engine: &'a mut Engine,
+    pub(crate) streams: &'a mut Table<Stream>,
+    pub(crate) memory: &'a mut Allocations,
+    pub(crate) feed: Option<&'a mut Feed>,
+    pub(crate) misuses: &'a Misuses,
+    /// Whose threads are woken.
+    pub(crate) machine: &'static Machine,
+}
+
+impl Running<'_> {
+    /// Submits an operation to a stream: after what the legacy default stream's rule puts before
+    /// it.
+    pub(crate) fn submit(&mut self, stream: u32, task: Task) {
+        self.begin_operation(stream);
+        self.feed_task(stream, self.engine.last_place + 1, &task);
+        self.push(stream, task);
+        self.run();
+    }
+
+    /// A record in a stream that has nothing to do is done at once: its stamp, 0 without timing.
+    pub(crate) fn record_now(&mut self, stream: u32, timing: bool) -> Option<u64> {
+        let now = self.engine.prompt && self.streams[stream].queue.is_empty();
+        now.then(|| if timing { self.engine.clock.stamp() } else { 0 })
     }
 
     /// Puts a task at the end of a stream's queue, with no regard to what other streams do.
@@ -249,199 +273,59 @@ impl State {
         self.push_at(stream, Queued { at, task: Task::Complete(point) });
     }
 
-    /// Has a point done when all is done that a stream has now: that is no work, which would wait
-    /// for its turn.
-    pub(crate) fn push_mark(&mut self, stream: u32, point: Arc<Point>) {
-        let at = self.streams[stream].queue.back().map_or(0, |last| last.at);
-        self.push_at(stream, Queued { at, task: Task::Complete(point) });
-    }
-
-    /// Points that are done when no stream uses a piece of memory any more: behind the last use in
-    /// each.
-    pub(crate) fn marks_behind(&mut self, region: &Arc<Region>) -> Vec<Arc<Point>> {
-        let last_use =
-            |stream: &Stream| stream.queue.iter().rposition(|queued| queued.task.uses(region));
-        let uses: Vec<(u32, usize)> = self
-            .streams
-            .iter()
-            .filter_map(|(stream, entry)| Some((stream, last_use(entry)?)))
-            .collect();
-        let mut points = Vec::new();
-        for (stream, last) in uses {
-            points.push(self.mark_behind(stream, last));
-        }
-        points
-    }
-
-    /// A point behind what is at this index of the stream's queue.
-    pub(crate) fn mark_behind(&mut self, stream: u32, index: usize) -> Arc<Point> {
-        let point = self.new_point(false, None);
-        let queue = &mut self.streams[stream].queue;
-        let at = queue.get(index).map_or(0, |queued| queued.at);
-        queue.insert(index + 1, Queued { at, task: Task::Complete(point.clone()) });
-        point
-    }
-
     fn push_at(&mut self, stream: u32, queued: Queued) {
         let entry = &mut self.streams[stream];
         let was_idle = entry.queue.is_empty();
         entry.queue.push_back(queued);
         let context = entry.context;
         if was_idle {
-            self.contexts[context].busy.insert(stream);
+            self.engine.lanes[context as usize].busy.insert(stream);
             self.engine.ready.push(stream);
         }
     }
 
-    /// Submits an operation to a stream: after what the legacy default stream's rule puts before
-    /// it.
-    pub(crate) fn submit(&mut self, machine: &'static Machine, stream: u32, task: Task) {
-        self.join_default(stream);
-        self.streams[stream].submitted += 1;
-        self.feed_task(stream, self.engine.last_place + 1, &task);
-        self.push(stream, task);
-        self.run(machine);
-    }
-
-    /// A task is given to a stream, at this place in the order of submission.
-    pub(crate) fn feed_task(&mut self, stream: u32, place: u64, task: &Task) {
-        self.feed(|feed, of| {
-            let (stream, at) = (of.stream(stream), Some(place));
-            match task {
-                Task::Memory(work) => {
-                    if let Some(word) = work.word() {
-                        feed.find_stored(word.cell(), || word.load());
-                    }
-                    let content = work.copied_content(feed);
-                    work.accesses(content, |all| feed.write(stream, at, all));
-                }
-                Task::Busy(_) => feed.work(stream, &[]),
-                Task::Host(_) => feed.function(stream, place),
-                Task::WaitValue(wait, _) => {
-                    let cell = wait.word.cell();
-                    feed.find_stored(cell, || wait.word.load());
-                    feed.wait_value(stream, cell, wait.value, wait.compare());
-                }
-                Task::WriteValue(write, _) => {
-                    let cell = write.word.cell();
-                    feed.find_stored(cell, || write.word.load());
-                    feed.write_value(stream, at, cell, write.value);
-                }
-                Task::WaitSemaphore(of, _) => {
-                    feed.wait_semaphore(stream, &of.semaphore.order, of.value);
-                }
-                Task::SignalSemaphore(of, _) => {
-                    feed.signal(stream, at, &of.semaphore.order, of.value);
-                }
-                Task::Free(region) => feed.free_async(stream, region.base as u64),
-                Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
-            }
-        });
-    }
-
-    /// The legacy default stream's rule: its operations first wait for all blocking streams of the
-    /// context, and later work of those waits for it.
-    pub(crate) fn join_default(&mut self, stream: u32) {
-        self.pass_gates(stream);
-        let entry = &self.streams[stream];
-        let context = entry.context;
-        if entry.is_legacy {
-            let others: Vec<u32> =
-                self.contexts[context].busy.iter().copied().filter(|k| *k != stream).collect();
-            for other in others {
-                let entry = &mut self.streams[other];
-                // The legacy stream is in order: it waits once for each other stream's state, not
-                // once an operation.
-                if !entry.blocking() || entry.joined == Some(entry.submitted) {
-                    continue;
-                }
-                entry.joined = Some(entry.submitted);
-                let point = self.new_point(false, None);
-                self.push_mark(other, point.clone());
-                self.push(stream, Task::Wait(point));
-            }
-        } else if entry.blocking()
-            && let Some(legacy) = self.contexts[context].legacy
-            && !self.streams[legacy].queue.is_empty()
-        {
-            let seen = self.streams[legacy].submitted;
-            if self.streams[stream].legacy_seen == Some(seen) {
-                return;
-            }
-            self.streams[stream].legacy_seen = Some(seen);
-            let point = self.new_point(false, None);
-            self.push_mark(legacy, point.clone());
-            self.push(stream, Task::Wait(point));
-        }
-    }
-
-    /// Has a stream wait for what its whole context waits for, before an operation.
-    pub(crate) fn pass_gates(&mut self, stream: u32) {
-        let (context, seen) = (self.streams[stream].context, self.streams[stream].gates_seen);
-        if self.contexts[context].last_gate == seen {
-            return;
-        }
-        self.streams[stream].gates_seen = self.contexts[context].last_gate;
-        let gates = &self.contexts[context].gates;
-        let tasks: Vec<Task> = gates
-            .iter()
-            .filter(|(at, gate)| *at > seen && !gate.is_done())
-            .map(|(_, gate)| gate.task())
-            .collect();
-        for task in tasks {
-            self.push(stream, task);
-        }
-    }
-
     /// Does what can be done now.
-    pub(crate) fn run(&mut self, machine: &'static Machine) {
-        if self.prompt() {
+    pub(crate) fn run(&mut self) {
+        if self.engine.prompt {
             while let Some(stream) = self.engine.ready.pop() {
-                while self.step(machine, stream) {}
+                while self.step(stream) {}
             }
         } else if !self.engine.ready.is_empty() {
-            machine.ticker.notify_one();
+            self.machine.ticker.notify_one();
         }
-    }
-
-    /// Whether a thread has yet to take a job, or is at one.
-    fn at_work(&self) -> bool {
-        self.engine.running > 0
-            || !self.engine.pool_queue.is_empty()
-            || !self.engine.host_queue.is_empty()
     }
 
     /// Does one task of one ready stream, chosen by the seed. Whether there was one.
-    pub(crate) fn step_at_random(&mut self, machine: &'static Machine) -> bool {
+    pub(crate) fn step_at_random(&mut self) -> bool {
         if self.engine.ready.is_empty() {
             return false;
         }
         let count = self.engine.ready.len();
         let chosen = self.engine.draw(count);
         let stream = self.engine.ready.swap_remove(chosen);
-        if self.step(machine, stream) {
+        if self.step(stream) {
             self.engine.ready.push(stream);
         }
         true
     }
 
     /// Does the first task of a stream. Whether the stream can go on.
-    fn step(&mut self, machine: &'static Machine, stream: u32) -> bool {
-        let goes_on = self.do_first_task(machine, stream);
+    fn step(&mut self, stream: u32) -> bool {
+        let goes_on = self.do_first_task(stream);
         if core::mem::take(&mut self.engine.time_moved) {
-            self.time_moved(machine);
+            self.time_moved();
         }
         goes_on
     }
 
-    fn do_first_task(&mut self, machine: &'static Machine, stream: u32) -> bool {
+    fn do_first_task(&mut self, stream: u32) -> bool {
         let Some(entry) = self.streams.get_mut(stream) else { return false };
         let (context, id, key) = (entry.context, entry.id, (entry.context, entry.channel));
         let Some(Queued { at, task }) = entry.queue.pop_front() else {
-            self.went_idle(machine, stream);
+            self.went_idle(stream);
             return false;
         };
-        let failed = self.contexts[context].failed;
+        let failed = self.engine.failure(context);
         let again = |task| Queued { at, task };
         let in_turn = self.engine.channels.is_empty() || failed.is_some() || !task.takes_turns();
         if !in_turn && self.engine.channels.hold(key, at, stream) {
@@ -449,7 +333,7 @@ impl State {
             return false;
         }
         match task {
-            Task::Complete(point) => self.complete(machine, &point),
+            Task::Complete(point) => self.complete(&point),
             Task::Wait(point) if point.is_done() || failed.is_some() => {}
             Task::Wait(point) => {
                 self.engine.parked.entry(point.id).or_default().push(stream);
@@ -458,7 +342,7 @@ impl State {
             }
             Task::WaitShared(wait) if wait.is_done() || failed.is_some() => {}
             Task::WaitShared(wait) => {
-                self.listen_for(machine, &wait);
+                self.listen_for(&wait);
                 self.engine.shared_waits.push(stream);
                 self.streams[stream].queue.push_front(again(Task::WaitShared(wait)));
                 return false;
@@ -466,21 +350,21 @@ impl State {
             Task::WaitValue(wait, origin) if wait.is_done() || failed.is_some() => {
                 self.engine.value_passed(key, at);
                 if failed.is_none() {
-                    self.feed(|feed, _| feed.wait_ended(wait.word.cell(), origin.number));
+                    self.feed(|feed| feed.wait_ended(wait.word.cell(), origin.number));
                 }
             }
             Task::WaitValue(wait, origin) => {
                 self.engine.values.parked(at, &wait);
                 self.engine.value_waits.push(stream);
                 self.streams[stream].queue.push_front(again(Task::WaitValue(wait, origin)));
-                machine.ticker.notify_one();
+                self.machine.ticker.notify_one();
                 return false;
             }
             Task::WriteValue(write, _) => {
                 if failed.is_none() {
                     let changes = write.changes();
                     write.execute();
-                    self.feed(|feed, _| {
+                    self.feed(|feed| {
                         feed.word_written(write.word.cell(), write.value);
                         feed.written(at, changes);
                     });
@@ -494,21 +378,21 @@ impl State {
                     self.streams[stream]
                         .queue
                         .push_front(again(Task::WaitSemaphore(point, origin)));
-                    machine.ticker.notify_one();
+                    self.machine.ticker.notify_one();
                     return false;
                 }
                 if failed.is_none() {
                     let cell = || point.semaphore.order.cell();
-                    self.feed(|feed, _| feed.wait_ended(cell(), origin.number));
+                    self.feed(|feed| feed.wait_ended(cell(), origin.number));
                 }
             }
             Task::SignalSemaphore(point, origin) => {
                 if failed.is_none() {
                     if let Err(what) = point.signal() {
                         let what = format!("external semaphore {:#x}: {what}", point.handle);
-                        self.late_misuse(origin, &what);
+                        self.misuses.undefined_later(origin, &what);
                     }
-                    self.feed(|feed, _| feed.written(at, true));
+                    self.feed(|feed| feed.written(at, true));
                     self.look_at_values();
                 }
             }
@@ -517,27 +401,27 @@ impl State {
                     self.streams[stream].queue.push_front(again(Task::Running(None)));
                     let work = Work::Host(call);
                     self.engine.host_queue.push_back(Job { stream, id, at, work });
-                    machine.host.notify_one();
+                    self.machine.host.notify_one();
                     return false;
                 }
             }
             // At once: with another thread the time would depend on which is faster.
-            Task::Memory(work) if failed.is_none() && self.virtual_time() => {
-                self.feed(|feed, _| work.begins(feed, at));
+            Task::Memory(work) if failed.is_none() && self.engine.virtual_time => {
+                self.feed(|feed| work.begins(feed, at));
                 work.execute();
-                self.feed(|feed, _| work.ends(feed));
-                self.clock.advance(work.virtual_ns());
+                self.feed(|feed| work.ends(feed));
+                self.engine.clock.advance(work.virtual_ns());
                 self.engine.time_moved = true;
                 self.look_at_values();
             }
             Task::Memory(work) => {
                 if failed.is_none() {
                     // The host may see the bytes before the thread that writes them comes back.
-                    self.feed(|feed, _| work.begins(feed, at));
+                    self.feed(|feed| work.begins(feed, at));
                     self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     let work = Work::Memory(work);
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
-                    machine.pool.notify_one();
+                    self.machine.pool.notify_one();
                     return false;
                 }
             }
@@ -545,7 +429,7 @@ impl State {
             Task::Busy(ns) => {
                 if failed.is_none() {
                     self.streams[stream].queue.push_front(again(Task::Running(None)));
-                    self.begin_busy(machine, stream, id, ns);
+                    self.begin_busy(stream, id, ns);
                     return false;
                 }
             }
@@ -555,21 +439,21 @@ impl State {
             }
         }
         if self.streams[stream].queue.is_empty() {
-            self.went_idle(machine, stream);
+            self.went_idle(stream);
             return false;
         }
         true
     }
 
-    pub(crate) fn complete(&mut self, machine: &'static Machine, point: &Point) {
+    pub(crate) fn complete(&mut self, point: &Point) {
         if point.timing {
-            point.stamp.store(self.clock.stamp(), Ordering::Relaxed);
+            point.stamp.store(self.engine.clock.stamp(), Ordering::Relaxed);
         }
         point.done.store(true, Ordering::Relaxed);
         self.engine.waits.changed();
         if let Some(shared) = &point.shared {
             shared.complete();
-            self.feed(|feed, _| feed.record_done(point.id));
+            self.feed(|feed| feed.record_done(point.id));
         }
         if let Some(streams) = self.engine.parked.remove(&point.id) {
             self.engine.ready.extend(streams);
@@ -578,28 +462,28 @@ impl State {
             self.engine.release_objects(self.feed.as_deref_mut(), references);
         }
         if point.wanted.load(Ordering::Relaxed) && self.engine.waiters > 0 {
-            machine.done.notify_all();
+            self.machine.done.notify_all();
         }
     }
 
-    fn went_idle(&mut self, machine: &'static Machine, stream: u32) {
+    fn went_idle(&mut self, stream: u32) {
         let Some(entry) = self.streams.get(stream) else { return };
         let (context, destroyed) = (entry.context, entry.destroyed);
-        self.contexts[context].busy.remove(&stream);
+        self.engine.lanes[context as usize].busy.remove(&stream);
         self.engine.waits.changed();
         if destroyed {
             self.streams.remove(stream);
         }
         if self.engine.idle_waiters > 0 && self.engine.waiters > 0 {
-            machine.done.notify_all();
+            self.machine.done.notify_all();
         }
     }
 
     /// Looks again at the streams that wait for other processes.
-    pub(crate) fn recheck_shared(&mut self, machine: &'static Machine) {
+    pub(crate) fn recheck_shared(&mut self) {
         let waiting = core::mem::take(&mut self.engine.shared_waits);
         self.engine.ready.extend(waiting);
-        self.run(machine);
+        self.run();
     }
 
     /// Looks at the words that streams wait for. Whether one of those can go on.
@@ -607,17 +491,17 @@ impl State {
         if self.engine.value_waits.is_empty() {
             return false;
         }
-        let (streams, contexts) = (&self.streams, &self.contexts);
+        let (streams, lanes) = (&*self.streams, &self.engine.lanes);
         let before = self.engine.ready.len();
         let goes_on = |stream: &mut u32| match streams
             .get(*stream)
             .map(|entry| (entry.context, entry.queue.front()))
         {
             Some((context, Some(Queued { task: Task::WaitValue(wait, _), .. }))) => {
-                wait.is_done() || contexts[context].failed.is_some()
+                wait.is_done() || lanes[context as usize].failed.is_some()
             }
             Some((context, Some(Queued { task: Task::WaitSemaphore(point, _), .. }))) => {
-                point.is_reached() || contexts[context].failed.is_some()
+                point.is_reached() || lanes[context as usize].failed.is_some()
             }
             _ => true,
         };
@@ -626,24 +510,8 @@ impl State {
         self.engine.ready.len() > before
     }
 
-    /// Forgets the work of a stream that goes with its context.
-    pub(crate) fn forget_values(&mut self, stream: u32) {
-        let Some(entry) = self.streams.get(stream) else { return };
-        for queued in &entry.queue {
-            match &queued.task {
-                Task::WaitValue(..) => {
-                    let held = self.engine.channels.pass((entry.context, entry.channel), queued.at);
-                    self.engine.ready.extend(held);
-                    self.engine.values.passed(queued.at);
-                }
-                Task::WriteValue(write, _) => self.engine.values.written(queued.at, write),
-                _ => {}
-            }
-        }
-    }
-
     /// Looks again at everything that waits for something.
-    pub(crate) fn look_again(&mut self, machine: &'static Machine) {
+    pub(crate) fn look_again(&mut self) {
         let parked = core::mem::take(&mut self.engine.parked);
         self.engine.ready.extend(parked.into_values().flatten());
         let values = core::mem::take(&mut self.engine.value_waits);
@@ -652,76 +520,19 @@ impl State {
         self.engine.ready.extend(held);
         self.end_busy_of_failed();
         self.engine.waits.changed();
-        self.recheck_shared(machine);
+        self.recheck_shared();
         if self.engine.waiters > 0 {
-            machine.done.notify_all();
+            self.machine.done.notify_all();
         }
     }
 
-    /// A context fails for good: what it had to do is left out, and everything answers the code.
-    pub(crate) fn fail_context(&mut self, machine: &'static Machine, context: u32, code: CUresult) {
-        if self
-            .contexts
-            .get(context)
-            .is_none_or(|context| context.failed.is_some() || !context.alive)
-        {
-            return;
-        }
-        // Documented: a green context is the primary one with other resources.
-        for context in self.greens.with(self.greens.primary_behind(context)) {
-            self.contexts[context].failed = Some(code);
-        }
-        self.look_again(machine);
-        // What is held back is held no longer.
-        machine.host.notify_all();
-    }
-
-    /// Has a thread look again, for as long as a stream waits for other processes.
-    fn listen_for(&mut self, machine: &'static Machine, wait: &processes::Wait) {
-        let epoch = self.epoch;
-        let look = move || {
-            let mut state = machine.lock();
-            let ended = state.epoch != epoch || state.stopping;
-            if !ended {
-                state.recheck_shared(machine);
-            }
-            (ended || state.engine.shared_waits.is_empty()).then_some(state)
-        };
-        if let Some(thread) = processes::watch(wait, (machine.slot, epoch), look) {
-            self.engine.threads.retain(|thread| !thread.is_finished());
-            self.engine.threads.push(thread);
-        }
-    }
-
-    /// Why the context of a stream failed, if it did.
-    pub(crate) fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
-        let entry = self.streams.get(stream).filter(|entry| entry.id == id)?;
-        self.contexts[entry.context].failed
-    }
-
-    /// The next job for the thread of the host functions. Those that are held back stay in the
-    /// queue, except in a failed context: it leaves its functions out, and tells its callbacks.
-    pub(crate) fn next_host_job(&mut self) -> Option<Job> {
-        if !self.engine.hold_host_functions {
-            return self.engine.host_queue.pop_front();
-        }
-        let failed = |job: &Job| self.failure_of(job.stream, job.id).is_some();
-        let at = self.engine.host_queue.iter().position(failed)?;
-        self.engine.host_queue.remove(at)
-    }
-
-    /// What a thread does when it has done a job.
-    pub(crate) fn finish(&mut self, machine: &'static Machine, stream: u32, id: u64) {
-        self.engine.running -= 1;
-        self.engine.waits.changed();
-        self.go_on(stream, id);
-        // The job may have written what others wait for.
-        self.look_at_values();
-        self.run(machine);
-        let steps = !self.prompt() || !self.engine.busy.is_empty();
-        if steps && self.engine.waiters > 0 {
-            // A waiter may have to do the next step itself, or to let time pass.
-            machine.done.notify_all();
+    /// A context fails for good, with the green contexts of its device: what it had to do is left
+    /// out, and every call about it returns the code.
+    pub(crate) fn fail(&mut self, context: u32, code: CUresult) {
+        if self.engine.fail_lanes(context, code) {
+            self.look_again();
+            // What is held back is held no longer.
+            self.machine.host.notify_all();
         }
     }
 

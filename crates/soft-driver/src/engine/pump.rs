@@ -5,7 +5,6 @@ use core::time::Duration;
 use crate::abi::*;
 use crate::engine::patience::{LOOK, Patience, this_thread};
 use crate::machine::call_frame::CallFrame;
-use crate::machine::config::Rules;
 use crate::machine::{Locked, Machine, State};
 use crate::sync::{wait, wait_timeout};
 
@@ -17,15 +16,15 @@ pub(crate) const STEP_PATIENCE: Duration = Duration::from_millis(20);
 impl Machine {
     /// Does one step of a seeded scheduler, and waits for what it began.
     pub(crate) fn pump(&'static self, mut state: Locked) -> Locked {
-        let free = !state.at_work();
-        state.step_at_random(self);
+        let free = !state.engine.at_work();
+        state.running(self).step_at_random();
         if !free || self.in_host_function(state.epoch) {
             return state;
         }
         let epoch = state.epoch;
         let mut patience = None;
         state.engine.stepping = true;
-        while state.at_work() && state.epoch == epoch && !state.stopping {
+        while state.engine.at_work() && state.epoch == epoch && !state.stopping {
             state.engine.waiters += 1;
             let over;
             (state, over) = wait_timeout(&self.done, state, LOOK);
@@ -117,7 +116,7 @@ impl Machine {
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Result<Locked, CUresult> {
         let epoch = state.epoch;
-        if state.virtual_time() {
+        if state.engine.virtual_time {
             return self.wait_virtually(state, epoch, done);
         }
         loop {
@@ -128,7 +127,7 @@ impl Machine {
             if done(&mut state) {
                 return Ok(state);
             }
-            if !state.prompt() && !state.engine.ready.is_empty() {
+            if !state.engine.prompt && !state.engine.ready.is_empty() {
                 state.engine.caller = this_thread();
                 state = self.pump(state);
                 continue;
@@ -136,9 +135,4 @@ impl Machine {
             state = self.wait_done(state, epoch)?;
         }
     }
-}
-
-/// Whether the calls that a host function makes are all refused.
-pub(crate) fn strict(state: &State) -> bool {
-    state.config.rules == Rules::Strict
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::abi::*;
-use crate::engine::work::Queued;
+use crate::engine::work::{Queued, Task};
 
 /// A stream: a queue of work that is done in order.
 pub(crate) struct Stream {
@@ -16,21 +16,56 @@ pub(crate) struct Stream {
     pub(crate) created: bool,
     /// One that the program has no handle of any more.
     pub(crate) destroyed: bool,
-    pub(crate) queue: VecDeque<Queued>,
+    pub(super) queue: VecDeque<Queued>,
     /// Which of its context's channels its work is in, or was last.
-    pub(crate) channel: u32,
+    pub(super) channel: u32,
     /// How many operations were submitted.
-    pub(crate) submitted: u64,
+    pub(super) submitted: u64,
     /// Up to which of them the legacy stream waits already.
-    pub(crate) joined: Option<u64>,
+    pub(super) joined: Option<u64>,
     /// Up to which operation of the legacy stream this one waits already.
-    pub(crate) legacy_seen: Option<u64>,
+    pub(super) legacy_seen: Option<u64>,
     /// Up to which wait of the whole context this stream waits already.
-    pub(crate) gates_seen: u64,
+    pub(super) gates_seen: u64,
     pub(crate) attributes: BTreeMap<u32, [u8; 64]>,
 }
 
 impl Stream {
+    pub(super) fn new(
+        context: u32,
+        id: u64,
+        (flags, priority): (u32, i32),
+        is_legacy: bool,
+        channel: u32,
+    ) -> Self {
+        Self {
+            context,
+            flags,
+            priority,
+            id,
+            is_legacy,
+            created: false,
+            destroyed: false,
+            queue: VecDeque::new(),
+            channel,
+            submitted: 0,
+            joined: None,
+            legacy_seen: None,
+            gates_seen: 0,
+            attributes: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it has work of its own that is not done.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// What it has to do, the next first.
+    pub(crate) fn tasks(&self) -> impl ExactSizeIterator<Item = &Task> {
+        self.queue.iter().map(|queued| &queued.task)
+    }
+
     /// Whether the legacy default stream waits for it, and it for that.
     pub(crate) fn blocking(&self) -> bool {
         self.flags & CU_STREAM_NON_BLOCKING == 0 && !self.is_legacy

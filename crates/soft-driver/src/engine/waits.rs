@@ -17,6 +17,7 @@ use std::time::Instant;
 use cuda_events::HostClock;
 
 use crate::abi::*;
+use crate::engine::Engine;
 use crate::engine::busy::Passing;
 use crate::engine::patience::{LOOK, this_thread};
 use crate::engine::quiet::{Question, Quiet};
@@ -104,17 +105,17 @@ impl Waits {
     }
 }
 
-impl State {
+impl Engine {
     /// Whether the waiting threads know of all that has happened.
     fn all_know(&self) -> bool {
-        let waits = &self.engine.waits;
+        let waits = &self.waits;
         waits.waiting.values().all(|known| *known == waits.changes)
     }
 
     /// Wakes all that wait.
-    fn tell_all(&mut self, machine: &'static Machine) {
-        self.engine.waits.changed();
-        if self.engine.waiters > 0 {
+    fn wake_all(&mut self, machine: &'static Machine) {
+        self.waits.changed();
+        if self.waiters > 0 {
             machine.done.notify_all();
         }
     }
@@ -180,7 +181,7 @@ impl Machine {
         }
         state.engine.waits.lookers += 1;
         while state.engine.waits.changes == known
-            && state.clock.now() < limit
+            && state.engine.clock.now() < limit
             && began.elapsed() < LONGEST_WAIT
         {
             state = match self.seeded_step(state, epoch) {
@@ -202,7 +203,7 @@ impl Machine {
 
     /// A step of a seeded scheduler, if there is one to do.
     fn seeded_step(&'static self, mut state: Locked, epoch: u64) -> Result<Step, CUresult> {
-        if state.prompt() || state.engine.ready.is_empty() {
+        if state.engine.prompt || state.engine.ready.is_empty() {
             return Ok(Step::None(state));
         }
         state.engine.caller = this_thread();
@@ -241,11 +242,11 @@ impl Machine {
         pause: &mut Duration,
         (known, for_tasks): (u64, bool),
     ) -> Result<Locked, CUresult> {
-        let seeded = |state: &State| !state.prompt() && !state.engine.ready.is_empty();
-        let can_pass = |state: &State| seeded(state) || state.passing() != Passing::No;
-        if !state.engine.waits.attended && can_pass(&state) && state.all_know() {
+        let seeded = |state: &State| !state.engine.prompt && !state.engine.ready.is_empty();
+        let can_pass = |state: &State| seeded(state) || state.engine.passing() != Passing::No;
+        if !state.engine.waits.attended && can_pass(&state) && state.engine.all_know() {
             state.engine.waits.attended = true;
-            if !seeded(&state) && state.passing() == Passing::Soon {
+            if !seeded(&state) && state.engine.passing() == Passing::Soon {
                 state = self.sleep(state, epoch, super::pump::STEP_PATIENCE)?;
             }
             let waits = &mut state.engine.waits;
@@ -276,7 +277,7 @@ impl Machine {
             if let Some(sign) = sign
                 && can_pass(&state)
                 && (!for_tasks || state.engine.waits.tasks > 0)
-                && state.all_know()
+                && state.engine.all_know()
             {
                 *pause = SHORTEST_PAUSE;
                 return self.go_on_quietly(state, epoch, sign);
@@ -297,9 +298,9 @@ impl Machine {
         let waits = &state.engine.waits;
         let unseen = waits.lookers + waits.tasks > 0 || !state.engine.value_waits.is_empty();
         if unseen && waits.looked != Some((waits.changes, sign)) {
-            state.tell_all(self);
-            state.look_at_values();
-            state.run(self);
+            state.engine.wake_all(self);
+            state.running(self).look_at_values();
+            state.running(self).run();
             let waits = &mut state.engine.waits;
             waits.looked = Some((waits.changes, sign));
             let look = waits.look.filter(|_| waits.tasks > 0);
@@ -319,16 +320,16 @@ impl Machine {
             }
             return Ok(state);
         }
-        if !state.prompt() && !state.engine.ready.is_empty() {
+        if !state.engine.prompt && !state.engine.ready.is_empty() {
             state = self.pump(state);
             if state.epoch != epoch || state.stopping {
                 return Err(DEINITIALIZED);
             }
         } else {
-            state.pass_time(self);
+            state.running(self).pass_time();
         }
         state.engine.waits.moves += 1;
-        state.tell_all(self);
+        state.engine.wake_all(self);
         Ok(state)
     }
 
@@ -426,7 +427,7 @@ impl core::fmt::Debug for VirtualClock {
 impl HostClock for VirtualClock {
     fn now(&self) -> Duration {
         let now = match (self.end.get(), self.state()) {
-            (None, Some(state)) => state.clock.now(),
+            (None, Some(state)) => state.engine.clock.now(),
             (Some((at, since)), _) => at.saturating_add(since.elapsed().as_nanos() as u64),
             (None, None) => u64::MAX,
         };
@@ -455,7 +456,7 @@ impl HostClock for VirtualClock {
         state.engine.waits.look = Some(look);
         if !state.engine.waits.has_thread {
             // Without the thread, time still moves with threads that wait.
-            state.engine.waits.has_thread = state.start_tasks_thread(self.machine);
+            state.engine.waits.has_thread = state.engine.start_tasks_thread(self.machine);
         }
         self.machine.timer.notify_all();
     }

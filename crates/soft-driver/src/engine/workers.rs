@@ -9,8 +9,9 @@ use crate::engine::quiet;
 use crate::engine::time::timer_thread;
 use crate::engine::waits::tasks_thread;
 use crate::engine::work::{Destroy, HostCall, Job, Work};
-use crate::machine::thread;
-use crate::machine::{Machine, State};
+use crate::engine::{Engine, Running};
+use crate::machine::{Machine, thread};
+use crate::processes;
 use crate::sync::wait;
 
 /// How many threads at most set and copy memory.
@@ -25,23 +26,23 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 /// without asking the driver.
 const SILENCE: Duration = Duration::from_millis(100);
 
-impl State {
+impl Engine {
     /// A thread for host functions, before the first one is queued.
     pub(crate) fn ensure_host_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.engine.host_threads == 0 {
+        if self.host_threads == 0 {
             self.spawn(machine, "cuda-soft-host", host_thread)?;
-            self.engine.host_threads = 1;
+            self.host_threads = 1;
         }
         Ok(())
     }
 
     /// A thread for memory work, another one where that is all busy.
     pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
-        let wanted = self.engine.pool_threads == 0
-            || (self.engine.pool_threads < POOL_THREADS && self.engine.pool_idle == 0);
+        let wanted =
+            self.pool_threads == 0 || (self.pool_threads < POOL_THREADS && self.pool_idle == 0);
         if wanted {
             self.spawn(machine, "cuda-soft-copy", pool_thread)?;
-            self.engine.pool_threads += 1;
+            self.pool_threads += 1;
         }
         Ok(())
     }
@@ -49,18 +50,18 @@ impl State {
     /// The thread that polls memory values and drives the seeded scheduler, started when either is
     /// first needed.
     pub(crate) fn ensure_ticker_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.engine.ticker_threads == 0 {
+        if self.ticker_threads == 0 {
             self.spawn(machine, "cuda-soft-tick", ticker_thread)?;
-            self.engine.ticker_threads = 1;
+            self.ticker_threads = 1;
         }
         Ok(())
     }
 
     /// The thread that ends what streams are busy with, before the first of that.
     pub(crate) fn ensure_timer_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.engine.timer_threads == 0 {
+        if self.timer_threads == 0 {
             self.spawn(machine, "cuda-soft-time", timer_thread)?;
-            self.engine.timer_threads = 1;
+            self.timer_threads = 1;
         }
         Ok(())
     }
@@ -70,43 +71,96 @@ impl State {
         self.spawn(machine, "cuda-soft-time", tasks_thread).is_ok()
     }
 
-    fn works_here(&mut self, epoch: u64) {
-        if self.epoch == epoch {
-            self.engine.workers.push(this_thread());
-        }
-    }
-
     fn spawn(
         &mut self,
         machine: &'static Machine,
         name: &str,
         body: fn(&'static Machine, u64),
     ) -> Answer {
-        let epoch = self.epoch;
+        let epoch = machine.epoch();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             quiet::is_own();
             body(machine, epoch);
             quiet::ends();
         });
-        self.engine.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
+        self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
+    }
+
+    /// Whether a thread has yet to take a job, or is at one.
+    pub(super) fn at_work(&self) -> bool {
+        self.running > 0 || !self.pool_queue.is_empty() || !self.host_queue.is_empty()
+    }
+}
+
+impl Running<'_> {
+    /// Has a thread look again, for as long as a stream waits for other processes.
+    pub(super) fn listen_for(&mut self, wait: &processes::Wait) {
+        let epoch = self.machine.epoch();
+        let machine = self.machine;
+        let look = move || {
+            let mut state = machine.lock();
+            let ended = state.epoch != epoch || state.stopping;
+            if !ended {
+                state.running(machine).recheck_shared();
+            }
+            (ended || state.engine.shared_waits.is_empty()).then_some(state)
+        };
+        if let Some(thread) = processes::watch(wait, (self.machine.slot, epoch), look) {
+            self.engine.threads.retain(|thread| !thread.is_finished());
+            self.engine.threads.push(thread);
+        }
+    }
+
+    /// Why the context of a stream failed, if it did.
+    pub(super) fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
+        let entry = self.streams.get(stream).filter(|entry| entry.id == id)?;
+        self.engine.failure(entry.context)
+    }
+
+    /// The next job for the thread of the host functions. Those that are held back stay in the
+    /// queue, except in a failed context: it leaves its functions out, and its callbacks get the error.
+    fn next_host_job(&mut self) -> Option<Job> {
+        if !self.engine.hold_host_functions {
+            return self.engine.host_queue.pop_front();
+        }
+        let failed = |job: &Job| self.failure_of(job.stream, job.id).is_some();
+        let at = self.engine.host_queue.iter().position(failed)?;
+        self.engine.host_queue.remove(at)
+    }
+
+    /// What a thread does when it has done a job.
+    fn finish(&mut self, stream: u32, id: u64) {
+        self.engine.running -= 1;
+        self.engine.waits.changed();
+        self.go_on(stream, id);
+        // The job may have written what others wait for.
+        self.look_at_values();
+        self.run();
+        let steps = !self.engine.prompt || !self.engine.busy.is_empty();
+        if steps && self.engine.waiters > 0 {
+            // A waiter may have to do the next step itself, or to let time pass.
+            self.machine.done.notify_all();
+        }
     }
 }
 
 fn host_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
-    state.works_here(epoch);
+    if state.epoch == epoch {
+        state.engine.workers.push(this_thread());
+    }
     loop {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let Some(Job { stream, id, at, work }) = state.next_host_job() else {
+        let Some(Job { stream, id, at, work }) = state.running(machine).next_host_job() else {
             state = wait(&machine.host, state);
             continue;
         };
         state.engine.running += 1;
         state.engine.in_host += 1;
-        let status = state.failure_of(stream, id).unwrap_or(SUCCESS);
+        let status = state.running(machine).failure_of(stream, id).unwrap_or(SUCCESS);
         let destroys = matches!(work, Work::Destroy(_));
         state.feed(|feed, _| match destroys {
             true => feed.destructor_begins(),
@@ -141,13 +195,15 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             true => feed.destructor_ends(),
             false => feed.function_ends(at),
         });
-        state.finish(machine, stream, id);
+        state.running(machine).finish(stream, id);
     }
 }
 
 fn pool_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
-    state.works_here(epoch);
+    if state.epoch == epoch {
+        state.engine.workers.push(this_thread());
+    }
     loop {
         if state.epoch != epoch || state.stopping {
             return;
@@ -171,9 +227,9 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         state.feed(|feed, _| work.ends(feed));
-        state.clock.advance(work.virtual_ns());
-        state.finish(machine, stream, id);
-        state.time_moved(machine);
+        state.engine.clock.advance(work.virtual_ns());
+        state.running(machine).finish(stream, id);
+        state.running(machine).time_moved();
     }
 }
 
@@ -185,7 +241,7 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let random = !state.prompt() && !state.engine.ready.is_empty();
+        let random = !state.engine.prompt && !state.engine.ready.is_empty();
         if state.engine.value_waits.is_empty() && !random {
             state = wait(&machine.ticker, state);
             pause = SHORTEST_PAUSE;
@@ -199,11 +255,11 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         let more = core::mem::replace(&mut waited, state.engine.value_waits.len()) < waited;
-        let moved = state.look_at_values();
+        let moved = state.running(machine).look_at_values();
         pause = if moved || more { SHORTEST_PAUSE } else { LONGEST_PAUSE.min(pause * 2) };
-        state.run(machine);
+        state.running(machine).run();
         // No call is there to return it; it is reported all the same.
-        let _ = state.look_for_deadlock(machine);
+        let _ = state.running(machine).look_for_deadlock();
         // The calls of the program drive a seeded scheduler; this thread does only when there are
         // none.
         let caller = [state.engine.caller];
@@ -215,8 +271,8 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
             Duration::ZERO
         };
         calls = now;
-        if !state.prompt() && had > SILENCE {
-            state.step_at_random(machine);
+        if !state.engine.prompt && had > SILENCE {
+            state.running(machine).step_at_random();
             if state.engine.waiters > 0 {
                 machine.done.notify_all();
             }

@@ -3,9 +3,9 @@
 
 use crate::abi::*;
 use crate::context::primary::released;
-use crate::engine::pump::strict;
 use crate::front::exports::Id;
 use crate::machine::call_frame::{CallFrame, Words};
+use crate::machine::config::Rules;
 use crate::machine::switches::{FORKED, PRETEND_FORKED, SHUT_DOWN};
 
 /// What is answered in special times, whatever the call is for.
@@ -19,7 +19,8 @@ pub(crate) fn special(call: &CallFrame, words: &Words) -> Option<CUresult> {
     {
         return Some(code);
     }
-    let refused = || strict(&call.machine.lock()) || refused_in_host_function(call.id());
+    let refused =
+        || call.machine.lock().config.rules == Rules::Strict || refused_in_host_function(call.id());
     (call.in_host_function() && refused()).then_some(NOT_PERMITTED)
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn forked_answer(call: &CallFrame, words: &Words) -> Option<CUresult>
             let what = format!(
                 "stream {stream:#x} is destroyed in a forked child, where the real driver crashes"
             );
-            Some(call.machine.lock().misuse(call, &what, NOT_INITIALIZED))
+            Some(call.machine.lock().misuses.undefined(call, &what, NOT_INITIALIZED))
         }
         Id::cuEventQuery
         | Id::cuEventSynchronize

@@ -182,7 +182,7 @@ macro_rules! for_each_export {
             cuGraphHostNodeSetParams => graph_host_node_set_params;
             cuGraphExecHostNodeSetParams => graph_exec_host_node_set_params;
         }
-        [graph::values] {
+        [values::nodes] {
             cuGraphAddBatchMemOpNode => graph_add_batch_mem_op_node;
             cuGraphBatchMemOpNodeGetParams => graph_batch_mem_op_node_get_params;
             cuGraphBatchMemOpNodeSetParams => graph_batch_mem_op_node_set_params;

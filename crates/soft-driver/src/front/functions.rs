@@ -179,7 +179,7 @@ const fn address_of<P, S: Slot, const ID: usize, B: Exported<P, S, ID>>(_: B) ->
 /// The body of what makes no sense in software.
 fn unsupported(call: &CallFrame) -> Answer {
     // Before `cuInit` as well: the CUDA runtime asks for tables first of all.
-    call.lock()?.say_unsupported(call.name());
+    call.lock()?.misuses.say_unsupported(call.name());
     call.refuse(NOT_SUPPORTED)
 }
 

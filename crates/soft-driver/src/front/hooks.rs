@@ -189,7 +189,7 @@ fn context_of(call: &CallFrame, words: &Words) -> Option<u32> {
 fn fail(call: &CallFrame, context: u32, code: CUresult) {
     let mut state = call.machine.lock();
     if state.epoch == call.epoch {
-        state.fail_context(call.machine, context, code);
+        state.running(call.machine).fail(context, code);
     }
 }
 

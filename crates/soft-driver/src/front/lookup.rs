@@ -93,7 +93,11 @@ fn proc_address(
 ) -> Result<Found, CUresult> {
     let state = call.lock()?;
     if symbol.is_null() || function.is_null() {
-        return Err(state.misuse(call, "NULL, which the real driver dereferences", INVALID_VALUE));
+        return Err(state.misuses.undefined(
+            call,
+            "NULL, which the real driver dereferences",
+            INVALID_VALUE,
+        ));
     }
     if flags > 3 || version > state.config.version {
         return Err(INVALID_VALUE);

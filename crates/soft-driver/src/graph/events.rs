@@ -13,7 +13,7 @@ impl State {
         match self.events.find(event) {
             Ok(index) if self.events[index].orphan => Err(self.orphaned(call, event)),
             Ok(_) => Ok(()),
-            Err(bad) => Err(self.bad_handle(call, Kind::Event, event, bad)),
+            Err(bad) => Err(self.misuses.bad_handle(call, Kind::Event, event, bad)),
         }
     }
 

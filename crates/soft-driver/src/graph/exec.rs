@@ -54,7 +54,7 @@ impl State {
              since the node was made",
             gone.address
         );
-        Err(self.misuse(call, &what, INVALID_VALUE))
+        Err(self.misuses.undefined(call, &what, INVALID_VALUE))
     }
 }
 
@@ -83,9 +83,7 @@ impl State {
         let contexts: BTreeSet<u32> =
             nodes.chain([exec.context]).filter(|context| *context != own).collect();
         for context in contexts {
-            let elsewhere = &mut self.contexts[context].elsewhere;
-            elsewhere.retain(|end| !end.is_done());
-            elsewhere.push(end.clone());
+            self.engine.add_elsewhere(context, end);
         }
     }
 }
@@ -233,13 +231,13 @@ pub(crate) fn graph_launch(
     state.refuse_gone(call, exec)?;
     // Whatever its nodes are, threads are there before the first is submitted: a launch happens
     // whole or not at all.
-    state.ensure_host_thread(call.machine)?;
-    state.ensure_pool_thread(call.machine)?;
-    state.ensure_ticker_thread(call.machine)?;
+    state.engine.ensure_host_thread(call.machine)?;
+    state.engine.ensure_pool_thread(call.machine)?;
+    state.engine.ensure_ticker_thread(call.machine)?;
     if let Some(last) = state.graphs.exec_mut(exec).last.take()
         && !last.is_done()
     {
-        state.submit(call.machine, stream, Task::Wait(last));
+        state.running(call.machine).submit(stream, Task::Wait(last));
     }
     let id = StreamId(state.streams.handle(stream));
     let State { graphs, feed, .. } = &mut *state;
@@ -247,9 +245,11 @@ pub(crate) fn graph_launch(
     for kind in nodes {
         match kind {
             NodeKind::Empty | NodeKind::Declared(_) | NodeKind::Child(_) => {}
-            NodeKind::Host(host) => state.submit(call.machine, stream, Task::Host(host)),
-            NodeKind::Memory(work) => state.submit(call.machine, stream, Task::Memory(work)),
-            NodeKind::Busy(ns) => state.submit(call.machine, stream, Task::Busy(ns)),
+            NodeKind::Host(host) => state.running(call.machine).submit(stream, Task::Host(host)),
+            NodeKind::Memory(work) => {
+                state.running(call.machine).submit(stream, Task::Memory(work))
+            }
+            NodeKind::Busy(ns) => state.running(call.machine).submit(stream, Task::Busy(ns)),
             NodeKind::Values(batch) => {
                 state.submit_values(call.machine, stream, batch, call.origin())
             }
@@ -270,10 +270,10 @@ pub(crate) fn graph_launch(
             }
         }
     }
-    let end = state.new_point(false, None);
+    let end = state.engine.new_point(false, None);
     state.graphs.exec_mut(exec).last = Some(end.clone());
     state.note_elsewhere(exec, stream, &end);
     state.feed(|feed, _| feed.launched());
-    state.submit(call.machine, stream, Task::Complete(end));
-    state.look_for_deadlock(call.machine)
+    state.running(call.machine).submit(stream, Task::Complete(end));
+    state.running(call.machine).look_for_deadlock()
 }

@@ -26,7 +26,6 @@ pub(crate) mod flatten;
 pub(crate) mod events;
 pub(crate) mod exec;
 pub(crate) mod host;
-pub(crate) mod values;
 
 /// What a node does. Events are named by handle: a graph does not keep them.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
-use crate::engine::pump::strict;
 use crate::event::{Event, EventState};
 use crate::machine::call_frame::CallFrame;
+use crate::machine::config::Rules;
 use crate::processes::{AVAILABLE, SharedEvent};
 
 pub(crate) fn ipc_get_event_handle(
@@ -22,7 +22,7 @@ pub(crate) fn ipc_get_event_handle(
     }
     state.current(call)?;
     let event = state.event(call, event)?;
-    let strict = strict(&state);
+    let strict = state.config.rules == Rules::Strict;
     let reserved = match &state.events[event].shared {
         Some(shared) if !shared.imported() => shared.descriptor(strict),
         _ => return Err(INVALID_HANDLE),
@@ -46,10 +46,14 @@ pub(crate) fn ipc_open_event_handle(
         return Err(NOT_SUPPORTED);
     }
     let context = state.current(call)?;
-    let strict = strict(&state);
+    let strict = state.config.rules == Rules::Strict;
     let shared = SharedEvent::import(&handle.reserved, strict)?;
     if strict && let Some(what) = shared.misused() {
-        return Err(state.misuse(call, &format!("the descriptor names {what}"), INVALID_HANDLE));
+        return Err(state.misuses.undefined(
+            call,
+            &format!("the descriptor names {what}"),
+            INVALID_HANDLE,
+        ));
     }
     let new = Event {
         context,

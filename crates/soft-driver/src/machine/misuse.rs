@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use crate::abi::*;
 use crate::engine::work::Origin;
-use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::config::OnMisuse;
 use crate::machine::handles::{Bad, Kind};
@@ -25,6 +24,7 @@ struct Tombstone {
 
 /// What a program did wrong, and what it takes to say so.
 pub(crate) struct Misuses {
+    on_misuse: OnMisuse,
     /// The handles that were destroyed last.
     tombstones: VecDeque<Tombstone>,
     /// What was reported, if the process goes on.
@@ -36,10 +36,19 @@ pub(crate) struct Misuses {
 impl Misuses {
     pub(crate) const fn new() -> Self {
         Self {
+            on_misuse: OnMisuse::Abort,
             tombstones: VecDeque::new(),
             reports: Mutex::new(Vec::new()),
             unsupported: Mutex::new(BTreeSet::new()),
         }
+    }
+
+    pub(crate) fn start(&mut self, on_misuse: OnMisuse) {
+        self.on_misuse = on_misuse;
+    }
+
+    pub(crate) fn on_misuse(&self) -> OnMisuse {
+        self.on_misuse
     }
 
     pub(crate) fn report(&self, text: String) {
@@ -50,7 +59,7 @@ impl Misuses {
         lock(&self.reports).clone()
     }
 
-    fn bury(&mut self, tombstone: Tombstone) {
+    fn keep(&mut self, tombstone: Tombstone) {
         if self.tombstones.len() == TOMBSTONES {
             self.tombstones.pop_front();
         }
@@ -58,7 +67,7 @@ impl Misuses {
     }
 
     /// What became of a handle.
-    fn epitaph(&self, handle: u64) -> String {
+    pub(crate) fn epitaph(&self, handle: u64) -> String {
         match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
             Some(Tombstone { call, number, thread, .. }) => {
                 format!(
@@ -71,21 +80,21 @@ impl Misuses {
     }
 }
 
-impl State {
+impl Misuses {
     /// Remembers who destroyed a handle.
     pub(crate) fn bury(&mut self, call: &CallFrame, handle: u64) {
         let (call, number, thread) = (call.name(), call.number, thread::number());
-        self.misuses.bury(Tombstone { handle, call, number, thread });
+        self.keep(Tombstone { handle, call, number, thread });
     }
 
     /// The program did what is undefined on a real driver: ends the process, or gives `code` to
     /// answer.
     #[cold]
-    pub(crate) fn misuse(&self, call: &CallFrame, what: &str, code: CUresult) -> CUresult {
-        match self.config.on_misuse {
+    pub(crate) fn undefined(&self, call: &CallFrame, what: &str, code: CUresult) -> CUresult {
+        match self.on_misuse {
             OnMisuse::Abort => thread::abort(call.name(), what),
             OnMisuse::Error => {
-                self.misuses.report(format!("{}: {what}", call.name()));
+                self.report(format!("{}: {what}", call.name()));
                 code
             }
         }
@@ -94,13 +103,13 @@ impl State {
     /// The same, when a stream comes to what a call gave it: no call is left to return an error. So
     /// what is kept is also said on standard error.
     #[cold]
-    pub(crate) fn late_misuse(&self, origin: Origin, what: &str) {
+    pub(crate) fn undefined_later(&self, origin: Origin, what: &str) {
         let what = format!("{}, call {} of this driver: {what}", origin.call, origin.number);
-        match self.config.on_misuse {
+        match self.on_misuse {
             OnMisuse::Abort => thread::end(&what),
             OnMisuse::Error => {
                 crate::say!("{what}");
-                self.misuses.report(what);
+                self.report(what);
             }
         }
     }
@@ -109,7 +118,7 @@ impl State {
     /// that something failed.
     #[cold]
     pub(crate) fn say_unsupported(&self, name: &'static str) {
-        if !lock(&self.misuses.unsupported).insert(name) {
+        if !lock(&self.unsupported).insert(name) {
             return;
         }
         match name {
@@ -148,11 +157,6 @@ impl State {
             // thread, gets that code.
             Bad::EarlierLife => return DEINITIALIZED,
         };
-        self.misuse(call, &what, code)
-    }
-
-    /// What became of a handle.
-    pub(crate) fn epitaph(&self, handle: u64) -> String {
-        self.misuses.epitaph(handle)
+        self.undefined(call, &what, code)
     }
 }

@@ -19,9 +19,8 @@ use crate::capture::Captures;
 use crate::context::Context;
 use crate::context::losses::Losses;
 use crate::device::Device;
-use crate::engine::Engine;
-use crate::engine::clock::Clock;
 use crate::engine::stream::Stream;
+use crate::engine::{Engine, Running};
 use crate::event::Event;
 use crate::graph::Graphs;
 use crate::green_context::Greens;
@@ -183,7 +182,6 @@ pub(crate) struct State {
     /// Grows with each owner of the slot.
     pub(crate) epoch: u64,
     pub(crate) config: Config,
-    pub(crate) clock: Clock,
     pub(crate) devices: Vec<Device>,
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
@@ -212,7 +210,6 @@ impl State {
             stopping: false,
             epoch: 0,
             config: Config::DEFAULT,
-            clock: Clock::new(),
             devices: Vec::new(),
             contexts: Table::new(Kind::Context, slot),
             streams: Table::new(Kind::Stream, slot),
@@ -248,7 +245,6 @@ impl State {
         // It grows twice with each owner, and handles have little room for it.
         let life = self.epoch / 2;
         self.config = Config::DEFAULT;
-        self.clock = Clock::new();
         self.devices = Vec::new();
         self.contexts.reset(life);
         self.streams.reset(life);
@@ -262,6 +258,13 @@ impl State {
         self.misuses = Misuses::new();
         self.losses = Losses::new();
         self.feed = None;
+    }
+
+    /// The engine and the parts that work in streams touches.
+    #[inline]
+    pub(crate) fn running(&mut self, machine: &'static Machine) -> Running<'_> {
+        let Self { engine, streams, memory, feed, misuses, .. } = self;
+        Running { engine, streams, memory, feed: feed.as_deref_mut(), misuses, machine }
     }
 
     /// Whether no capture is under way, and the order checker is off: most calls look no further.

@@ -1,10 +1,13 @@
-//! Values in memory: streams wait for them and write them, one by one and in batches.
+//! Values in memory: streams wait for them and write them, one by one and in batches. [`nodes`] has the
+//! nodes of graphs that do.
+
+pub(crate) mod nodes;
 
 use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{Array, StreamArg};
-use crate::engine::work::{Origin, Queued, Task};
+use crate::engine::work::{Origin, Task};
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, Machine, State};
@@ -65,7 +68,7 @@ impl State {
                 Ok(ValueOperation::Nothing)
             }
             Kind::CU_STREAM_MEM_OP_ATOMIC_REDUCTION if self.config.version >= 13010 => {
-                self.say_unsupported("CU_STREAM_MEM_OP_ATOMIC_REDUCTION");
+                self.misuses.say_unsupported("CU_STREAM_MEM_OP_ATOMIC_REDUCTION");
                 Err(NOT_SUPPORTED)
             }
             _ => Err(INVALID_VALUE),
@@ -101,7 +104,7 @@ impl State {
                 ValueOperation::Write(write) => Task::WriteValue(write, origin),
                 ValueOperation::Nothing => continue,
             };
-            self.submit(machine, stream, task);
+            self.running(machine).submit(stream, task);
         }
     }
 }
@@ -115,7 +118,7 @@ fn value_operations(
     let stream = state.stream(call, stream)?;
     let context = state.contexts.handle(state.streams[stream].context);
     let batch = state.batch(call, context, given)?;
-    state.ensure_ticker_thread(call.machine)?;
+    state.engine.ensure_ticker_thread(call.machine)?;
     let State { captures, streams, graphs, .. } = &mut *state;
     let node = || NodeKind::Values(batch.clone());
     if batch.operations.is_empty() || captures.add(streams, graphs, call, stream, node)? {
@@ -125,25 +128,24 @@ fn value_operations(
         state = room_in(call, state, stream)?;
     }
     state.submit_values(call.machine, stream, batch, call.origin());
-    state.look_for_deadlock(call.machine)
+    state.running(call.machine).look_for_deadlock()
 }
 
 /// Blocks while the stream waits for a value and is full of commands.
 fn room_in(call: &CallFrame, mut state: Locked, stream: u32) -> Result<Locked, CUresult> {
-    let is_wait = |queued: &Queued| matches!(queued.task, Task::WaitValue(..));
-    let is_command = |queued: &&Queued| {
-        matches!(queued.task, Task::WaitValue(..) | Task::WriteValue(..) | Task::Memory(_))
-    };
+    let is_wait = |task: &Task| matches!(task, Task::WaitValue(..));
+    let is_command =
+        |task: &&Task| matches!(task, Task::WaitValue(..) | Task::WriteValue(..) | Task::Memory(_));
     loop {
         let Some(entry) = state.streams.get(stream) else { return Err(INVALID_HANDLE) };
-        if entry.queue.len() < FULL {
+        if entry.tasks().len() < FULL {
             return Ok(state);
         }
-        let commands = entry.queue.iter().filter(is_command).count();
-        let Some(first) = entry.queue.iter().position(is_wait).filter(|_| commands >= FULL) else {
+        let commands = entry.tasks().filter(is_command).count();
+        let Some(first) = entry.tasks().position(is_wait).filter(|_| commands >= FULL) else {
             return Ok(state);
         };
-        let point = state.mark_behind(stream, first);
+        let point = state.running(call.machine).mark_behind(stream, first);
         point.want();
         state = call.machine.wait_until(state, |_| point.is_done())?;
     }

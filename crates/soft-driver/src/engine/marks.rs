@@ -1,0 +1,114 @@
+//! Marks in the queues of streams, and what others ask about the engine.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crate::engine::channel::Channels;
+use crate::engine::deadlock::Values;
+use crate::engine::point::Point;
+use crate::engine::stream::Stream;
+use crate::engine::work::{Queued, Task};
+use crate::engine::{Engine, Running};
+use crate::memory::Region;
+
+impl Running<'_> {
+    /// Has a point done when all is done that a stream has now: that is no work, which would wait
+    /// for its turn.
+    pub(crate) fn push_mark(&mut self, stream: u32, point: Arc<Point>) {
+        let at = self.streams[stream].queue.back().map_or(0, |last| last.at);
+        self.push_at(stream, Queued { at, task: Task::Complete(point) });
+    }
+
+    /// Points that are done when the streams have done what they have now, to wait for.
+    pub(crate) fn marks(&mut self, streams: impl IntoIterator<Item = u32>) -> Vec<Arc<Point>> {
+        let mark = |stream| {
+            let point = self.engine.new_point(false, None);
+            point.want();
+            self.push_mark(stream, point.clone());
+            point
+        };
+        streams.into_iter().map(mark).collect()
+    }
+
+    /// Points that are done when no stream uses a piece of memory any more: behind the last use in
+    /// each.
+    pub(crate) fn marks_behind(&mut self, region: &Arc<Region>) -> Vec<Arc<Point>> {
+        let last_use =
+            |stream: &Stream| stream.queue.iter().rposition(|queued| queued.task.uses(region));
+        let uses: Vec<(u32, usize)> = self
+            .streams
+            .iter()
+            .filter_map(|(stream, entry)| Some((stream, last_use(entry)?)))
+            .collect();
+        let mut points = Vec::new();
+        for (stream, last) in uses {
+            points.push(self.mark_behind(stream, last));
+        }
+        points
+    }
+
+    /// A point behind what is at this index of the stream's queue.
+    pub(crate) fn mark_behind(&mut self, stream: u32, index: usize) -> Arc<Point> {
+        let point = self.engine.new_point(false, None);
+        let queue = &mut self.streams[stream].queue;
+        let at = queue.get(index).map_or(0, |queued| queued.at);
+        queue.insert(index + 1, Queued { at, task: Task::Complete(point.clone()) });
+        point
+    }
+
+    /// Forgets the work of a stream that goes with its context.
+    pub(crate) fn forget_values(&mut self, stream: u32) {
+        let Some(entry) = self.streams.get(stream) else { return };
+        for queued in &entry.queue {
+            match &queued.task {
+                Task::WaitValue(..) => {
+                    let held = self.engine.channels.pass((entry.context, entry.channel), queued.at);
+                    self.engine.ready.extend(held);
+                    self.engine.values.passed(queued.at);
+                }
+                Task::WriteValue(write, _) => self.engine.values.written(queued.at, write),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn set_channels(&mut self, count: u32) {
+        self.channel_count = count;
+    }
+
+    /// The deadlocks that were found, in words.
+    pub(crate) fn deadlocks(&self) -> &[String] {
+        &self.deadlocks
+    }
+
+    /// How many threads wait for a context to have no work, or for memory not to be used.
+    pub(crate) fn waiting_for_idle(&self) -> usize {
+        self.idle_waiters
+    }
+
+    /// Whether a thread does a job, which may be a function of the program.
+    pub(crate) fn does_a_job(&self) -> bool {
+        self.running > 0
+    }
+
+    /// Whether a thread does a job, or waits in a call.
+    pub(crate) fn has_threads_inside(&self) -> bool {
+        self.running > 0 || self.waiters > 0
+    }
+
+    /// Drops all work that no thread has begun. The driver's own threads.
+    pub(crate) fn abandon(&mut self) -> Vec<JoinHandle<()>> {
+        self.ready.clear();
+        self.parked.clear();
+        self.shared_waits.clear();
+        self.value_waits.clear();
+        self.channels = Channels::new();
+        self.values = Values::new();
+        self.host_queue.clear();
+        self.pool_queue.clear();
+        self.busy.clear();
+        core::mem::take(&mut self.threads)
+    }
+}
