@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-use cuda_soft_driver::abi::{Copy3D, HostNodeParams, MemsetParams, Side3D, UpdateInfo};
+use cuda_soft_driver::abi::{CUDA_HOST_NODE_PARAMS, Copy3D, MemsetParams, Side3D, UpdateInfo};
 
 use super::preload::{FRONT, PROGRAMS, Seen, found, seen};
 use super::*;
@@ -68,17 +68,17 @@ impl<'a> Built<'a> {
 
     fn host(&mut self, after: &[CUgraphNode]) {
         let (mut node, raw) = (null_mut(), self.p.raw);
-        let params = HostNodeParams { function: Some(nothing), user_data: 8 as *mut c_void };
+        let params = CUDA_HOST_NODE_PARAMS { fn_: Some(nothing), userData: 8 as *mut c_void };
         self.number(call!(raw, cuGraphAddHostNode(&mut node => *mut CUgraphNode,
             self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
-            &params => *const HostNodeParams)));
-        let mut own = HostNodeParams { function: None, user_data: null_mut() };
+            &params => *const CUDA_HOST_NODE_PARAMS)));
+        let mut own = CUDA_HOST_NODE_PARAMS { fn_: None, userData: null_mut() };
         self.number(call!(raw, cuGraphHostNodeGetParams(node => CUgraphNode,
-            &mut own => *mut HostNodeParams)));
-        let same = own.function.is_some_and(|of| {
+            &mut own => *mut CUDA_HOST_NODE_PARAMS)));
+        let same = own.fn_.is_some_and(|of| {
             std::ptr::fn_addr_eq(of, nothing as unsafe extern "C" fn(*mut c_void))
         });
-        assert!(same && own.user_data.addr() == 8, "the node's function is the program's own");
+        assert!(same && own.userData.addr() == 8, "the node's function is the program's own");
         self.nodes.push(node);
     }
 
