@@ -369,8 +369,8 @@ impl Context {
             // SAFETY: a place for the one integer, and a context that the caller vouches for.
             unsafe { call!(driver, cuCtxGetDevice_v2?(&mut device, raw)) }?.check()?;
         } else {
-            // SAFETY: a place for the one integer.
             with_current(driver, raw, || {
+                // SAFETY: a place for the one integer.
                 unsafe { call!(driver, cuCtxGetDevice(&mut device)) }?.check()
             })?;
         }

@@ -156,19 +156,15 @@ impl Stream {
                 // The driver itself clamps.
                 Priority::Nearest(priority) => Some(priority),
             };
-            match priority {
+            let created = match priority {
                 // SAFETY: a place for the handle; the context is current.
-                None => {
-                    unsafe { call!(context.driver(), cuStreamCreate(&mut raw, flags)) }?.check()?
-                }
-                Some(it) => {
-                    // SAFETY: as above.
-                    unsafe {
-                        call!(context.driver(), cuStreamCreateWithPriority(&mut raw, flags, it))
-                    }?
-                    .check()?
-                }
-            }
+                None => unsafe { call!(context.driver(), cuStreamCreate(&mut raw, flags)) },
+                // SAFETY: as above.
+                Some(it) => unsafe {
+                    call!(context.driver(), cuStreamCreateWithPriority(&mut raw, flags, it))
+                },
+            };
+            created?.check()?;
             Ok(Self(StreamRef::new(context, raw)))
         })
     }
