@@ -22,17 +22,43 @@ pub fn leave_out(path: std::path::PathBuf) {
 /// made text when it is printed.
 #[derive(Debug)]
 pub struct Trace {
-    native: Backtrace,
+    native: Native,
     /// What the interpreter of Python has printed of this thread.
     python: String,
+}
+
+#[derive(Debug)]
+enum Native {
+    Backtrace(Backtrace),
+    /// The frames, from the inside. They were taken where nothing may be allocated.
+    Addresses(Vec<usize>),
 }
 
 impl Trace {
     /// The stack of the calling thread, with that of Python if it runs Python.
     #[must_use]
     pub fn here() -> Self {
-        Self { native: Backtrace::force_capture(), python: python::stack().unwrap_or_default() }
+        let native = Native::Backtrace(Backtrace::force_capture());
+        Self { native, python: python::stack().unwrap_or_default() }
     }
+
+    /// The stack with these frames, and what Python has printed of it.
+    #[must_use]
+    pub fn of(addresses: Vec<usize>, python: String) -> Self {
+        Self { native: Native::Addresses(addresses), python }
+    }
+}
+
+/// Finds Python's function for [`print_python`]. It may be loaded later than this library.
+pub fn look_for_python() {
+    python::functions();
+}
+
+/// Has Python print the calling thread's stack to a file, if the thread is one of Python's. The
+/// handler of a signal may call it. Returns whether anything was printed.
+#[must_use]
+pub fn print_python(descriptor: core::ffi::c_int) -> bool {
+    python::print(descriptor).is_some()
 }
 
 impl fmt::Display for Trace {
@@ -41,13 +67,21 @@ impl fmt::Display for Trace {
         for frame in &python {
             writeln!(f, "Python: {frame}")?;
         }
-        let text = self.native.to_string();
-        // Only the long form has the addresses.
-        let addresses = match text.contains(UNKNOWN) {
-            true => addresses(&format!("{:#}", self.native)),
-            false => Vec::new(),
+        let frames = match &self.native {
+            Native::Backtrace(native) => {
+                let text = native.to_string();
+                // Only the long form has the addresses.
+                let addresses = match text.contains(UNKNOWN) {
+                    true => addresses(&format!("{native:#}")),
+                    false => Vec::new(),
+                };
+                frames(&text, &addresses, module)
+            }
+            Native::Addresses(all) => {
+                let frame = |at: &usize| symbol(*at).or_else(|| module(*at));
+                trimmed(all.iter().map(|at| frame(at).unwrap_or_else(|| UNKNOWN.into())).collect())
+            }
         };
-        let frames = frames(&text, &addresses, module);
         // The lines of Python tell more than those of its interpreter.
         let end = frames.iter().position(|frame| !python.is_empty() && is_interpreter(frame));
         for frame in frames.iter().take(end.unwrap_or(frames.len())) {
@@ -68,19 +102,37 @@ fn addresses(text: &str) -> Vec<usize> {
     text.lines().filter_map(address).collect()
 }
 
+/// What the loader knows of an address.
+#[cfg(unix)]
+fn loaded(address: usize) -> Option<libc::Dl_info> {
+    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let code = core::ptr::without_provenance(address);
+    // SAFETY: the address is only compared with those of the loaded files, and there is room for
+    // the answer: zeroes are a value of that type, and a success has filled it.
+    unsafe { (libc::dladdr(code, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }
+}
+
+/// The function that exports have at an address, and its file.
+fn symbol(address: usize) -> Option<String> {
+    #[cfg(unix)]
+    {
+        let found = loaded(address).filter(|found| !found.dli_sname.is_null())?;
+        // SAFETY: the file's own name of the symbol, which lasts as long as the file is loaded.
+        let name = unsafe { core::ffi::CStr::from_ptr(found.dli_sname) }.to_string_lossy();
+        Some(format!("{name}, in {}", module(address)?))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = address;
+        None
+    }
+}
+
 /// The file with the code at an address, and the offset in it.
 fn module(address: usize) -> Option<String> {
     #[cfg(unix)]
     {
-        let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        let code = core::ptr::without_provenance(address);
-        // SAFETY: the address is only compared with those of the loaded files, and there is room
-        // for the answer.
-        if unsafe { libc::dladdr(code, found.as_mut_ptr()) } == 0 {
-            return None;
-        }
-        // SAFETY: zeroes are a value of that type, and the call has filled it.
-        let found = unsafe { found.assume_init() };
+        let found = loaded(address)?;
         if found.dli_fname.is_null() {
             return None;
         }
@@ -125,6 +177,11 @@ fn frames(
             *frame = place;
         }
     }
+    trimmed(all)
+}
+
+/// The program's own frames.
+fn trimmed(mut all: Vec<String>) -> Vec<String> {
     let library = LEFT_OUT.get();
     let own = |frame: &String| {
         let path = frame.trim_start_matches('<');
@@ -194,21 +251,35 @@ mod python {
         })
     }
 
-    /// What Python prints of this thread's stack, if it is a thread of Python's.
-    pub(super) fn stack() -> Option<String> {
-        let (state, dump) = match PYTHON.get() {
-            Some(python) => *python,
+    pub(super) fn functions() -> Option<(ThreadState, Dump)> {
+        match PYTHON.get() {
+            Some(python) => Some(*python),
             // It may be loaded later.
             None => {
                 let found = find()?;
-                *PYTHON.get_or_init(|| found)
+                Some(*PYTHON.get_or_init(|| found))
             }
-        };
+        }
+    }
+
+    /// Prints this thread's stack to a file, if it is a thread of Python's.
+    pub(super) fn print(descriptor: c_int) -> Option<()> {
+        let (state, dump) = *PYTHON.get()?;
         // SAFETY: it reads this thread's own variable, and needs no lock.
         let state = unsafe { state() };
         if state.is_null() {
             return None;
         }
+        // SAFETY: the state is that of this thread, which is in a call of the driver, or in the
+        // handler of a signal: its frames stay as they are until that returns, and the function
+        // reads nothing else. It is made for handlers of signals, so it takes no lock.
+        unsafe { dump(descriptor, state) };
+        Some(())
+    }
+
+    /// What Python prints of this thread's stack, if it is a thread of Python's.
+    pub(super) fn stack() -> Option<String> {
+        functions()?;
         // SAFETY: a name, and flags of the call.
         let descriptor = unsafe { libc::memfd_create(c"stack".as_ptr(), libc::MFD_CLOEXEC) };
         if descriptor < 0 {
@@ -216,10 +287,7 @@ mod python {
         }
         // SAFETY: it was created here, and nothing else owns it.
         let mut file = unsafe { File::from_raw_fd(descriptor) };
-        // SAFETY: the state is that of this thread, which is in a call of the driver: its frames
-        // stay as they are until the call returns, and the function reads nothing else. It is made
-        // for handlers of signals, so it takes no lock.
-        unsafe { dump(file.as_raw_fd(), state) };
+        print(file.as_raw_fd())?;
         let mut text = Vec::new();
         file.rewind().ok()?;
         file.read_to_end(&mut text).ok()?;
@@ -229,6 +297,12 @@ mod python {
 
 #[cfg(not(target_os = "linux"))]
 mod python {
+    pub(super) fn functions() {}
+
+    pub(super) fn print(_descriptor: core::ffi::c_int) -> Option<()> {
+        None
+    }
+
     pub(super) fn stack() -> Option<String> {
         None
     }
@@ -274,6 +348,19 @@ mod tests {
         assert_eq!(frames(short, &addresses, module), ["lib+0xc0", "main"]);
         // Code that is in no file stays as it is.
         assert_eq!(frames(short, &addresses, |_| None), ["<unknown>", "main"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_stack_of_addresses_has_names_and_modules() {
+        let code = libc::getpid as *const () as usize;
+        let python = "File \"game.py\", line 7 in upload\n".to_owned();
+        let text = Trace::of(vec![code + 1, 16], python).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        let ["Python: upload, at game.py:7", name, "<unknown>"] = lines[..] else {
+            panic!("{text}");
+        };
+        assert!(name.contains("getpid, in ") && name.contains("+0x"), "{name}");
     }
 
     #[test]

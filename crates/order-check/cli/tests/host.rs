@@ -573,6 +573,10 @@ fn early_accesses_are_found_and_ordered_ones_are_not() {
         for part in parts {
             assert!(log.contains(part), "{name}: {part}: {log}");
         }
+        // The stack of the access has this program's frames.
+        let second = log.split("second:").nth(1).and_then(|rest| rest.split("bytes:").next());
+        let file = own_binary().display().to_string();
+        assert!(second.is_some_and(|second| second.contains(&file)), "{name}: {log}");
         let log = start(test, &format!("{name} good"), |_| ()).succeeded().log;
         assert!(log.contains("order check: 0 findings"), "{name}: {log}");
         assert!(log.contains("of pinned memory were watched"), "{name}: {log}");

@@ -9,7 +9,9 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use super::table::{self, By, FRAMES, Fault};
+use cuda_order_check::trace::print_python;
+
+use super::table::{self, By, FRAMES, Fact, Fault};
 
 thread_local! {
     /// Whether this thread is in this library, or in the driver.
@@ -63,7 +65,8 @@ pub(crate) fn look_up() {
     next(&REGISTER, c"sigaction");
     next(&MASK, c"pthread_sigmask");
     // The loader looks up what the unwinder calls.
-    take_frames(&mut [0; FRAMES], 0);
+    let mut fact = Fact::NONE;
+    take_stack(&mut fact, 0);
 }
 
 fn register(signal: c_int, action: Option<&libc::sigaction>, old: *mut libc::sigaction) -> c_int {
@@ -309,12 +312,12 @@ pub(crate) fn note(bytes: [usize; 2], writes: bool, name: &'static str, instruct
         (fact.bytes, fact.writes, fact.name) = (bytes, writes, name);
         fact.thread = crate::watch::thread();
         fact.frames = [0; FRAMES];
-        take_frames(&mut fact.frames, instruction);
+        take_stack(fact, instruction);
     });
 }
 
 struct Walk<'a> {
-    frames: &'a mut [usize; FRAMES],
+    fact: &'a mut Fact,
     count: usize,
     /// Frames before this one are the handler's.
     from: usize,
@@ -336,7 +339,7 @@ unsafe extern "C" fn walk(context: *mut c_void, data: *mut c_void) -> c_int {
     if walk.count == 0 && walk.from != 0 && walk.from != at {
         return 0;
     }
-    let Some(place) = walk.frames.get_mut(walk.count) else { return 5 };
+    let Some(place) = walk.fact.frames.get_mut(walk.count) else { return 5 };
     (*place, walk.count) = (at, walk.count + 1);
     0
 }
@@ -386,9 +389,18 @@ unsafe extern "C" fn call_on(
 unsafe extern "C" fn walk_all(data: *mut c_void) {
     // SAFETY: the function and its data, which live until the call returns.
     unsafe { _Unwind_Backtrace(walk, data) };
+    // SAFETY: a name, and flags of the call.
+    let file = unsafe { libc::memfd_create(c"stack".as_ptr(), libc::MFD_CLOEXEC) };
+    if file >= 0 && !print_python(file) {
+        // SAFETY: it was created here, and nobody has it.
+        unsafe { libc::close(file) };
+    } else {
+        // SAFETY: the data that `take_stack` gives.
+        unsafe { (*data.cast::<Walk<'_>>()).fact.python = file };
+    }
 }
 
-fn take_frames(frames: &mut [usize; FRAMES], from: usize) {
+fn take_stack(fact: &mut Fact, from: usize) {
     let free = |stack: &&Stack| !stack.taken.swap(true, Ordering::Acquire);
     // Other threads take some microseconds.
     let stack = (0..1000).find_map(|_| {
@@ -399,7 +411,7 @@ fn take_frames(frames: &mut [usize; FRAMES], from: usize) {
         }
         found
     });
-    let mut walked = Walk { frames, count: 0, from };
+    let mut walked = Walk { fact, count: 0, from };
     if let Some(stack) = stack {
         // SAFETY: this thread has set `taken`; the function takes the data, which live until the
         // call returns.
@@ -410,7 +422,7 @@ fn take_frames(frames: &mut [usize; FRAMES], from: usize) {
         stack.taken.store(false, Ordering::Release);
     }
     if walked.count == 0
-        && let Some(first) = frames.first_mut()
+        && let Some(first) = fact.frames.first_mut()
     {
         *first = from;
     }

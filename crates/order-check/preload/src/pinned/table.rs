@@ -8,7 +8,7 @@
 //! protected, and goes after these are lifted. So a thread that faults finds the entry, or can go on.
 
 use core::cell::UnsafeCell;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
@@ -344,11 +344,13 @@ pub(crate) struct Fact {
     /// The system call, or the load or the store.
     pub(crate) name: &'static str,
     pub(crate) frames: [usize; FRAMES],
+    /// A file with Python's stack, which the reader closes; or -1.
+    pub(crate) python: c_int,
 }
 
 impl Fact {
-    const NONE: Self =
-        Self { bytes: [0; 2], writes: false, thread: 0, name: "", frames: [0; FRAMES] };
+    pub(crate) const NONE: Self =
+        Self { bytes: [0; 2], writes: false, thread: 0, name: "", frames: [0; FRAMES], python: -1 };
 }
 
 struct Slot {

@@ -1,11 +1,11 @@
 //! The class `host`: which copies of pinned memory are watched, and what the accesses of the host
 //! are.
 
-use core::fmt;
+use cuda_order_check::trace::{Trace, look_for_python};
 
 use super::*;
 use crate::pinned::budget::{Budget, PAGES, TIMES};
-use crate::pinned::table::{self, FRAMES, Fact, PAGE};
+use crate::pinned::table::{self, Fact, PAGE};
 use crate::pinned::{self, faults};
 
 /// The driver reads a source of so many bytes before the call returns, by what was measured. So it
@@ -242,13 +242,16 @@ impl Watch {
     }
 
     fn fact(&mut self, fact: Fact) {
-        let frames = Frames(fact.frames);
-        if frames.are_of(self.pinned.driver) {
+        let own = file_of(file_of as *const () as usize);
+        let all = fact.frames.into_iter().take_while(|at| *at != 0);
+        let frames: Vec<usize> = all.skip_while(|at| file_of(*at) == own).collect();
+        let python = text_of(fact.python);
+        if is_of(self.pinned.driver, &frames) {
             return;
         }
         self.calls += 1;
         let mut call = Made::new(fact.name, self.calls, cuda_order_check::ThreadId(fact.thread));
-        call.backtrace = Some(Arc::new(frames));
+        call.backtrace = Some(Arc::new(Trace::of(frames, python.unwrap_or_default())));
         self.feed.resume(call);
         let access = if fact.writes { Access::write } else { Access::read };
         let [start, end] = fact.bytes.map(|at| at as u64);
@@ -310,6 +313,10 @@ impl Pinned {
         if !faults::install() {
             return self.turn_off("the program has a handler of SIGSEGV that cannot be kept");
         }
+        // A look-up takes a microsecond, and Python may be loaded late.
+        if self.copies == 0 || self.copies.is_power_of_two() {
+            look_for_python();
+        }
         let closed = access.kind != AccessKind::Read;
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
@@ -333,63 +340,38 @@ impl Pinned {
     }
 }
 
-/// The return addresses of an access, the instruction first.
-#[derive(Clone, Copy)]
-struct Frames([usize; FRAMES]);
-
-fn module(address: usize) -> Option<libc::Dl_info> {
+fn file_of(address: usize) -> Option<usize> {
     let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let address = core::ptr::without_provenance(address);
     // SAFETY: any address, and a place for the answer, which a success has filled.
-    unsafe { (libc::dladdr(address, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }
-}
-
-impl Frames {
-    /// The frames outside of this library, with their modules.
-    fn outside(&self) -> impl Iterator<Item = (usize, Option<libc::Dl_info>)> {
-        let base = |of: &Option<libc::Dl_info>| of.map(|of| of.dli_fbase.addr());
-        let own = module(module as *const () as usize);
-        let taken = self.0.into_iter().take_while(|at| *at != 0).map(|at| (at, module(at)));
-        taken.skip_while(move |(_, of)| of.is_some() && base(of) == base(&own))
-    }
-
-    /// Whether the access is the driver's own, of this address.
-    fn are_of(&self, driver: usize) -> bool {
-        let base = |at| module(at).map(|of| of.dli_fbase.addr());
-        let (driver, own) = (base(driver), base(module as *const () as usize));
-        if driver.is_none() || driver == own {
-            return false;
-        }
-        let mut bases = self.outside().map(|(_, of)| of.map(|of| of.dli_fbase.addr()));
-        // A function of the program that the driver calls is called by this library.
-        bases.find(|base| *base == driver || *base == own) == Some(driver)
+    unsafe {
+        let known = libc::dladdr(address, found.as_mut_ptr()) != 0;
+        known.then(|| found.assume_init().dli_fbase.addr())
     }
 }
 
-impl fmt::Debug for Frames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+/// Whether an access is the driver's own: these are its frames, and an address of the driver.
+fn is_of(driver: usize, frames: &[usize]) -> bool {
+    let (driver, own) = (file_of(driver), file_of(file_of as *const () as usize));
+    if driver.is_none() || driver == own {
+        return false;
     }
+    let mut files = frames.iter().map(|at| file_of(*at));
+    // A function of the program that the driver calls is called by this library.
+    files.find(|file| *file == driver || *file == own) == Some(driver)
 }
 
-impl fmt::Display for Frames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, of) in self.outside() {
-            let Some(of) = of else {
-                writeln!(f, "at {at:#x}")?;
-                continue;
-            };
-            // SAFETY: NULL or a C string, as long as the module is loaded.
-            let text = |text: *const core::ffi::c_char| unsafe {
-                (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy())
-            };
-            let file = text(of.dli_fname).unwrap_or_default();
-            let offset = at - of.dli_fbase.addr();
-            match text(of.dli_sname) {
-                Some(name) => writeln!(f, "at {name} ({file}+{offset:#x})")?,
-                None => writeln!(f, "at {file}+{offset:#x}")?,
-            }
-        }
-        Ok(())
+/// What Python has printed to the file, which is closed.
+fn text_of(file: core::ffi::c_int) -> Option<String> {
+    use std::io::{Read as _, Seek as _};
+    use std::os::fd::FromRawFd as _;
+    if file < 0 {
+        return None;
     }
+    // SAFETY: the handler has created it for this.
+    let mut file = unsafe { std::fs::File::from_raw_fd(file) };
+    let mut text = Vec::new();
+    file.rewind().ok()?;
+    file.read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
