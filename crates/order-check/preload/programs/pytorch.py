@@ -272,19 +272,20 @@ def staging_buffer_refilled(right):
 
 
 @planted("host")
-def staging_pair_waits_for_the_other(right):
-    """Two buffers, two streams: before a refill the host waits for the copy of the other buffer."""
-    streams = [torch.cuda.Stream(), torch.cuda.Stream()]
+def staging_pair_with_early_events(right):
+    """Two buffers, each with an event that is recorded before its copy."""
     sources, targets = [pinned(), pinned()], [device(), device()]
     done = [torch.cuda.Event(), torch.cuda.Event()]
     settle()
     for i in range(ROUNDS):
-        mine, other = i % 2, (i + 1) % 2
-        done[mine if right else other].synchronize()
-        sources[mine].fill_(i)
-        with torch.cuda.stream(streams[mine]):
-            targets[mine].copy_(sources[mine], non_blocking=True)
-            done[mine].record()
+        at = i % 2
+        done[at].synchronize()
+        sources[at].fill_(i)
+        if not right:
+            done[at].record()
+        targets[at].copy_(sources[at], non_blocking=True)
+        if right:
+            done[at].record()
 
 
 @planted("host")

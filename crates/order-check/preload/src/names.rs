@@ -26,7 +26,6 @@ const QUIET: [&str; 61] = [
     "SetSharedMemConfig",
     "SetSharedSize",
     "SetBlockShape",
-    "SetLimit",
     "SetFlags",
     "SetAccess",
     "SetMemPool",
@@ -54,7 +53,8 @@ const QUIET: [&str; 61] = [
     "cuDevResource",
     "cuDevSmResource",
     "cuGreenCtxCreate",
-    // Code. (Loads and unloads may wait.)
+    // Code. (Loads of modules and unloads wait.)
+    "cuLibraryLoad",
     "cuLink",
     "cuFuncLoad",
     // Memory and objects that are made, exported or named, before any work has them.

@@ -116,10 +116,8 @@ hooks! {
     cuModuleLoadDataEx: (module: *mut Handle, code: *const c_void, count: c_uint,
         options: *mut c_uint, values: *mut *mut c_void)
         => streams::load_code [];
-    cuLibraryLoadData, cuLibraryLoadFromFile: (library: *mut Handle, code: *const c_void,
-        jit: *mut c_uint, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut c_uint,
-        values: *mut *mut c_void, count: c_uint)
-        => streams::load_code [];
+    cuKernelGetFunction: (function: *mut Handle, kernel: Handle)
+        => streams::load_kernel [kernel];
 
     cuMemAlloc, cuMemAlloc_v2: (address: *mut Address, bytes: usize)
         => memory::allocate [address, bytes, Memory::Device];

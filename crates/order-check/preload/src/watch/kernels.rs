@@ -264,3 +264,6 @@ pub(crate) fn launch_ex(
     let records: Vec<Handle> = records.map(|of| of.value[0] as Handle).collect();
     launched(call, real, function, config.stream, parameters, extra, &records)
 }
+
+#[cfg(test)]
+mod tests;

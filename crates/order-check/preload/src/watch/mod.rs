@@ -153,6 +153,8 @@ struct Watch {
     objects: HashMap<Handle, Vec<u64>>,
     /// What is known of kernels' parameters.
     kernels: HashMap<Handle, Kernel>,
+    /// The contexts and kernels that were loaded.
+    loaded: HashSet<(Handle, Handle)>,
     /// The numbers of user objects.
     numbers: HashMap<Handle, u64>,
     pinned: Pinned,
@@ -225,6 +227,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         objects: HashMap::new(),
         numbers: HashMap::new(),
         kernels: HashMap::new(),
+        loaded: HashSet::new(),
         pinned: Pinned::new(),
     });
 }

@@ -126,11 +126,25 @@ pub(crate) fn context_synchronize(
     around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
 }
 
-/// A load may wait for the work before, of any context, and libraries rely on that: it counts as if
-/// it did.
+/// The load of a module waits for all work before, as an H200 has shown, and libraries seem to rely
+/// on it.
 pub(crate) fn load_code(call: &Call, real: impl FnOnce() -> Code) -> Code {
     let before = |watch: &mut Watch| watch.feed.await_contexts(&watch.all_contexts(None));
     around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+}
+
+/// The first time it loads the kernel, and waits as the load of a module does. The load of a library
+/// does neither.
+pub(crate) fn load_kernel(call: &Call, real: impl FnOnce() -> Code, kernel: Handle) -> Code {
+    let before = |watch: &mut Watch| {
+        let key = (watch.current().0, kernel);
+        watch.loaded.insert(key).then(|| watch.feed.await_contexts(&watch.all_contexts(None)))
+    };
+    around(call, before, real, |watch, awaited| {
+        if let Some(awaited) = awaited {
+            watch.feed.reached(&awaited);
+        }
+    })
 }
 
 pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context: Handle) -> Code {

@@ -1,0 +1,190 @@
+//! Launches, in front of a driver that does nothing: the software driver has no kernels.
+
+use super::*;
+use crate::settings::Settings;
+use crate::watch::streams::load_kernel;
+use crate::watch::{events, start, streams, take_findings};
+
+/// A kernel with a structure of 64 bytes at its begin, and an address.
+const STRUCTURE: Handle = 1;
+/// One with an address, and a number.
+const PLAIN: Handle = 2;
+/// One that is not launched before the test of loads.
+const FRESH: Handle = 3;
+
+const MEMORY: Address = 0x7f00_0000_0000;
+const CALL: Call = Call { name: "cuLaunchKernel", per_thread: false };
+
+extern "C" fn parameter(kernel: Handle, at: usize, offset: *mut usize, size: *mut usize) -> Code {
+    let all = if kernel == STRUCTURE { [(0, 64), (64, 8)] } else { [(0, 8), (8, 4)] };
+    let Some(parameter) = all.get(at) else { return 1 };
+    // SAFETY: places for the answers.
+    unsafe { (*offset, *size) = *parameter };
+    OK
+}
+
+extern "C" fn kernel_name(name: *mut *const core::ffi::c_char, _: Handle) -> Code {
+    // SAFETY: a place for the answer.
+    unsafe { *name = c"_Z3addPfi".as_ptr() };
+    OK
+}
+
+extern "C" fn context(context: *mut Handle) -> Code {
+    // SAFETY: as above.
+    unsafe { *context = 77 };
+    OK
+}
+
+/// A new watch, with two streams and 4 KiB of memory.
+fn anew() -> [Handle; 2] {
+    let resolve = |name: &CStr| match name.to_bytes() {
+        b"cuKernelGetParamInfo" => parameter as *mut c_void,
+        b"cuKernelGetName" => kernel_name as *mut c_void,
+        b"cuCtxGetCurrent" => context as *mut c_void,
+        _ => core::ptr::null_mut(),
+    };
+    let settings = Settings::from_text("log=/dev/null").expect("it is valid");
+    start(&resolve, &settings);
+    for mut stream in [100, 101] {
+        streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
+    }
+    begin(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
+    [100, 101]
+}
+
+fn write(stream: Handle) {
+    let call = Call { name: "cuMemsetD8Async", per_thread: false };
+    begin(&call, |watch| {
+        watch.feed.work(StreamId(stream as u64), &[Access::write(MEMORY + 256, 256)]);
+    });
+}
+
+/// An event after the work of one stream, for which another one waits.
+fn order(from: Handle, to: Handle) {
+    let mut event = 500;
+    events::create(&CALL, || OK, &mut event);
+    events::record(&CALL, || OK, event, from);
+    streams::wait_event(&CALL, || OK, to, event, 0);
+    events::destroy(&CALL, || OK, event);
+}
+
+fn plain(stream: Handle, address: Address) {
+    let number = 3_u32;
+    let all = [(&raw const address).expose_provenance(), (&raw const number).expose_provenance()];
+    launch(&CALL, || OK, PLAIN, stream, all.as_ptr(), core::ptr::null());
+}
+
+/// A launch whose structure has this word at byte 16.
+fn structured(stream: Handle, word: Address) {
+    let structure = [1, 2, word, 3, 4, 5, 6, 7_u64];
+    let last = 0_u64;
+    let all = [structure.as_ptr().expose_provenance(), (&raw const last).expose_provenance()];
+    launch(&CALL, || OK, STRUCTURE, stream, all.as_ptr(), core::ptr::null());
+}
+
+/// The names of both calls of each finding.
+fn found() -> Vec<String> {
+    let all = take_findings();
+    let reports = all.iter().filter_map(Finding::report);
+    reports.map(|of| format!("{} | {}", of.first.call.name, of.second.call.name)).collect()
+}
+
+/// One test, as there is one watch in a process.
+#[test]
+fn what_a_launch_reads() {
+    // An address among the parameters.
+    let [a, b] = anew();
+    write(a);
+    plain(b, MEMORY + 256);
+    assert_eq!(found(), ["cuMemsetD8Async | cuLaunchKernel of add(float*, int)"]);
+    order(a, b);
+    plain(b, MEMORY + 256);
+    order(b, a);
+    write(a);
+    assert_eq!(found(), [""; 0]);
+    // Addresses of other bytes, and of no known memory.
+    for address in [MEMORY, MEMORY + 255, MEMORY + 512, MEMORY + 4096, 0] {
+        plain(b, address);
+    }
+    assert_eq!(found(), [""; 0]);
+
+    // All parameters in one buffer.
+    let buffer = [MEMORY + 256, 0];
+    let extra = [1, buffer.as_ptr().expose_provenance(), 2, 0, 0];
+    launch(&CALL, || OK, PLAIN, b, core::ptr::null(), extra.as_ptr());
+    assert_eq!(found().len(), 1);
+
+    // A launch that fails reads nothing.
+    let [a, b] = anew();
+    write(a);
+    let address = MEMORY + 256;
+    let all = [(&raw const address).expose_provenance(); 2];
+    launch(&CALL, || 1, PLAIN, b, all.as_ptr(), core::ptr::null());
+    assert_eq!(found(), [""; 0]);
+
+    // A word of a structure is an address if it was one at nine of ten launches.
+    for (hits, findings) in [(10, 1), (9, 1), (8, 0)] {
+        let [a, b] = anew();
+        write(a);
+        for launch in 0..10 {
+            assert_eq!(found(), [""; 0], "{hits}: it is not known before the tenth launch");
+            structured(b, if launch < hits { MEMORY + 256 } else { 0 });
+        }
+        let name = "cuLaunchKernel of add(float*, int), byte 16 of parameter 0";
+        let all = found();
+        assert_eq!(all.len(), findings, "{hits}: {all:?}");
+        assert!(all.iter().all(|pair| pair.ends_with(name)), "{all:?}");
+    }
+    // After that each launch counts at once.
+    let [a, b] = anew();
+    for _ in 0..10 {
+        structured(b, MEMORY + 256);
+    }
+    write(a);
+    assert_eq!(found().len(), 1);
+    let [a, b] = anew();
+    for _ in 0..20 {
+        structured(b, MEMORY);
+    }
+    write(a);
+    structured(b, MEMORY + 256);
+    assert_eq!(found().len(), 1);
+
+    // Nine of ten are enough there, too.
+    let [a, b] = anew();
+    for launch in 0..19 {
+        structured(b, if launch < 2 { 0 } else { MEMORY });
+    }
+    write(a);
+    structured(b, MEMORY + 256);
+    assert_eq!(found().len(), 1);
+
+    // An event that a launch records.
+    let [a, b] = anew();
+    plain(a, MEMORY + 256);
+    let mut event = 500;
+    events::create(&CALL, || OK, &mut event);
+    let records = Attribute { id: 7, value: [event as u64, 0, 0, 0, 0, 0, 0, 0] };
+    let config = LaunchConfig {
+        stream: a,
+        attributes: (&raw const records).expose_provenance(),
+        count: 1,
+        ..LaunchConfig::default()
+    };
+    launch_ex(&CALL, || OK, &config, PLAIN, all.as_ptr(), core::ptr::null());
+    streams::wait_event(&CALL, || OK, b, event, 0);
+    write(b);
+    assert_eq!(found(), [""; 0]);
+
+    // The first load of a kernel waits, as on a card; later ones do not.
+    let [a, b] = anew();
+    write(a);
+    load_kernel(&CALL, || OK, FRESH);
+    plain(b, MEMORY + 256);
+    assert_eq!(found(), [""; 0]);
+    order(b, a);
+    write(a);
+    load_kernel(&CALL, || OK, FRESH);
+    plain(b, MEMORY + 256);
+    assert_eq!(found().len(), 1);
+}
