@@ -149,11 +149,33 @@ mod generate {
             .replace(assertion, &format!("#[cfg(target_pointer_width = \"64\")]\n{assertion}"));
         text.push_str(&codes.constant()?);
 
-        let text = with_names(&text)?;
+        let mut text = with_names(&text)?;
+        text.push_str(&parameters(&fs::read_to_string("wrapper.h")?)?);
 
         let out = env::var_os("OUT_DIR").ok_or("cargo has not set OUT_DIR")?;
         fs::write(Path::new(&out).join("bindings.rs"), text)?;
         Ok(())
+    }
+
+    /// The macro `parameters!`, which gives the parameters of an entry point's type as they are in
+    /// C, and their names alone: the documentation shows both.
+    fn parameters(header: &str) -> Result<String, Box<dyn Error>> {
+        let mut text = String::from("macro_rules! parameters {\n");
+        for typedef in header.split("typedef CUresult (*PFN_").skip(1) {
+            let (name, rest) = typedef.split_once(")(").ok_or("a typedef without parameters")?;
+            let (list, _) = rest.split_once(");").ok_or("a typedef does not end")?;
+            let list = list.split_whitespace().collect::<Vec<_>>().join(" ");
+            let names: Vec<_> = list
+                .split(", ")
+                .filter(|parameter| *parameter != "void")
+                .filter_map(|parameter| parameter.rsplit([' ', '*']).next())
+                .collect();
+            let names = names.join(", ");
+            writeln!(text, "    (PFN_{name}) => {{ \"{list}\" }};")?;
+            writeln!(text, "    (PFN_{name} names) => {{ \"{names}\" }};")?;
+        }
+        text.push_str("}\npub(crate) use parameters;\n");
+        Ok(text)
     }
 
     /// Gives each open newtype a Debug with the names of its values, in the place of the derived

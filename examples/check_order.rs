@@ -10,18 +10,18 @@
 //! can also check order itself, and sees more: `SoftDriver::builder().check_order(..)`.
 
 use std::error::Error;
-use std::ffi::c_void;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cuda_events::sys::{CUdeviceptr, CUresult, Function};
-use cuda_events::{
-    Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, StreamRef, observer,
-};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, observer};
 use cuda_order_check::{
     Access, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind, ThreadId, What,
 };
 use cuda_soft_driver::SoftDriver;
+use memory::{DeviceBuffer, HostBuffer};
+
+mod memory;
 
 /// The checker, and the number of the call.
 #[derive(Default)]
@@ -82,80 +82,20 @@ impl Feeder {
     }
 }
 
-fn check(function: Function, code: CUresult) -> cuda_events::Result<()> {
-    if code == CUresult::CUDA_SUCCESS {
-        Ok(())
-    } else {
-        Err(cuda_events::Error::Driver { function, code })
-    }
-}
-
-/// Device memory and pinned host memory of one size, freed when the context has no work.
-struct Buffers<'a> {
-    context: &'a Context,
-    device: CUdeviceptr,
-    host: *mut c_void,
-}
-
-const WORDS: usize = 1 << 18;
-
-impl<'a> Buffers<'a> {
-    fn new(context: &'a Context) -> cuda_events::Result<Self> {
-        let symbols = context.driver().symbols();
-        let mut buffers = Self { context, device: 0, host: std::ptr::null_mut() };
-        // SAFETY: both pointers are valid for writes; the context is current.
-        unsafe {
-            let code = (symbols.cuMemAlloc_v2)(&mut buffers.device, 4 * WORDS);
-            check(Function::cuMemAlloc_v2, code)?;
-            let code = (symbols.cuMemHostAlloc)(&mut buffers.host, 4 * WORDS, 0);
-            check(Function::cuMemHostAlloc, code)?;
-        }
-        Ok(buffers)
-    }
-
-    fn set(&self, value: u32, stream: &StreamRef) -> cuda_events::Result<()> {
-        let set = self.context.driver().symbols().cuMemsetD32Async;
-        // SAFETY: the memory has so many words, and `drop` waits before it frees them.
-        check(Function::cuMemsetD32Async, unsafe {
-            set(self.device, value, WORDS, stream.as_raw())
-        })
-    }
-
-    fn copy_to_host(&self, stream: &StreamRef) -> cuda_events::Result<()> {
-        let copy = self.context.driver().symbols().cuMemcpyDtoHAsync_v2;
-        // SAFETY: both have that many bytes, `drop` waits before it frees them, and no code reads
-        // those of the host.
-        check(Function::cuMemcpyDtoHAsync_v2, unsafe {
-            copy(self.host, self.device, 4 * WORDS, stream.as_raw())
-        })
-    }
-}
-
-impl Drop for Buffers<'_> {
-    fn drop(&mut self) {
-        let symbols = self.context.driver().symbols();
-        // An error cannot be acted on here.
-        let _ = self.context.synchronize();
-        // SAFETY: both are owned, and no work uses them any more. NULL is no error.
-        unsafe {
-            (symbols.cuMemFree_v2)(self.device);
-            (symbols.cuMemFreeHost)(self.host);
-        }
-    }
-}
+const BYTES: usize = 1 << 20;
 
 /// A producer and a consumer, which waits for the producer or does not.
 fn pass_on(context: &Context, waits: bool) -> cuda_events::Result<()> {
-    let buffers = Buffers::new(context)?;
+    let (device, host) = (DeviceBuffer::new(context, BYTES)?, HostBuffer::new(context, BYTES)?);
     let producer = Stream::new(context, StreamOptions::new())?;
     let consumer = Stream::new(context, StreamOptions::new())?;
     let written = Event::new(context, EventFlags::empty())?;
-    buffers.set(0x2222_2222, &producer)?;
+    device.fill(0x2222_2222, &producer)?;
     written.record(&producer)?;
     if waits {
         consumer.wait_event(&written)?;
     }
-    buffers.copy_to_host(&consumer)?;
+    device.download(&host, &consumer)?;
     consumer.synchronize()?;
     producer.synchronize()
 }

@@ -146,9 +146,23 @@ impl Function {
     /// Turns the code that this function returned into a result.
     ///
     /// The error names the function and the code, as those of this crate do. It makes no driver
-    /// call, and a success costs one comparison.
+    /// call, and a success costs one comparison. [`call!`](crate::foundation::call) makes the call,
+    /// too.
     ///
-    /// [`foundation`](crate::foundation) has an example.
+    /// ```
+    /// use cuda_events::sys::Function;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let mut count = 0;
+    /// // SAFETY: a place for the number.
+    /// let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
+    /// let error = Function::cuDeviceGetCount.check(code).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "cuDeviceGetCount failed with CUDA_ERROR_NOT_INITIALIZED (3)"
+    /// );
+    /// ```
     ///
     /// # Errors
     ///

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 
-use crate::gpu::{DeviceBuffer, HostBuffer, Latch, finish, run_on_host};
+use crate::gpu::{Latch, finish, run_on_host};
+use crate::memory::{DeviceBuffer, HostBuffer};
 use crate::options::Choice;
 use crate::report::{Failure, Table};
 use crate::timeline::Spans;
@@ -57,8 +58,8 @@ pub(crate) fn show(
 
     spans.name(&stream, "4. exporter");
     spans.show(&stream, "memset and copy", || {
-        buffer.memset(value, &stream)?;
-        buffer.copy_end_to_host(&on_host, &stream)
+        buffer.fill(value, &stream)?;
+        buffer.download(&on_host, &stream)
     })?;
     let write = || {
         // SAFETY: this runs in the order of the stream, after the only copy that writes there.

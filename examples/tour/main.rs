@@ -11,6 +11,8 @@
 
 mod gpu;
 mod interprocess;
+#[path = "../memory/mod.rs"]
+mod memory;
 mod opened;
 mod options;
 mod order;

@@ -8,7 +8,8 @@ use std::io::Write;
 
 use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 
-use crate::gpu::{DeviceBuffer, HostBuffer, Latch, finish};
+use crate::gpu::{Latch, finish};
+use crate::memory::{DeviceBuffer, HostBuffer};
 use crate::report::{Failure, Table};
 use crate::timeline::Spans;
 
@@ -31,19 +32,19 @@ pub(crate) fn show(
     spans.name(&producer, "3. producer");
     spans.name(&consumer, "3. consumer, waits");
     spans.name(&careless, "3. careless, does not wait");
-    spans.show(&producer, "memset, old", || buffer.memset(OLD, &producer))?;
+    spans.show(&producer, "memset, old", || buffer.fill(OLD, &producer))?;
     finish(&producer.record_event(EventFlags::empty())?)?;
 
     let latch = Latch::hold(&producer)?;
-    spans.show(&producer, "memset, new", || buffer.memset(NEW, &producer))?;
+    spans.show(&producer, "memset, new", || buffer.fill(NEW, &producer))?;
     let written = Event::new(context, EventFlags::empty())?;
     written.record(&producer)?;
 
     consumer.wait_event(&written)?;
-    spans.show(&consumer, "copy", || buffer.copy_end_to_host(&with_wait, &consumer))?;
+    spans.show(&consumer, "copy", || buffer.download(&with_wait, &consumer))?;
     let read = consumer.record_event(EventFlags::empty())?;
 
-    spans.show(&careless, "copy", || buffer.copy_end_to_host(&without_wait, &careless))?;
+    spans.show(&careless, "copy", || buffer.download(&without_wait, &careless))?;
     finish(&careless.record_event(EventFlags::empty())?)?;
     // SAFETY: the event after the copy is done, and nothing else writes there.
     let old = the_one_value(unsafe { without_wait.words() })?;

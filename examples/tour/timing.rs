@@ -5,7 +5,8 @@ use std::io::Write;
 use cuda_events::sys::CUresult;
 use cuda_events::{Context, Error, Event, EventFlags, Stream, StreamOptions};
 
-use crate::gpu::{DeviceBuffer, HostBuffer, finish};
+use crate::gpu::finish;
+use crate::memory::{DeviceBuffer, HostBuffer};
 use crate::report::{Failure, Table};
 use crate::timeline::Spans;
 
@@ -39,12 +40,12 @@ pub(crate) fn show(
 
     writeln!(out, "\n2. Timing: {mib} MiB on one stream, between two timing events")?;
     spans.name(&stream, "2. timing");
-    let memset = median_ms(spans, "memset", &stream, || first.memset(VALUE, &stream))?;
+    let memset = median_ms(spans, "memset", &stream, || first.fill(VALUE, &stream))?;
     let copy = median_ms(spans, "copy", &stream, || first.copy_to(&second, &stream))?;
 
     // The numbers count only if the work was done.
     let end = HostBuffer::new(context, bytes.min(1 << 20))?;
-    second.copy_end_to_host(&end, &stream)?;
+    second.download(&end, &stream)?;
     finish(&stream.record_event(EventFlags::empty())?)?;
     // SAFETY: the event after the copy is done, and nothing else writes there.
     if unsafe { end.words() }.iter().any(|word| *word != VALUE) {

@@ -157,9 +157,9 @@ macro_rules! page {
         concat!(
             "`",
             stringify!($function),
-            "`, type `",
+            "`, type [`",
             stringify!($typedef),
-            "`: [NVIDIA's page](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__",
+            "`]: [NVIDIA's page](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__",
             stringify!($page),
             ".html#:~:text=",
             stringify!($header),
@@ -168,6 +168,48 @@ macro_rules! page {
     };
     ($page:ident $function:ident; $typedef:ident) => {
         page!($page $function $function; $typedef)
+    };
+}
+
+/// The documentation of a field of the table: what [`page!`] has, the declaration in C, and a plain
+/// call.
+macro_rules! field_page {
+    ($page:ident $need:ident $function:ident $($header:ident)?; $typedef:ident) => {
+        concat!(
+            page!($page $function $($header)?; $typedef),
+            "\n\n```c\nCUresult ",
+            stringify!($function),
+            "(",
+            parameters!($typedef),
+            ");\n```\n```text\n",
+            plain_call!($need $function $typedef),
+            "\n```"
+        )
+    };
+}
+
+macro_rules! plain_call {
+    (required $function:ident $typedef:ident) => {
+        concat!(
+            "let code = unsafe { (symbols.",
+            stringify!($function),
+            ")(",
+            parameters!($typedef names),
+            ") };\nFunction::",
+            stringify!($function),
+            ".check(code)?;"
+        )
+    };
+    (optional $function:ident $typedef:ident) => {
+        concat!(
+            "if let Some(function) = symbols.",
+            stringify!($function),
+            " {\n    let code = unsafe { function(",
+            parameters!($typedef names),
+            ") };\n    Function::",
+            stringify!($function),
+            ".check(code)?;\n}"
+        )
     };
 }
 
@@ -243,7 +285,10 @@ macro_rules! symbols {
         /// legacy default stream; a driver that was loaded with
         /// [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
         /// `_ptsz` twins in the same fields. Each field names its type, which ends in the CUDA
-        /// version that introduced it (`v12080` is CUDA 12.8), and NVIDIA's page of the call.
+        /// version that introduced it (`v12080` is CUDA 12.8), and NVIDIA's page of the call. Then
+        /// come its declaration in C, in which text is `unsigned char`, and a plain call in Rust,
+        /// whose error reads as those of this crate do. [`call!`](crate::foundation::call) is
+        /// shorter, and also checks for a forked process.
         ///
         /// The page of [the module](crate::sys) has an example of a required entry point. An
         /// optional one is looked at first:
@@ -260,7 +305,7 @@ macro_rules! symbols {
         #[allow(non_snake_case)]
         pub struct Symbols {
             $($(
-                #[doc = page!($page $function $($header)?; $typedef)]
+                #[doc = field_page!($page $need $function $($header)?; $typedef)]
                 pub $function: field_type!($need $typedef),
             )*)*
         }

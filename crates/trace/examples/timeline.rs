@@ -12,18 +12,20 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::time::Duration;
 
-use cuda_events::sys::{CUdeviceptr, CUresult, Function};
 use cuda_events::{Context, Device, Driver, Error, EventFlags, Stream, StreamOptions, StreamRef};
 use cuda_events_trace::{HostRecorder, Tracer};
 use cuda_soft_driver::SoftDriver;
+use memory::DeviceBuffer;
+
+#[path = "../../../examples/memory/mod.rs"]
+mod memory;
 
 const BYTES: usize = 64 << 20;
 
 /// Work for a stream.
 struct Work<'a> {
     soft: Option<&'a SoftDriver>,
-    driver: Driver,
-    memory: CUdeviceptr,
+    memory: &'a DeviceBuffer,
 }
 
 impl Work<'_> {
@@ -33,17 +35,10 @@ impl Work<'_> {
             return Ok(());
         }
         for _ in 0..amount {
-            let memset = self.driver.symbols().cuMemsetD32Async;
-            // SAFETY: the memory has so many words, and is freed when all work is done.
-            let code = unsafe { memset(self.memory, 1, BYTES / 4, stream.as_raw()) };
-            check(Function::cuMemsetD32Async, code)?;
+            self.memory.fill(1, stream)?;
         }
         Ok(())
     }
-}
-
-fn check(function: Function, code: CUresult) -> Result<(), Error> {
-    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Driver { function, code }) }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -64,15 +59,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::primary(Device::new(driver, 0)?)?;
     let copies = Stream::new(&context, StreamOptions::new())?;
     let compute = Stream::new(&context, StreamOptions::new())?;
-    let memory = {
-        let _current = context.make_current()?;
-        let mut memory = 0;
-        // SAFETY: a place for the address; the context is current.
-        let code = unsafe { (driver.symbols().cuMemAlloc_v2)(&mut memory, BYTES) };
-        check(Function::cuMemAlloc_v2, code)?;
-        memory
-    };
-    let work = Work { soft: soft.as_ref(), driver, memory };
+    let memory = DeviceBuffer::new(&context, BYTES)?;
+    let work = Work { soft: soft.as_ref(), memory: &memory };
 
     let tracer = Tracer::new(&context)?;
     tracer.name_stream(&copies, "copies");
@@ -101,11 +89,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut trace = tracer.finish(Duration::from_secs(60));
     driver.stop_observing();
-    {
-        let _current = context.make_current()?;
-        // SAFETY: all work is done, or the context has failed; nothing uses it any more.
-        check(Function::cuMemFree_v2, unsafe { (driver.symbols().cuMemFree_v2)(memory) })?;
-    }
     trace.add_host(recorder.take());
     trace.write_html(&mut BufWriter::new(File::create(&html)?))?;
     trace.write_chrome(&mut BufWriter::new(File::create(&json)?))?;

@@ -8,6 +8,8 @@
 //! `--without before` or `--without after` omits one of the two waits. The sums must then be wrong:
 //! the program ends with 0 if they are.
 
+#[path = "../../memory/mod.rs"]
+mod memory;
 mod nccl;
 mod rank;
 mod transports;

@@ -1,15 +1,12 @@
 //! The work of each rank: compute, an all-reduce between two events, and more compute.
 
 use std::error::Error;
-use std::ffi::c_void;
 use std::time::Duration;
 
-use cuda_events::sys::{CUdeviceptr, CUresult, Function};
-use cuda_events::{
-    Context, Device, Driver, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
-};
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Progress, Stream, StreamOptions};
 use cuda_timelines::{Point, Timeline};
 
+use crate::memory::{DeviceBuffer, HostBuffer};
 use crate::nccl::Comm;
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -29,80 +26,30 @@ pub enum Without {
     After,
 }
 
-fn check(function: Function, code: CUresult) -> cuda_events::Result<()> {
-    if code == CUresult::CUDA_SUCCESS {
-        Ok(())
-    } else {
-        Err(cuda_events::Error::Driver { function, code })
-    }
-}
-
-/// The memory of a rank, freed when its context has no work.
+/// The memory of a rank.
 struct Memory {
     context: Context,
-    input: CUdeviceptr,
-    output: CUdeviceptr,
-    scratch: CUdeviceptr,
-    host: *mut c_void,
+    input: DeviceBuffer,
+    output: DeviceBuffer,
+    scratch: DeviceBuffer,
+    host: HostBuffer,
     /// Of each.
     words: usize,
 }
 
 impl Memory {
     fn new(context: &Context, words: usize) -> Result<Self> {
-        let symbols = context.driver().symbols();
-        let _current = context.make_current()?;
-        let (mut memory, mut host) = ([0; 3], std::ptr::null_mut());
-        for address in &mut memory {
-            // SAFETY: a place for the address; the context is current.
-            let code = unsafe { (symbols.cuMemAlloc_v2)(address, 4 * words) };
-            check(Function::cuMemAlloc_v2, code)?;
-        }
-        // SAFETY: the same.
-        let code = unsafe { (symbols.cuMemHostAlloc)(&mut host, 4 * words, 0) };
-        check(Function::cuMemHostAlloc, code)?;
-        let [input, output, scratch] = memory;
-        Ok(Self { context: context.clone(), input, output, scratch, host, words })
-    }
-
-    fn set(&self, at: CUdeviceptr, value: u32, stream: &StreamRef) -> Result<()> {
-        let set = self.context.driver().symbols().cuMemsetD32Async;
-        let _current = self.context.make_current()?;
-        // SAFETY: one of this memory's addresses, which has so many words; `drop` waits before it
-        // frees them.
-        let code = unsafe { set(at, value, self.words, stream.as_raw()) };
-        Ok(check(Function::cuMemsetD32Async, code)?)
-    }
-
-    fn copy_to_host(&self, stream: &StreamRef) -> Result<()> {
-        let copy = self.context.driver().symbols().cuMemcpyDtoHAsync_v2;
-        let _current = self.context.make_current()?;
-        // SAFETY: both have so many bytes, and `drop` waits before it frees them.
-        let code = unsafe { copy(self.host, self.output, 4 * self.words, stream.as_raw()) };
-        Ok(check(Function::cuMemcpyDtoHAsync_v2, code)?)
+        let device = || DeviceBuffer::new(context, 4 * words);
+        let (input, output, scratch) = (device()?, device()?, device()?);
+        let (host, context) = (HostBuffer::new(context, 4 * words)?, context.clone());
+        Ok(Self { context, input, output, scratch, host, words })
     }
 
     /// How many words of the copy are another value.
     fn others(&self, value: u32) -> usize {
-        // SAFETY: so many words, which no stream writes while the caller has waited for its point.
-        let words = unsafe { std::slice::from_raw_parts(self.host.cast::<u32>(), self.words) };
+        // SAFETY: no stream writes them while the caller has waited for its point.
+        let words = unsafe { self.host.words() };
         words.iter().filter(|word| **word != value).count()
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let symbols = self.context.driver().symbols();
-        // An error cannot be acted on here.
-        let _ = self.context.synchronize();
-        let Ok(_current) = self.context.make_current() else { return };
-        // SAFETY: all are owned, and no work uses them any more.
-        unsafe {
-            for address in [self.input, self.output, self.scratch] {
-                (symbols.cuMemFree_v2)(address);
-            }
-            (symbols.cuMemFreeHost)(self.host);
-        }
     }
 }
 
@@ -143,9 +90,9 @@ impl Rank {
     pub fn before(&self, round: u32, without: Without) -> Result<()> {
         let compute = self.compute.stream();
         for write in 0..WRITES {
-            self.memory.set(self.memory.scratch, write, compute)?;
+            self.memory.scratch.fill(write, compute)?;
         }
-        self.memory.set(self.memory.input, value(round, self.number), compute)?;
+        self.memory.input.fill(value(round, self.number), compute)?;
         self.written.record(compute)?;
         if without != Without::Before {
             self.communication.wait_event(&self.written)?;
@@ -155,9 +102,10 @@ impl Rank {
 
     pub fn all_reduce(&self, comm: &Comm) -> Result<()> {
         let _current = self.memory.context.make_current()?;
-        let Memory { input, output, words, .. } = self.memory;
+        let Memory { input, output, words, .. } = &self.memory;
+        let (input, output) = (input.address(), output.address());
         // SAFETY: memory and stream are of this rank's GPU, and dropping the memory waits.
-        Ok(unsafe { comm.all_reduce(input, output, words, &self.communication) }?)
+        Ok(unsafe { comm.all_reduce(input, output, *words, &self.communication) }?)
     }
 
     /// The work after it, and the point that the host waits for. The group has ended: only then is
@@ -168,7 +116,7 @@ impl Rank {
         if without != Without::After {
             compute.wait_event(&self.reduced)?;
         }
-        self.memory.copy_to_host(compute)?;
+        self.memory.output.download(&self.memory.host, compute)?;
         if without == Without::After {
             // The next round writes what this one's all-reduce reads.
             compute.wait_event(&self.reduced)?;
