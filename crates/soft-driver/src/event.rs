@@ -199,8 +199,7 @@ pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint)
     let context = state.current(call)?;
     let shared = if interprocess { Some(take_slot(&mut state, context)?) } else { None };
     let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
-    let born = state.call_number;
-    let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    let (index, handle) = state.events.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
     state.feed(|feed, of| feed.event_create(of.event(index), false));
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }

@@ -103,7 +103,7 @@ pub(crate) fn import_external_semaphore(
     semaphore.required()?;
     let description = description.get()?;
     // Measured: a green context has none of its own.
-    let context = state.current(call).map(|current| state.primary_behind(current))?;
+    let context = state.current(call).map(|current| state.greens.primary_behind(current))?;
     if description.flags != 0 {
         return Err(INVALID_VALUE);
     }
@@ -128,9 +128,8 @@ pub(crate) fn import_external_semaphore(
         return Err(OUT_OF_MEMORY);
     }
     let descriptor = taken(number)?;
-    let born = state.call_number;
     let new = Imported { context, semaphore: opened, descriptor };
-    let (_, handle) = state.semaphores.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    let (_, handle) = state.semaphores.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
     semaphore.put(core::ptr::without_provenance_mut(handle as usize))
 }
 

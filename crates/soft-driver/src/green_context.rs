@@ -19,20 +19,20 @@ use crate::stream::stream_create_in;
 pub(crate) const UNIT: u32 = 8;
 
 /// A green context.
-pub(crate) struct Green {
+struct Green {
     /// The context that stands for it.
-    pub(crate) context: u32,
+    context: u32,
     /// The primary context that it keeps.
-    pub(crate) primary: u32,
-    pub(crate) part: Part,
+    primary: u32,
+    part: Part,
 }
 
 /// Everything of green contexts on one machine.
 pub(crate) struct Greens {
-    pub(crate) table: Table<Green>,
+    table: Table<Green>,
     /// What descriptors describe; they are never destroyed.
-    pub(crate) described: Vec<Part>,
-    pub(crate) splits: u32,
+    described: Vec<Part>,
+    splits: u32,
 }
 
 impl Greens {
@@ -47,7 +47,7 @@ impl Greens {
     }
 
     /// The green context that a context stands for.
-    pub(crate) fn of(&self, context: u32) -> Option<(u32, &Green)> {
+    fn of(&self, context: u32) -> Option<(u32, &Green)> {
         self.table.iter().find(|(_, green)| green.context == context)
     }
 
@@ -56,7 +56,13 @@ impl Greens {
         self.of(context).map_or(context, |(_, green)| green.primary)
     }
 
-    /// A context, and if it is a primary one all green contexts of its device.
+    /// How many retains of primary contexts are those of green contexts.
+    pub(crate) fn retains(&self) -> usize {
+        self.table.len()
+    }
+
+    /// A context, and if it is a primary one all green contexts of its device: what is asked of it
+    /// is meant for them, too.
     pub(crate) fn with(&self, context: u32) -> Vec<u32> {
         let green = self.table.iter().filter(|(_, green)| green.primary == context);
         core::iter::once(context).chain(green.map(|(_, green)| green.context)).collect()
@@ -65,13 +71,13 @@ impl Greens {
 
 /// Some multiprocessors of a device, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) device: CUdevice,
-    pub(crate) first: u32,
-    pub(crate) count: u32,
-    pub(crate) unit: u32,
+struct Part {
+    device: CUdevice,
+    first: u32,
+    count: u32,
+    unit: u32,
     /// Which split it came from; 0 for a whole, which can be split.
-    pub(crate) split: u32,
+    split: u32,
 }
 
 /// The same where it looks at each multiprocessor by itself.
@@ -160,20 +166,10 @@ impl State {
         })
     }
 
-    /// The green context that a context stands for.
-    fn green_of(&self, context: u32) -> Option<(u32, &Green)> {
-        self.greens.of(context)
-    }
-
-    /// The primary context that a green one keeps; any other is its own.
-    pub(crate) fn primary_behind(&self, context: u32) -> u32 {
-        self.greens.primary_behind(context)
-    }
-
     /// Whether what belongs to one of two contexts may be used with what belongs to the other.
     /// Measured: events are of the primary context and of all its green ones.
     pub(crate) fn go_together(&self, one: u32, other: u32) -> bool {
-        one == other || self.primary_behind(one) == self.primary_behind(other)
+        one == other || self.greens.primary_behind(one) == self.greens.primary_behind(other)
     }
 
     /// What everything of a context answers that was destroyed. Measured for a green one on 13.0;
@@ -186,20 +182,9 @@ impl State {
         }
     }
 
-    /// A context, and if it is a primary one all green contexts of its device: what is asked of it
-    /// is meant for them too.
-    pub(crate) fn with_greens(&self, context: u32) -> Vec<u32> {
-        self.greens.with(context)
-    }
-
-    /// How many retains of primary contexts are those of green contexts.
-    pub(crate) fn retains_of_greens(&self) -> usize {
-        self.greens.table.len()
-    }
-
     /// The context and the green context that a stream is said to be of.
     pub(crate) fn green_and_primary(&self, context: u32) -> (CUcontext, CUgreenCtx) {
-        match self.green_of(context) {
+        match self.greens.of(context) {
             None => (self.context_handle(context), core::ptr::null_mut()),
             Some((index, green)) => (
                 self.context_handle(green.primary),
@@ -242,7 +227,7 @@ pub(crate) fn ctx_get_dev_resource(
     let context =
         if context.is_null() { state.current(call)? } else { state.context(call, context)? };
     state.usable(context)?;
-    let part = match state.green_of(context) {
+    let part = match state.greens.of(context) {
         // What a green context has can be split again.
         Some((_, green)) => Part { split: 0, ..green.part },
         None => Part::whole(state.contexts[context].device),
@@ -374,14 +359,16 @@ pub(crate) fn green_ctx_create(
     if part.device != device {
         return Err(INVALID_DEVICE);
     }
-    let primary = state.retain_primary(device, ordinal)?;
+    let primary = state.retain_primary(call, device, ordinal)?;
     let flags = state.contexts[primary].flags;
-    let context = state.new_context(device, flags, false)?;
+    let context = state.new_context(call, device, flags, false)?;
     state.contexts[context].green = true;
     state.engine.join_family(context, primary);
-    let born = state.call_number;
-    let (_, handle) =
-        state.greens.table.insert(born, Green { context, primary, part }).ok_or(OUT_OF_MEMORY)?;
+    let (_, handle) = state
+        .greens
+        .table
+        .insert(call.number, Green { context, primary, part })
+        .ok_or(OUT_OF_MEMORY)?;
     green.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -450,7 +437,7 @@ pub(crate) fn green_ctx_record_event(call: &CallFrame, green: GreenArg, event: E
     let Green { context, primary, .. } = state.greens.table[green];
     state.usable(context)?;
     let event = state.event(call, event)?;
-    if !state.with_greens(primary).contains(&state.events[event].context) {
+    if !state.greens.with(primary).contains(&state.events[event].context) {
         return Err(INVALID_HANDLE);
     }
     record_all(call, state, context, event)
@@ -475,5 +462,5 @@ pub(crate) fn green_ctx_stream_create(
     }
     let context = state.greens.table[green].context;
     state.usable(context)?;
-    stream_create_in(&mut state, stream, context, flags, priority)
+    stream_create_in(call, &mut state, stream, context, flags, priority)
 }

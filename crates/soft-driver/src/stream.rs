@@ -34,6 +34,7 @@ pub(crate) fn named(call: &CallFrame, stream: StreamArg) -> Named {
 impl State {
     fn new_stream(
         &mut self,
+        call: &CallFrame,
         context: u32,
         flags: u32,
         priority: i32,
@@ -41,14 +42,18 @@ impl State {
     ) -> Result<(u32, u64), CUresult> {
         let id = self.next_id();
         let stream = self.engine.new_stream(context, id, (flags, priority), is_legacy);
-        self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)
+        self.streams.insert(call.number, stream).ok_or(OUT_OF_MEMORY)
     }
 
     /// A stream that the legacy default stream has nothing to do with, and the program no handle.
-    pub(crate) fn hidden_stream(&mut self, context: u32) -> Result<u32, CUresult> {
+    pub(crate) fn hidden_stream(
+        &mut self,
+        call: &CallFrame,
+        context: u32,
+    ) -> Result<u32, CUresult> {
         let id = self.next_id();
         let stream = self.engine.new_collector(context, id);
-        let (index, _) = self.streams.insert(self.call_number, stream).ok_or(OUT_OF_MEMORY)?;
+        let (index, _) = self.streams.insert(call.number, stream).ok_or(OUT_OF_MEMORY)?;
         self.feed_stream(index, Creator::Driver);
         Ok(index)
     }
@@ -75,7 +80,7 @@ impl State {
                 match self.engine.legacy_stream(context) {
                     Some(index) => index,
                     None => {
-                        let (index, _) = self.new_stream(context, 0, 0, true)?;
+                        let (index, _) = self.new_stream(call, context, 0, 0, true)?;
                         self.engine.set_legacy_stream(context, index);
                         self.feed_stream(index, Creator::Driver);
                         index
@@ -92,7 +97,7 @@ impl State {
                 match self.contexts[context].per_thread.get(&thread) {
                     Some(index) => *index,
                     None => {
-                        let (index, _) = self.new_stream(context, 0, 0, false)?;
+                        let (index, _) = self.new_stream(call, context, 0, 0, false)?;
                         self.contexts[context].per_thread.insert(thread, index);
                         self.feed_stream(index, Creator::PerThread);
                         index
@@ -172,10 +177,11 @@ pub(crate) fn stream_create_with_priority(
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;
-    stream_create_in(&mut state, stream, context, flags, priority)
+    stream_create_in(call, &mut state, stream, context, flags, priority)
 }
 
 pub(crate) fn stream_create_in(
+    call: &CallFrame,
     state: &mut State,
     stream: Ptr<CUstream>,
     context: u32,
@@ -183,7 +189,7 @@ pub(crate) fn stream_create_in(
     priority: c_int,
 ) -> Answer {
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
-    let (index, handle) = state.new_stream(context, flags, priority, false)?;
+    let (index, handle) = state.new_stream(call, context, flags, priority, false)?;
     state.streams[index].created = true;
     state.feed_stream(index, Creator::Call);
     stream.put(core::ptr::without_provenance_mut(handle as usize))

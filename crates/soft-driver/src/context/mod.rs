@@ -98,6 +98,7 @@ impl State {
 
     pub(crate) fn new_context(
         &mut self,
+        call: &CallFrame,
         device: CUdevice,
         flags: u32,
         primary: bool,
@@ -115,8 +116,7 @@ impl State {
             settings: Settings::default(),
             ipc: None,
         };
-        let (index, handle) =
-            self.contexts.insert(self.call_number, context).ok_or(OUT_OF_MEMORY)?;
+        let (index, handle) = self.contexts.insert(call.number, context).ok_or(OUT_OF_MEMORY)?;
         self.engine.add_lane(index, handle);
         Ok(index)
     }
@@ -262,7 +262,7 @@ impl State {
     pub(crate) fn live_retains(&self) -> usize {
         let all: usize = self.devices.iter().map(|device| device.retained as usize).sum();
         // A green context counts as a context, and not once more for what it keeps.
-        all.saturating_sub(self.retains_of_greens())
+        all.saturating_sub(self.greens.retains())
     }
 
     /// The live primary context of a device.
@@ -316,7 +316,7 @@ pub(crate) fn ctx_create(
     context.required()?;
     check_flags(flags)?;
     device::check(&state, device)?;
-    let new = state.new_context(device, flags, false)?;
+    let new = state.new_context(call, device, flags, false)?;
     push(call, &state, new);
     context.put(state.context_handle(new))
 }

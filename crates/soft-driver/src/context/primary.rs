@@ -17,7 +17,7 @@ pub(crate) fn device_primary_ctx_retain(
     let mut state = call.ready()?;
     context.required()?;
     let ordinal = device::check(&state, device)?;
-    let primary = state.retain_primary(device, ordinal)?;
+    let primary = state.retain_primary(call, device, ordinal)?;
     state.devices[ordinal].held += 1;
     context.put(state.context_handle(primary))
 }
@@ -26,6 +26,7 @@ impl State {
     /// One more retain of a device's primary context, which is made if it is not there.
     pub(crate) fn retain_primary(
         &mut self,
+        call: &CallFrame,
         device: CUdevice,
         ordinal: usize,
     ) -> Result<u32, CUresult> {
@@ -45,7 +46,7 @@ impl State {
                 primary
             }
             None => {
-                let primary = self.new_context(device, flags, true)?;
+                let primary = self.new_context(call, device, flags, true)?;
                 self.devices[ordinal].primary = Some(primary);
                 primary
             }

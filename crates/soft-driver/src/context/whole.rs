@@ -11,7 +11,7 @@ use crate::machine::{Locked, State};
 impl State {
     /// The streams with work of a context, and of what belongs to it.
     fn busy_streams(&self, context: u32) -> Vec<u32> {
-        let contexts = self.with_greens(context);
+        let contexts = self.greens.with(context);
         contexts.into_iter().flat_map(|context| self.engine.busy_in(context)).collect()
     }
 }
@@ -20,7 +20,7 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
     state.captures.refuse_in_context(context)?;
     let streams = state.busy_streams(context);
-    let contexts = state.with_greens(context);
+    let contexts = state.greens.with(context);
     let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(&contexts)));
     let points = state.running(call.machine).marks(streams);
     let mut state =
@@ -72,12 +72,12 @@ pub(crate) fn ctx_record_event(call: &CallFrame, context: ContextArg, event: Eve
 pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, event: u32) -> Answer {
     state.captures.refuse_in_context(context)?;
     let busy = state.busy_streams(context);
-    let collector = state.hidden_stream(context)?;
+    let collector = state.hidden_stream(call, context)?;
     let mut running = state.running(call.machine);
     for point in running.marks(busy) {
         running.push(collector, Task::Wait(point));
     }
-    let contexts = state.with_greens(context);
+    let contexts = state.greens.with(context);
     state.feed(|feed, of| {
         feed.context_record(&of.contexts(&contexts), of.event(event), of.stream(collector));
     });
@@ -102,7 +102,7 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
     let others =
         entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
     let gates: Vec<Gate> = point.into_iter().chain(others).collect();
-    let contexts = state.with_greens(context);
+    let contexts = state.greens.with(context);
     state.feed(|feed, of| feed.context_wait(&of.contexts(&contexts), of.event(event)));
     for context in contexts {
         state.engine.add_gates(context, gates.iter().cloned());

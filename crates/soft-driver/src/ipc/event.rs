@@ -62,8 +62,7 @@ pub(crate) fn ipc_open_event_handle(
         state: EventState::Never,
         shared: Some(shared),
     };
-    let born = state.call_number;
-    let (index, handle) = state.events.insert(born, new).ok_or(OUT_OF_MEMORY)?;
+    let (index, handle) = state.events.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
     state.feed(|feed, of| feed.event_create(of.event(index), true));
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }

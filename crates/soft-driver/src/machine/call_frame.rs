@@ -82,7 +82,6 @@ impl CallFrame {
     /// The machine's state, for a call that needs `cuInit` first.
     pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
         let mut state = self.lock()?;
-        state.call_number = self.number;
         if state.initialised && state.feed.is_none() {
             return Ok(state);
         }

@@ -193,8 +193,6 @@ pub(crate) struct State {
     pub(crate) captures: Captures,
     pub(crate) engine: Engine,
     pub(crate) memory: Allocations,
-    /// The number of the call at work.
-    pub(crate) call_number: u64,
     next_id: u64,
     pub(crate) misuses: Misuses,
     pub(crate) losses: Losses,
@@ -220,7 +218,6 @@ impl State {
             captures: Captures::new(),
             engine: Engine::new(slot),
             memory: Allocations::new(slot),
-            call_number: 0,
             next_id: 7,
             misuses: Misuses::new(),
             losses: Losses::new(),
