@@ -42,6 +42,20 @@
 //! a folder that the system searches for libraries. `cuDeviceGetName` returns `CUDA software driver
 //! (no GPU)`.
 //!
+//! # Features
+//!
+//! `courtesy`, on by default, adds the entry points that `cuda-events` does not bind. Without it the
+//! driver is the core that the tests of `cuda-events` and `cuda-timelines` use.
+//! These programs need it:
+//!
+//! | program | what it needs |
+//! | --- | --- |
+//! | cudarc | settings of contexts, copies without a stream and between contexts, managed memory, pools, clones and uploads of graphs |
+//! | numba-cuda | devices by bus address, access between devices, copies without a stream, questions about addresses, the profiler |
+//! | cuda.core | host memory, managed memory, pools, copies of layers, graph definitions: nodes, edges, updates, user objects |
+//! | FFmpeg | pitched memory, copies of rows, limits and primary contexts |
+//! | any program that is linked with `libcuda.so.1` | the names that return `CUDA_ERROR_NOT_SUPPORTED` |
+//!
 //! # How it works
 //!
 //! * A record creates a completion point. A wait for the event takes the point that the event has
@@ -112,6 +126,7 @@
 //! the program [reports](SoftDriver::reads).
 
 #![deny(missing_docs, unreachable_pub)]
+#![cfg_attr(not(feature = "courtesy"), allow(dead_code))]
 
 /// Prints to standard error directly, so a test harness does not capture the text: the process may
 /// end before the harness shows captured text.
@@ -125,7 +140,7 @@ pub(crate) use say;
 
 // A module is a subject: the struct, its rules and the bodies of its entry points. `machine` has the
 // state, `engine` moves the work in streams on, and `order` gives the order checker what happens.
-// `courtesy` has the entry points of other people's programs: no subject imports it. `front` is how
+// `courtesy` has the entry points of other programs: no subject imports it. `front` is how
 // a call comes in, and `api` what a program sees: only they import it, and each other.
 #[doc(hidden)]
 pub mod abi;
@@ -135,6 +150,7 @@ mod arg;
 mod capture;
 mod context;
 mod copy;
+#[cfg(feature = "courtesy")]
 mod courtesy;
 mod device;
 mod engine;
@@ -155,6 +171,14 @@ mod random;
 mod stream;
 mod sync;
 mod values;
+
+/// The list without the courtesy.
+#[cfg(not(feature = "courtesy"))]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_courtesy_export {
+    ($callback:ident $($lists:tt)*) => { $callback! { $($lists)* } };
+}
 
 /// The list of the driver's exports.
 pub mod exports {

@@ -1,6 +1,5 @@
-//! Allocations and questions about memory that `cuda-events` does not bind.
-//!
-//! For FFmpeg (rows), cudarc and numba-cuda (managed memory), cuda.core (host memory), numba-cuda (addresses).
+//! For FFmpeg (pitched memory), cudarc (managed memory), cuda.core (host memory) and numba-cuda
+//! (managed memory, questions about addresses): allocations that `cuda-events` does not bind.
 
 use core::ffi::{c_uint, c_void};
 

@@ -1,7 +1,5 @@
-//! Contexts: limits, flags, older forms of creation, access between devices.
-//!
-//! For cudarc (limits, flags), FFmpeg (limits, primary contexts), numba-cuda and cuda.core (access between
-//! devices).
+//! For cudarc (limits, flags), FFmpeg (limits, primary contexts), numba-cuda and cuda.core (access
+//! between devices): settings of contexts, and older ways to create them.
 
 use core::ffi::{c_int, c_uint};
 

@@ -1,7 +1,5 @@
-//! Copies and memsets that `cuda-events` does not bind: without a stream, between contexts, of any
-//! addresses.
-//!
-//! For cudarc and numba-cuda (without a stream), cudarc (between contexts), cuda.core and FFmpeg (of any addresses).
+//! For cudarc and numba-cuda (without a stream), cudarc (between contexts), cuda.core and FFmpeg
+//! (of any addresses): copies and memsets that `cuda-events` does not bind.
 
 use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
 

@@ -1,6 +1,5 @@
-//! Devices: bus addresses, the compute capability, access between devices.
-//!
-//! For numba-cuda and FFmpeg.
+//! For numba-cuda and FFmpeg: devices by their bus addresses, the compute capability, access
+//! between devices.
 
 use core::ffi::{c_int, c_uchar, c_uint};
 

@@ -1,6 +1,5 @@
-//! Changes of graphs and executable graphs: edges, nodes of memory work, child graphs.
-//!
-//! For cuda.core (its graph definitions).
+//! For cuda.core (its graph definitions): changes of graphs and executable graphs: edges, nodes of
+//! memory work, child graphs.
 
 use core::ffi::c_uint;
 

@@ -1,6 +1,5 @@
-//! Updates of executable graphs by graphs of the same shape; the numbers of graphs and nodes.
-//!
-//! For cuda.core (its graph definitions).
+//! For cuda.core (its graph definitions): updates of executable graphs by graphs of the same shape;
+//! the numbers of graphs and nodes.
 
 use core::ffi::{c_uint, c_ulonglong};
 

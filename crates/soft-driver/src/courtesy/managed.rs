@@ -1,6 +1,5 @@
-//! Managed memory: prefetching and advice, which change nothing that a program could see.
-//!
-//! For cudarc and cuda.core.
+//! For cudarc and cuda.core: prefetching of managed memory and advice on it, which change nothing
+//! that a program could see.
 
 use core::ffi::{c_int, c_uint};
 

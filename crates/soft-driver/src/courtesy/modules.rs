@@ -1,7 +1,6 @@
-//! What programs ask around modules, of which this driver loads none: how they are loaded, names of
-//! functions, the profiler, tables of other exports.
-//!
-//! For cudarc, numba-cuda and cuda.core (the profiler), and programs of the CUDA runtime.
+//! For cudarc, numba-cuda and cuda.core (the profiler), and programs of the CUDA runtime: questions
+//! about modules, of which this driver loads none; names of functions, the profiler, tables of
+//! other exports.
 
 use core::ffi::{c_int, c_uchar, c_void};
 

@@ -1,6 +1,4 @@
-//! Memory pools, and the allocations and frees that are in stream order.
-//!
-//! For cudarc and cuda.core.
+//! For cudarc and cuda.core: memory pools, and allocations and frees in stream order.
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 

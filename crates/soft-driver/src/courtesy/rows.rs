@@ -1,6 +1,5 @@
-//! Copies of rows, and of layers of rows; memsets of rows.
-//!
-//! For FFmpeg (rows) and cuda.core (layers).
+//! For FFmpeg (rows) and cuda.core (layers): copies of rows, and of layers of rows; memsets of
+//! rows.
 
 use core::ffi::c_uint;
 

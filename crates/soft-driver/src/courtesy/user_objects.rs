@@ -1,7 +1,5 @@
-//! User objects: something of the program's that graphs keep, and that is destroyed when the last of
-//! them is done.
-//!
-//! For cuda.core (its graph definitions).
+//! For cuda.core (its graph definitions): user objects. Graphs keep such an object of the program,
+//! and it is destroyed when the last of them is done.
 
 use core::ffi::{c_uint, c_void};
 

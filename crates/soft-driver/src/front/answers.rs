@@ -3,7 +3,7 @@
 
 use crate::abi::*;
 use crate::context::primary::released;
-use crate::front::exports::Id;
+use crate::front::export::base;
 use crate::machine::call_frame::{CallFrame, Words};
 use crate::machine::config::Rules;
 use crate::machine::switches::{FORKED, PRETEND_FORKED, SHUT_DOWN};
@@ -19,98 +19,72 @@ pub(crate) fn special(call: &CallFrame, words: &Words) -> Option<CUresult> {
     {
         return Some(code);
     }
-    let refused =
-        || call.machine.lock().config.rules == Rules::Strict || refused_in_host_function(call.id());
+    let refused = || {
+        let strict = call.machine.lock().config.rules == Rules::Strict;
+        strict || refused_in_host_function(base(call.name()))
+    };
     (call.in_host_function() && refused()).then_some(NOT_PERMITTED)
 }
 
 /// What a host function may not call, as measured on the real driver; its contract forbids every
 /// call.
-pub(crate) fn refused_in_host_function(id: Id) -> bool {
+pub(crate) fn refused_in_host_function(base: &str) -> bool {
     matches!(
-        id,
-        Id::cuCtxGetCurrent
-            | Id::cuCtxSetCurrent
-            | Id::cuCtxPushCurrent
-            | Id::cuCtxPushCurrent_v2
-            | Id::cuCtxPopCurrent
-            | Id::cuCtxPopCurrent_v2
-            | Id::cuDevicePrimaryCtxRetain
-            | Id::cuCtxSynchronize
-            | Id::cuCtxSynchronize_v2
-            | Id::cuDeviceGet
-            | Id::cuDeviceGetCount
-            | Id::cuEventCreate
-            | Id::cuStreamCreate
-            | Id::cuStreamCreateWithPriority
-            | Id::cuIpcGetEventHandle
+        base,
+        "cuCtxGetCurrent"
+            | "cuCtxSetCurrent"
+            | "cuCtxPushCurrent"
+            | "cuCtxPopCurrent"
+            | "cuDevicePrimaryCtxRetain"
+            | "cuCtxSynchronize"
+            | "cuDeviceGet"
+            | "cuDeviceGetCount"
+            | "cuEventCreate"
+            | "cuStreamCreate"
+            | "cuStreamCreateWithPriority"
+            | "cuIpcGetEventHandle"
     )
 }
 
 /// What asks about nothing that other calls change, so that it works before `cuInit` and in a
 /// forked child.
-fn asks_about_no_state(id: Id) -> bool {
+fn asks_about_no_state(base: &str) -> bool {
     matches!(
-        id,
-        Id::cuDriverGetVersion
-            | Id::cuGetErrorName
-            | Id::cuGetErrorString
-            | Id::cuGetProcAddress
-            | Id::cuGetProcAddress_v2
-            | Id::cuGetProcAddress_v2_ptsz
+        base,
+        "cuDriverGetVersion" | "cuGetErrorName" | "cuGetErrorString" | "cuGetProcAddress"
     )
 }
 
 /// Notes what the program gives back with a call that does no work.
 pub(crate) fn given_back(call: &CallFrame, words: &Words) {
-    match call.id() {
-        Id::cuDevicePrimaryCtxRelease | Id::cuDevicePrimaryCtxRelease_v2 => {
-            released(call, words.0[0] as usize, false);
-        }
-        Id::cuDevicePrimaryCtxReset | Id::cuDevicePrimaryCtxReset_v2 => {
-            released(call, words.0[0] as usize, true);
-        }
-        Id::cuEventDestroy
-        | Id::cuEventDestroy_v2
-        | Id::cuStreamDestroy
-        | Id::cuStreamDestroy_v2
-        | Id::cuDestroyExternalSemaphore
-        | Id::cuMemFree_v2
-        | Id::cuMemFreeAsync
-        | Id::cuMemFreeAsync_ptsz
-        | Id::cuMemFreeHost
-        | Id::cuMemHostUnregister => {
-            if let Ok(mut state) = call.lock() {
-                state.losses.give_up(words.0[0]);
-            }
-        }
-        _ => {}
+    let base = base(call.name());
+    if base.starts_with("cuDevicePrimaryCtxRe") && base != "cuDevicePrimaryCtxRetain" {
+        released(call, words.0[0] as usize, base.ends_with("Reset"));
+    } else if ["Destroy", "MemFree", "Unregister"].iter().any(|verb| base.contains(verb))
+        && let Ok(mut state) = call.lock()
+    {
+        state.losses.give_up(words.0[0]);
     }
 }
 
 /// What a child of `fork` answers on a driver that its parent initialised.
 pub(crate) fn forked_answer(call: &CallFrame, words: &Words) -> Option<CUresult> {
-    match call.id() {
-        id if asks_about_no_state(id) => None,
-        Id::cuStreamDestroy | Id::cuStreamDestroy_v2 => {
+    match base(call.name()) {
+        base if asks_about_no_state(base) => None,
+        "cuStreamDestroy" => {
             let stream = words.0[0];
             let what = format!(
                 "stream {stream:#x} is destroyed in a forked child, where the real driver crashes"
             );
             Some(call.machine.lock().misuses.undefined(call, &what, NOT_INITIALIZED))
         }
-        Id::cuEventQuery
-        | Id::cuEventSynchronize
-        | Id::cuEventDestroy
-        | Id::cuEventDestroy_v2
-        | Id::cuEventRecord
-        | Id::cuEventRecord_ptsz
-        | Id::cuStreamQuery
-        | Id::cuStreamQuery_ptsz
-        | Id::cuStreamSynchronize
-        | Id::cuStreamSynchronize_ptsz
-        | Id::cuStreamWaitEvent
-        | Id::cuStreamWaitEvent_ptsz => Some(SUCCESS),
+        "cuEventQuery"
+        | "cuEventSynchronize"
+        | "cuEventDestroy"
+        | "cuEventRecord"
+        | "cuStreamQuery"
+        | "cuStreamSynchronize"
+        | "cuStreamWaitEvent" => Some(SUCCESS),
         _ => Some(NOT_INITIALIZED),
     }
 }

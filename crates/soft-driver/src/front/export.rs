@@ -33,16 +33,20 @@ impl Export {
 
     /// The name for `cuGetProcAddress`: without the version and the per-thread suffix.
     pub fn base(&self) -> &'static str {
-        let name = self.name;
-        let name = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds")).unwrap_or(name);
-        match name.rsplit_once("_v") {
-            Some((base, version))
-                if !version.is_empty() && version.bytes().all(|digit| digit.is_ascii_digit()) =>
-            {
-                base
-            }
-            _ => name,
+        base(self.name)
+    }
+}
+
+/// The base name of an exported name.
+pub(crate) fn base(name: &'static str) -> &'static str {
+    let name = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds")).unwrap_or(name);
+    match name.rsplit_once("_v") {
+        Some((base, version))
+            if !version.is_empty() && version.bytes().all(|digit| digit.is_ascii_digit()) =>
+        {
+            base
         }
+        _ => name,
     }
 }
 

@@ -515,7 +515,8 @@ pub(crate) fn add_node_of(
     out.put(state.graphs.node_handle(node))
 }
 
-#[cfg(test)]
+// It makes child graphs.
+#[cfg(all(test, feature = "courtesy"))]
 mod tests {
     use core::ptr::null_mut;
     use std::ffi::{CStr, c_void};

@@ -21,15 +21,22 @@ macro_rules! call {
 }
 
 mod capture;
-mod copies;
-mod edits;
 mod ends;
 #[cfg(target_os = "linux")]
 mod external;
-mod order;
-mod pools;
 mod process;
-mod sequences;
 mod values;
 mod versions;
 mod work;
+
+// They call what only the courtesy has.
+#[cfg(feature = "courtesy")]
+mod copies;
+#[cfg(feature = "courtesy")]
+mod edits;
+#[cfg(feature = "courtesy")]
+mod order;
+#[cfg(feature = "courtesy")]
+mod pools;
+#[cfg(feature = "courtesy")]
+mod sequences;

@@ -212,3 +212,25 @@ fn pooled_memory_goes_with_its_context() {
     assert_eq!(raw.soft.live().lost, 2, "the memory and the stream");
     assert_eq!(destroy(&raw, pool), OK);
 }
+
+/// Work on memory that is freed meanwhile is done on memory that is there.
+#[test]
+fn memory_that_is_freed_under_work() {
+    // It is undefined on a real driver.
+    let raw = Raw::planting(SoftDriver::builder());
+    let stream = raw.stream(0);
+    let (mut memory, mut pinned) = (0, null_mut());
+    unsafe {
+        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 64).0, OK);
+        assert_eq!((raw.cuMemHostAlloc)(&mut pinned, 64, 0).0, OK);
+        let latch = raw.latch(stream);
+        assert_eq!((raw.cuMemsetD8Async)(memory, 9, 64, stream).0, OK);
+        assert_eq!((raw.cuMemcpyDtoHAsync_v2)(pinned, memory, 64, stream).0, OK);
+        let free = call!(raw, cuMemFreeAsync(memory => u64, raw.stream(1) => CUstream));
+        assert_eq!(free, OK);
+        assert_eq!((raw.cuMemFree_v2)(memory).0, INVALID_VALUE);
+        latch.release();
+        raw.sync(stream);
+        assert_eq!(std::slice::from_raw_parts(pinned.cast::<u8>(), 64), [9; 64]);
+    }
+}

@@ -17,9 +17,8 @@ type GetProcAddress = unsafe extern "C" fn(*const u8, *mut *mut c_void, i32, u64
 fn what_is_not_of_this_driver_answers_so() {
     own_process!();
     let raw = Raw::with(SoftDriver::builder().version(13, 5));
-    let load: unsafe extern "C" fn(*mut c_void, *const u8) -> u32 =
-        unsafe { std::mem::transmute(raw.soft.resolve(c"cuModuleLoad")) };
-    assert_eq!(unsafe { load(null_mut(), c"x".as_ptr().cast()) }, NOT_SUPPORTED);
+    let import = raw.cuImportExternalMemory.unwrap();
+    assert_eq!(unsafe { import(null_mut(), null_mut()) }.0, NOT_SUPPORTED);
     assert_eq!(unsafe { raw.cuStreamEndCaptureToCig.unwrap()(null_mut()) }.0, NOT_SUPPORTED);
 }
 
@@ -29,7 +28,7 @@ fn what_has_no_body_is_called_by_its_name() {
     own_process!();
     let raw = Raw::with(SoftDriver::builder().version(13, 5).log(1));
     let without: Vec<_> = EXPORTS.iter().filter(|export| !export.supported).collect();
-    assert!(without.len() > 100, "{} exports without a body", without.len());
+    assert!(without.len() > 10, "{} exports without a body", without.len());
     for export in without {
         let address = raw.soft.resolve(&CString::new(export.name).unwrap());
         let call: unsafe extern "C" fn() -> u32 = unsafe { std::mem::transmute(address) };

@@ -450,20 +450,20 @@ mod memory {
         let (shared, file) = (libc::MAP_SHARED, file.as_raw_fd());
         let page = unsafe { libc::mmap(null_mut(), BYTES, libc::PROT_READ, shared, file, 0) };
         assert_ne!(page, libc::MAP_FAILED);
-        let code = call!(raw, cuMemHostRegister_v2(page => *mut std::ffi::c_void, BYTES => usize,
-            MAPPED_FOR_READING => u32));
-        assert_eq!(code, OK);
+        let register = || {
+            call!(raw, cuMemHostRegister_v2(page => *mut std::ffi::c_void, BYTES => usize,
+                MAPPED_FOR_READING => u32))
+        };
+        // What is cut short cannot be registered.
+        assert_eq!(unsafe { libc::ftruncate(file, 0) }, 0);
+        assert_eq!(register(), INVALID_VALUE);
+        assert_eq!(unsafe { libc::ftruncate(file, BYTES as i64) }, 0);
+        assert_eq!(register(), OK);
         let address = page.expose_provenance() as u64;
         assert_eq!(write(&raw, raw.stream(NON_BLOCKING), address, 4), INVALID_VALUE);
         let misuses = raw.soft.misuses();
         assert!(misuses[0].contains("registered as read-only"), "{misuses:?}");
-        let code = call!(raw, cuMemHostUnregister(page => *mut std::ffi::c_void));
-        assert_eq!((code, raw.soft.live().allocations), (OK, 0));
-        // What is cut short cannot be registered.
-        assert_eq!(unsafe { libc::ftruncate(file, 0) }, 0);
-        let code = call!(raw, cuMemHostRegister_v2(page => *mut std::ffi::c_void, BYTES => usize,
-            MAPPED_FOR_READING => u32));
-        assert_eq!(code, INVALID_VALUE);
+        drop(raw);
         assert_eq!(unsafe { libc::munmap(page, BYTES) }, 0);
     }
 

@@ -3,7 +3,6 @@
 use crate::common;
 
 use std::ffi::c_void;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::*;
@@ -53,27 +52,5 @@ fn the_memory_of_a_device_is_as_much_as_configured() {
         assert_eq!((raw.cuMemGetInfo_v2)(&mut free, &mut total).0, OK);
         assert_eq!((free, total), ((1 << 20) - 4096, 1 << 20));
         assert_eq!((raw.cuMemAlloc_v2)(&mut address, 1 << 20).0, OUT_OF_MEMORY);
-    }
-}
-
-/// Work on memory that is freed meanwhile is done on memory that is there.
-#[test]
-fn memory_that_is_freed_under_work() {
-    // It is undefined on a real driver.
-    let raw = Raw::planting(SoftDriver::builder());
-    let stream = raw.stream(0);
-    let (mut memory, mut pinned) = (0, null_mut());
-    unsafe {
-        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 64).0, OK);
-        assert_eq!((raw.cuMemHostAlloc)(&mut pinned, 64, 0).0, OK);
-        let latch = raw.latch(stream);
-        assert_eq!((raw.cuMemsetD8Async)(memory, 9, 64, stream).0, OK);
-        assert_eq!((raw.cuMemcpyDtoHAsync_v2)(pinned, memory, 64, stream).0, OK);
-        let free = call!(raw, cuMemFreeAsync(memory => u64, raw.stream(1) => CUstream));
-        assert_eq!(free, OK);
-        assert_eq!((raw.cuMemFree_v2)(memory).0, INVALID_VALUE);
-        latch.release();
-        raw.sync(stream);
-        assert_eq!(std::slice::from_raw_parts(pinned.cast::<u8>(), 64), [9; 64]);
     }
 }

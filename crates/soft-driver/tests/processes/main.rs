@@ -17,3 +17,7 @@ mod shared;
 mod speed;
 #[cfg(unix)]
 mod watch;
+
+// It calls what only the courtesy has.
+#[cfg(feature = "courtesy")]
+mod unsupported;

@@ -59,6 +59,13 @@ impl Raw {
     }
 }
 
+/// Whether the driver has entry points that `cuda-events` does not bind. The software driver is built
+/// without them to show that its core stands alone.
+pub fn courtesy() -> Result<(), String> {
+    let has = cfg!(feature = "courtesy") || TestDriver::chosen() == TestDriver::Native;
+    if has { Ok(()) } else { Err("the software driver is built without the courtesy".to_owned()) }
+}
+
 /// Defines the calls, and the table of their functions.
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
@@ -390,7 +397,13 @@ impl Rig {
 
     /// The address that a linker finds under an exported name, NULL for none.
     pub fn export(&self, name: &CStr) -> *mut c_void {
-        self.exports.address(name)
+        let address = self.exports.address(name);
+        if address.is_null()
+            && let Err(reason) = courtesy()
+        {
+            panic!("not run: {reason}, for {name:?}");
+        }
+        address
     }
 
     /// Another context of the same device, which is current nowhere.

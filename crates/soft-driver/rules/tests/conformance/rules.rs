@@ -13,6 +13,9 @@ use cuda_test_harness::{TestDriver, say_not_run};
 
 use crate::raw::{Rig, said};
 
+/// How the result of a rule begins that could not run.
+const NOT_RUN: &str = "not run: ";
+
 /// The role of a child that does one rule.
 pub const ROLE: &str = "rule";
 
@@ -293,6 +296,9 @@ fn observe(rule: &Rule, saw: &Saw) -> Result<(), String> {
         Err(panic) => {
             let what = panic.downcast_ref::<String>().cloned();
             let what = what.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            if let Some(not_run) = what.as_ref().filter(|what| what.starts_with(NOT_RUN)) {
+                return Err(not_run.clone());
+            }
             saw.text(format_args!("panicked: {}", what.unwrap_or_default().replace('\n', " ")));
             Ok(())
         }
@@ -324,7 +330,8 @@ pub fn run(rule: &Rule) {
             let ended = in_child(&rule.test(), ROLE, &environment);
             let mut items = ended.said;
             items.extend(ended.badly.map(|badly| format!("the process {badly}")));
-            items.join("; ")
+            let not_run = items.iter().find(|item| item.starts_with(NOT_RUN));
+            not_run.cloned().unwrap_or_else(|| items.join("; "))
         }
         None => {
             let saw = Saw::default();
@@ -340,7 +347,7 @@ pub fn report(rule: &Rule, observed: &str) {
     writeln!(lines, "about {} | {} | {}", rule.id(), rule.test(), rule.statement())
         .expect("a String grows");
     print!("{lines}");
-    if observed.starts_with("not run: ") {
+    if observed.starts_with(NOT_RUN) {
         return say_not_run(observed);
     }
     assert_eq!(observed, rule.expected, "rule {}: {}", rule.id(), rule.statement());

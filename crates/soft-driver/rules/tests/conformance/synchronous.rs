@@ -9,7 +9,7 @@ use std::time::Duration;
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{Copy2D, Side2D};
 
-use crate::raw::{LEGACY, Rig, Sent, must};
+use crate::raw::{LEGACY, Rig, Sent, courtesy, must};
 use crate::rules;
 use crate::rules::Saw;
 
@@ -120,6 +120,7 @@ fn compare(rig: &Rig, saw: &Saw, returning: &[Call<'_>], waiting: &[Call<'_>]) {
 rules! {
     /// A memset or a copy without a stream returns before it is done if all its memory is device
     /// memory.
+    [needs(courtesy)]
     fn memory_of_the_device(rig, saw) =
         "these return: a memset, a copy, a copy of rows, a copy between contexts; of the others: \
          none"
@@ -147,6 +148,7 @@ rules! {
 
     /// A copy without a stream to or from host memory waits for the legacy stream, even if it is a
     /// copy of a few bytes of ordinary memory.
+    [needs(courtesy)]
     fn memory_of_the_host(rig, saw) = "these return: ; of the others: none" {
         let memory = Memory::new(rig);
         let ([to, from], pinned, ordinary) = (memory.device, memory.pinned, memory.ordinary());
@@ -187,6 +189,7 @@ rules! {
 
     /// With a stream, a copy from host memory to host memory waits until it is done, whichever of
     /// the two is pinned.
+    [needs(courtesy)]
     fn host_to_host_with_a_stream(rig, saw) = "these return: ; of the others: none" {
         let memory = Memory::new(rig);
         let (mapped, ordinary) = (memory.pinned_on_device(), memory.ordinary());

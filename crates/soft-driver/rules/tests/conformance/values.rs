@@ -683,11 +683,11 @@ rules! {
     /// stream.
     [since(11, 7), alone]
     fn unregistering_while_a_stream_waits(rig, saw) = "waits, then success" {
+        // SAFETY: that is the function's type.
+        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
         let (page, stream) = (Page::of(&memory::plain(PAGE)), rig.stream(NON_BLOCKING));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         must("cuStreamWaitValue64", wait(rig, stream, page.at(), 1));
-        // SAFETY: that is the function's type.
-        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
         let memory = crate::raw::Sent::new(page.0.as_ptr());
         // SAFETY: the page stays mapped.
         let call = move || unsafe { unregister(memory.get()) };

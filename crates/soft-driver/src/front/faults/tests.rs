@@ -60,7 +60,7 @@ fn what_can_never_strike_is_refused() {
     for good in [
         "*",
         "cu*",
-        "cuModuleLoad",
+        "cuImportExternalMemory",
         "cuEventRecord_ptsz",
         "cuLaunchHostFunc_v2",
         "cuInit:chance=1/0",

@@ -1,0 +1,78 @@
+//! What is not supported: what is printed when it is called.
+
+#![cfg(target_os = "linux")]
+
+use cuda_events::sys::*;
+use cuda_events::{Context, Device, Stream, StreamOptions};
+use cuda_events_test_support::shared_library;
+
+use crate::shared::{load, run};
+
+/// A call that is not supported says so by name, once, however often it is called, and before
+/// `cuInit` too.
+#[test]
+fn what_is_not_supported_says_so_once() {
+    let errors = run("inner_unsupported", "version=13.1");
+    let said: Vec<&str> = errors
+        .lines()
+        .filter_map(|line| line.strip_prefix("cuda-soft-driver: "))
+        .filter(|line| line.contains("not supported"))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "cuGetExportTable is not supported: programs of the CUDA runtime (PyTorch, CuPy) \
+             cannot run here",
+            "cuModuleLoad is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "cuLaunchKernel is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "cuCheckpointProcessLock is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "CU_STREAM_MEM_OP_ATOMIC_REDUCTION is not supported: it returns \
+             CUDA_ERROR_NOT_SUPPORTED",
+        ],
+        "{errors}"
+    );
+}
+
+#[test]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
+fn inner_unsupported() {
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null());
+    let call = |name: &std::ffi::CStr| {
+        let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?}");
+        type Anything = unsafe extern "C" fn(usize, usize) -> u32;
+        let nothing = 0;
+        let place = std::ptr::from_ref(&nothing).addr();
+        unsafe { std::mem::transmute::<*mut libc::c_void, Anything>(found)(place, place) }
+    };
+    assert_ne!(call(c"cuGetExportTable"), 0);
+    assert_eq!(unsafe { (load().unwrap().symbols().cuInit)(0) }.0, 0);
+    let names =
+        [c"cuGetExportTable", c"cuModuleLoad", c"cuLaunchKernel", c"cuCheckpointProcessLock"];
+    for _ in 0..3 {
+        for name in names {
+            assert_ne!(call(name), 0);
+        }
+    }
+    let context = Context::primary(Device::new(load().unwrap(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let batch = load().unwrap().symbols().cuStreamBatchMemOp_v2.unwrap();
+    let mut reduction = CUstreamBatchMemOpParams {
+        atomicReduction: CUstreamMemOpAtomicReductionParams {
+            operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION,
+            flags: 0,
+            reductionOp: CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD,
+            dataType: CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32,
+            address: 0,
+            value: 1,
+            alias: 0,
+        },
+    };
+    for _ in 0..2 {
+        let code = unsafe { batch(stream.as_raw(), 1, &mut reduction, 0) };
+        assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    }
+}
