@@ -70,7 +70,7 @@ impl EventRef {
         // The call goes through the stream's table, because the table decides what NULL means.
         // SAFETY: event and stream are alive as long as their references are.
         unsafe { call!(stream, self.driver; cuEventRecord(self.raw, stream.as_raw())) }?
-            .check_or(|answer| self.record_error(stream, answer))
+            .check_or(|answer| self.record_error(stream.context(), answer))
     }
 
     /// Records the event in the stream, with flags for this record. Without flags it is
@@ -129,7 +129,7 @@ impl EventRef {
             call!(stream, self.driver;
                 cuEventRecordWithFlags?(self.raw, stream.as_raw(), flags.bits()))
         }?
-        .check_or(|answer| self.record_error(stream, answer))
+        .check_or(|answer| self.record_error(stream.context(), answer))
     }
 
     /// Records the event after all work that is in any stream of the context now. CUDA 12.5.
@@ -166,24 +166,19 @@ impl EventRef {
     #[doc(alias = "cuCtxRecordEvent")]
     pub fn record_context(&self, context: &Context) -> Result<()> {
         // SAFETY: context and event are alive as long as their references are.
-        let answer = unsafe {
+        unsafe {
             call!(self.driver, context.driver(); cuCtxRecordEvent?(context.as_raw(), self.raw))
-        }?;
-        if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE
-            && !self.context.shares_events(context)
-        {
-            return Err(self.mismatch(context, answer));
-        }
-        answer.check()
+        }?
+        .check_or(|answer| self.record_error(context, answer))
     }
 
     #[cold]
     #[inline(never)]
-    fn record_error(&self, stream: &StreamRef, answer: Answer) -> Error {
+    fn record_error(&self, context: &Context, answer: Answer) -> Error {
         self.mark_failed();
-        let shared = self.context().shares_events(stream.context());
+        let shared = self.context().shares_events(context);
         if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE && !shared {
-            self.mismatch(stream.context(), answer)
+            self.mismatch(context, answer)
         } else {
             answer.error()
         }

@@ -8,8 +8,8 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
 use common::counting::{calls, counting, fail_next};
-use common::own_process;
 use common::{Gpu, Latch};
+use common::{own_process, table};
 use cuda_events::ext::{EventPool, PooledEvent};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, EventFlags, EventRef, Progress, Stream, StreamOptions};
@@ -142,13 +142,17 @@ fn an_error_through_a_reference_to_the_event_counts() {
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
     type Use = fn(&EventRef, &Stream) -> Option<Error>;
-    let uses: [(Function, Use); 4] = [
+    let uses: [(Function, Use); 5] = [
         (Function::cuEventRecord, |event, stream| event.record(stream).err()),
+        (Function::cuCtxRecordEvent, |event, stream| event.record_context(stream.context()).err()),
         (Function::cuEventQuery, |event, _| event.query().err()),
         (Function::cuEventSynchronize, |event, _| event.synchronize().err()),
         (Function::cuEventQuery, |event, _| event.synchronize_timeout(Duration::MAX).err()),
     ];
     for (function, use_it) in uses {
+        if gpu.driver.symbols().address(function).is_null() {
+            continue;
+        }
         let event = pool.take().expect("an event");
         assert_eq!(use_it(&event, &stream), None);
         fail_next(function, code);
@@ -163,6 +167,38 @@ fn an_error_through_a_reference_to_the_event_counts() {
     assert_eq!(waited, Poll::Ready(Err(Error::Driver { function: Function::cuEventQuery, code })));
     assert_eq!(calls(|| drop(completion)).1, [Function::cuEventDestroy_v2]);
     assert_eq!(pool.available(), 0);
+}
+
+/// A call that was not made leaves the event as it was.
+#[test]
+fn only_the_drivers_errors_count() {
+    own_process!();
+    let gpu = Gpu::new();
+    let driver = table::hiding(gpu.driver, &[Function::cuCtxRecordEvent]);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
+    let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    let soft = cuda_soft_driver::SoftDriver::new();
+    let other = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
+    let other = Stream::new(&other, StreamOptions::new()).expect("a stream");
+    let event = pool.take().expect("an event");
+    assert!(matches!(event.record(&other), Err(Error::DriverMismatch { .. })));
+    assert!(matches!(event.record_context(&context), Err(Error::Unsupported { .. })));
+    #[cfg(unix)]
+    {
+        let mut inherited = Some(pool.take().expect("an event"));
+        let available = common::fork::in_child(|| {
+            let refused = inherited.take().map(|event| (event.query(), event.synchronize()));
+            assert!(matches!(
+                refused,
+                Some((Err(Error::ForkedChild { .. }), Err(Error::ForkedChild { .. })))
+            ));
+            pool.available().to_string()
+        });
+        assert_eq!(available, ("1".to_owned(), 0));
+        std::mem::forget(inherited);
+    }
+    drop(event);
+    assert_eq!(pool.available(), 1);
 }
 
 /// What is pending is no error.
