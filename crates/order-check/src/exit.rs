@@ -13,6 +13,14 @@ pub fn set(status: u8) {
     STATUS.store(i32::from(status), Ordering::Relaxed);
 }
 
+/// The status with which a process ends that would end with `own`.
+#[must_use]
+pub fn status(own: i32) -> i32 {
+    let status = STATUS.load(Ordering::Relaxed);
+    let is_set = status != 0 && PROCESS.load(Ordering::Relaxed) == std::process::id();
+    if is_set { status } else { own }
+}
+
 /// Ends the process with the status, if there is one. Only for handlers of the exit.
 pub fn leave() {
     let status = STATUS.swap(0, Ordering::Relaxed);

@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use cuda_order_check_preload::{calls, faults};
+use cuda_order_check_preload::{before_exit, calls, faults};
 use libc::timespec;
 use libc::{FILE, iovec, mmsghdr, msghdr, off_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t};
 
@@ -248,6 +248,22 @@ pub unsafe extern "C" fn sigprocmask(
             -1
         }
     }
+}
+
+/// Ends the process without the handlers of the exit, as Python's `os._exit` does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    before_exit();
+    loop {
+        // SAFETY: it does not return.
+        unsafe { libc::syscall(libc::SYS_exit_group, cuda_order_check::exit::status(status)) };
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
+    // SAFETY: the same function.
+    unsafe { _exit(status) }
 }
 
 /// Looks the C library's functions up. Why the class `host` cannot work, if so. `base` gives the

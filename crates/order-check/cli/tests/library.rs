@@ -176,6 +176,75 @@ fn an_error_inside_switches_the_checker_off() {
     fs::remove_dir_all(folder).expect("it was made here");
 }
 
+/// Ends as the role says, after a program with an error.
+fn ends(role: &str) {
+    match role {
+        "leaves" => {
+            program("unordered");
+            // SAFETY: it has no preconditions.
+            unsafe { libc::_exit(0) };
+        }
+        "forks-early" => {
+            // SAFETY: the child goes on as this program does.
+            let child = unsafe { libc::fork() };
+            program(if child == 0 { "unordered" } else { "ordered" });
+            // SAFETY: no preconditions; the parent's child, without a place for its status.
+            unsafe {
+                if child == 0 {
+                    libc::_exit(0);
+                }
+                libc::waitpid(child, std::ptr::null_mut(), 0);
+            }
+        }
+        _ => {
+            program("unordered");
+            // SAFETY: as above. The driver answers in a child, though with an error.
+            unsafe {
+                let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+                let wait = libc::dlsym(library, c"cuCtxSynchronize".as_ptr());
+                let wait: unsafe extern "C" fn() -> u32 = std::mem::transmute(wait);
+                let child = libc::fork();
+                if child == 0 {
+                    assert_ne!(wait(), 0);
+                    libc::exit(0);
+                }
+                libc::waitpid(child, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
+
+/// However a process ends, and whose child it is, it writes its own summary once.
+#[test]
+fn each_process_has_its_own_summary() {
+    if let Some(role) = role() {
+        return ends(&role);
+    }
+    let test = "each_process_has_its_own_summary";
+    for (role, expected) in
+        [("leaves", &[1_usize][..]), ("forks-early", &[0, 1]), ("forks-late", &[1])]
+    {
+        let folder = folder("order-check-ends", &shared_library());
+        let mut command = command(&own_binary(), &full_name(test), role);
+        command.env("CUDA_ORDER_CHECK", format!("log={}/log-%p", folder.display()));
+        command.env("LD_LIBRARY_PATH", &folder).env("LD_PRELOAD", stand_in());
+        let output = command.output().expect("the test's own program runs");
+        assert!(output.status.success(), "{role}: {}", String::from_utf8_lossy(&output.stderr));
+        let files = fs::read_dir(&folder).expect("it is there").map(|it| it.expect("it is").path());
+        let logs = files.filter(|path| path.to_string_lossy().contains("/log-"));
+        let mut found: Vec<usize> = logs
+            .map(|path| {
+                let log = fs::read_to_string(path).expect("it is a text");
+                assert_eq!(log.matches(" findings in ").count(), 1, "{role}:\n{log}");
+                log.matches("missing order").count()
+            })
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{role}");
+        fs::remove_dir_all(folder).expect("it was made here");
+    }
+}
+
 #[test]
 fn the_list_has_the_software_drivers_names() {
     macro_rules! list {

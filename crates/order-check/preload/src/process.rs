@@ -1,7 +1,7 @@
-//! The end of the process by a signal.
+//! The end of the process by a signal, or without the handlers of the exit.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{FromRawFd, IntoRawFd};
@@ -14,6 +14,14 @@ const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// Where a handler writes, and the process that reads there.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// In the pipe: the program ends the process without the handlers of the exit.
+const LEAVES: u8 = 0;
+/// Whether the summary is written.
+static WRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// The milliseconds that such an end waits for the summary.
+const PATIENCE: u32 = 2000;
 
 /// Has the summary written also if a signal ends the process.
 pub fn watch_process() {
@@ -30,7 +38,10 @@ fn watch_signals() {
         let mut signal = [0];
         while reader.read_exact(&mut signal).is_ok() {
             watch::summary();
-            end(c_int::from(signal[0]));
+            WRITTEN.store(true, Ordering::Release);
+            if signal != [LEAVES] {
+                end(c_int::from(signal[0]));
+            }
         }
     };
     let thread = std::thread::Builder::new().name("cuda-order-check".to_owned());
@@ -83,6 +94,30 @@ fn end(signal: c_int) {
     set(signal, libc::SIG_DFL);
     // SAFETY: both have no preconditions.
     unsafe { libc::kill(libc::getpid(), signal) };
+}
+
+/// The program ends the process by `_exit`. It may do so in a handler of a signal, so the summary is
+/// the thread's, and is not waited for without end: the handler may have interrupted what the thread
+/// needs. A child of a fork, also one that has the memory of its parent, has no such thread.
+pub fn before_exit() {
+    let pipe = PIPE.load(Ordering::Acquire);
+    if pipe < 0 || PROCESS.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
+    let leaves = LEAVES;
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    // SAFETY: a byte of a variable; a handler may call both.
+    unsafe {
+        if libc::write(pipe, (&raw const leaves).cast(), 1) != 1 {
+            return;
+        }
+        for _ in 0..PATIENCE {
+            if WRITTEN.load(Ordering::Acquire) {
+                return;
+            }
+            libc::nanosleep(&pause, core::ptr::null_mut());
+        }
+    }
 }
 
 extern "C" fn on_signal(signal: c_int) {

@@ -194,6 +194,15 @@ impl Watch {
     }
 }
 
+impl Watch {
+    fn kernel_part(&mut self, stream: StreamId, accesses: &[Access]) {
+        self.feed.work(stream, accesses);
+        if accesses.iter().any(|of| of.kind == AccessKind::Write) {
+            self.node(stream, Node::Work);
+        }
+    }
+}
+
 fn launched(
     call: &Call,
     real: impl FnOnce() -> Code,
@@ -220,10 +229,10 @@ fn launched(
             let mut call = launch.clone();
             call.name = word.into();
             watch.feed.resume(call);
-            watch.feed.work(stream, &[access]);
+            watch.kernel_part(stream, &[access]);
         }
         watch.feed.resume(launch);
-        watch.feed.work(stream, &accesses);
+        watch.kernel_part(stream, &accesses);
         for event in records {
             watch.feed.record(EventId(*event as u64), stream);
         }

@@ -12,7 +12,7 @@ use std::fs::OpenOptions;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use crate::names::{edited, is_like_a_hooked_one};
+use crate::names::{base, edited, is_like_a_hooked_one};
 use crate::thunks;
 use cuda_order_check::feed::{Awaited, Creator, Feed, Memory};
 use cuda_order_check::{
@@ -158,6 +158,8 @@ struct Watch {
     /// The numbers of user objects.
     numbers: HashMap<Handle, u64>,
     pinned: Pinned,
+    /// Whether the summary was written.
+    ended: bool,
 }
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
@@ -229,6 +231,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         kernels: HashMap::new(),
         loaded: HashSet::new(),
         pinned: Pinned::new(),
+        ended: false,
     });
 }
 
@@ -244,6 +247,9 @@ pub fn summary() {
     }
     let Some(mut watch) = lock_at_end() else { return };
     let Some(watch) = &mut *watch else { return };
+    if std::mem::replace(&mut watch.ended, true) {
+        return;
+    }
     if let Some(error) = guard::error() {
         let text = format!("order check: off since an error inside the checker: {error}");
         watch.feed.observer_mut().findings.note(&text);
@@ -306,11 +312,20 @@ fn sum_up(watch: &mut Watch) {
     }
 }
 
+/// What ends kernels, whose handles others may get.
+const UNLOADS: [&str; 4] =
+    ["cuModuleUnload", "cuLibraryUnload", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease"];
+
 /// A call comes of which only the name is known: it may order anything, or change a graph.
 pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
     begin(&Call { name, per_thread: false }, |watch| match edited(name) {
         Some(what) => watch.edited(what, arguments),
-        None => watch.order_everything(),
+        None => {
+            watch.order_everything();
+            if UNLOADS.contains(&base(name)) {
+                watch.forget_kernels();
+            }
+        }
     });
 }
 
@@ -463,8 +478,19 @@ impl Watch {
     /// A call was not seen, or nothing is known of what it does.
     fn order_everything(&mut self) {
         self.feed.barrier();
+        self.stop_looking();
+    }
+
+    /// Memory may end: what is pending there counts as seen.
+    fn stop_looking(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         pending.iter().for_each(|of| self.feed.written(of.place, true));
+    }
+
+    /// The handles of kernels may be those of others from now on.
+    fn forget_kernels(&mut self) {
+        let kernels = std::mem::take(&mut self.kernels);
+        self.feed.observer_mut().decide(kernels.values().flat_map(Kernel::judged));
     }
 
     fn current(&mut self) -> (Handle, i32) {

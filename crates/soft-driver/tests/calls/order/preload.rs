@@ -2,6 +2,7 @@
 //! what the driver's own checker finds.
 
 use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_order_check::Report;
 use cuda_order_check::{AccessKind, Finding, Problem};
@@ -90,10 +91,14 @@ fn launch_of(raw: &Raw, kernel: usize, stream: CUstream, address: u64, within: u
     assert_eq!(code, OK);
 }
 
+/// Whether kernels have the first parameter alone.
+static SHORT: AtomicBool = AtomicBool::new(false);
+
 /// The kernels of these tests take a word that is no address, an address, and a structure of two
 /// words.
 unsafe extern "C" fn parameter(_: usize, at: usize, offset: &mut usize, size: &mut usize) -> u32 {
-    let Some(of) = [(0, 4), (8, 8), (16, 16)].get(at) else { return INVALID_VALUE };
+    let count = if SHORT.load(Ordering::Relaxed) { 1 } else { 3 };
+    let Some(of) = [(0, 4), (8, 8), (16, 16)][..count].get(at) else { return INVALID_VALUE };
     (*offset, *size) = *of;
     OK
 }
@@ -130,15 +135,41 @@ unsafe extern "C" fn load(_: *mut usize, _: *const c_void) -> u32 {
     OK
 }
 
+unsafe extern "C" fn unload(_: usize) -> u32 {
+    OK
+}
+
 fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     match name.to_bytes() {
         b"cuLaunchKernel" => kernel as *mut c_void,
         b"cuModuleLoadData" => load as *mut c_void,
+        b"cuModuleUnload" => unload as *mut c_void,
         b"cuFuncGetParamInfo" => parameter as *mut c_void,
         b"cuFuncGetName" => kernel_name as *mut c_void,
         b"cuKernelGetParamInfo" => no_kernel as *mut c_void,
         _ => soft.resolve(name),
     }
+}
+
+/// After an unload another kernel may have the handle, and fewer parameters.
+#[test]
+fn a_kernel_ends_with_its_module() {
+    aside("a_kernel_ends_with_its_module", || {
+        let raw = Raw::behind(builder(0), WITH_KERNELS);
+        let desk = Desk::new(&raw, false);
+        launch_of(&raw, 1, desk.a, desk.buffer, 0);
+        assert_eq!(call!(raw, cuModuleUnload(1 => usize)), OK);
+        SHORT.store(true, Ordering::Relaxed);
+        let number = 7_u32;
+        let nowhere = std::ptr::without_provenance(8);
+        let parameters: [*const c_void; 3] = [(&raw const number).cast(), nowhere, nowhere];
+        let code = call!(raw, cuLaunchKernel(
+            1 => usize, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32,
+            desk.a => CUstream, parameters.as_ptr() => *const *const c_void,
+            std::ptr::null() => *const c_void));
+        assert_eq!(code, OK);
+        desk.end();
+    });
 }
 
 #[test]
