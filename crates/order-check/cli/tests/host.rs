@@ -86,6 +86,7 @@ struct Program {
     stream: usize,
     device: u64,
     pinned: *mut u8,
+    context: usize,
     good: bool,
 }
 
@@ -105,7 +106,7 @@ impl Program {
         cuda.cuMemsetD8Async(device, 7, 2 * LARGE, stream);
         cuda.cuStreamSynchronize(stream);
         cuda.cuMemHostAlloc(&mut pinned, 2 * LARGE, 0);
-        Self { cuda, stream, device, pinned, good }
+        Self { cuda, stream, device, pinned, context, good }
     }
 
     fn upload(&self, at: usize, bytes: usize) {
@@ -382,6 +383,35 @@ fn crowd(p: &Program) {
     }
 }
 
+/// Threads with streams of their own, and buffers that share pages.
+fn neighbours(p: &Program) {
+    let rounds = std::env::var("ROUNDS").map_or(30, |rounds| rounds.parse().expect("a number"));
+    let barrier = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                let (mut stream, bytes) = (0, 3 * PAGE - 1000);
+                let own = thread * bytes;
+                let device = p.device + own as u64;
+                p.cuda.cuCtxSetCurrent(p.context);
+                p.cuda.cuStreamCreate(&mut stream, 1);
+                barrier.wait();
+                for round in 0..rounds {
+                    let size = if round % 3 == 0 { 20 } else { bytes };
+                    p.cuda.cuMemcpyDtoHAsync_v2(p.at(own), device, size, stream);
+                    p.cuda.cuStreamSynchronize(stream);
+                    (0..size).step_by(700).for_each(|at| _ = p.read(own + at));
+                    (0..bytes).step_by(900).for_each(|at| p.write(own + at));
+                    p.cuda.cuMemcpyHtoDAsync_v2(device, p.at(own), size, stream);
+                    (0..size).step_by(500).for_each(|at| _ = p.read(own + at));
+                    p.cuda.cuStreamSynchronize(stream);
+                }
+            });
+        }
+    });
+}
+
 /// Registered memory: pages that it has for itself.
 fn registered(p: &Program) {
     let flags = libc::MAP_SHARED | libc::MAP_ANON;
@@ -507,6 +537,7 @@ const CORRECT: &[Role<1>] = &[
     ("read_beside", read_beside, ["order check: 0 findings"]),
     ("host_function", host_function, ["2 copies of pinned memory were watched"]),
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
+    ("neighbours", neighbours, ["order check: 0 findings"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (
         "ten_copies",

@@ -181,11 +181,14 @@ impl Watch {
         if !self.pinned.is_on() || self.pinned.regions.is_empty() {
             return;
         }
+        // Attributes may say that sources are read within the call.
+        let name = self.feed.caller().name;
+        let may_be_read = ["Batch", "WithAttributes"].iter().any(|part| name.contains(part));
         for access in accesses {
             let bytes = access.range.end - access.range.start;
-            let reads = access.kind == AccessKind::Read;
+            let small = access.stride().is_none() && READ_AT_ONCE.contains(&bytes);
             if self.pinned.region(access.range.start).is_none()
-                || reads && access.stride().is_none() && READ_AT_ONCE.contains(&bytes)
+                || access.kind == AccessKind::Read && (small || may_be_read)
                 || self.feed.capture_of(stream).is_some()
             {
                 continue;
