@@ -44,7 +44,7 @@ pub(super) enum Origin {
 ///
 /// The text ends with advice. The command `cuda-events-doctor`, which it may name, finds the cause:
 /// `cargo install cuda-events-doctor` installs it. In the source tree it is
-/// `cargo run --example doctor`.
+/// `cargo run --package cuda-events-doctor`.
 ///
 /// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
 /// returning it from `main`.
