@@ -223,7 +223,10 @@ fn launched(
         note(|| format!(" [{name}]"));
         let (accesses, open) = watch.pointed_to(call, function, parameters, extra);
         let launch = watch.feed.caller();
-        for (word, access) in open {
+        // In a graph it is the launch that is reported, and which of its nodes it is about is not
+        // known then: only what counts by now is in there.
+        let captured = watch.feed.capture_of(stream).is_some();
+        for (word, access) in open.into_iter().filter(|_| !captured) {
             let words = &mut watch.feed.observer_mut().words;
             words.entry(word).or_insert(Word { kernel: name, counts: None });
             let mut call = launch.clone();

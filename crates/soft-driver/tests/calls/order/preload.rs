@@ -151,6 +151,32 @@ fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     }
 }
 
+/// A captured kernel has what counts when it is captured: an address that is a parameter, and a word
+/// in a structure after ten launches.
+#[test]
+fn a_captured_kernel_has_the_words_that_count_by_then() {
+    aside("a_captured_kernel_has_the_words_that_count_by_then", || {
+        for (launches, within, reports) in [(0, true, 0), (9, true, 1), (0, false, 1)] {
+            let raw = Raw::behind(builder(0), WITH_KERNELS);
+            let desk = Desk::new(&raw, false);
+            let launch = |stream| match within {
+                true => launch_of(&raw, 4, stream, 0, desk.buffer),
+                false => launch_of(&raw, 4, stream, desk.buffer, 0),
+            };
+            (0..launches).for_each(|_| launch(desk.a));
+            desk.joined(desk.a, desk.c);
+            let graph = desk.captured(|| launch(desk.c));
+            desk.launch(graph, desk.a);
+            desk.joined(desk.c, desk.b);
+            desk.writes(desk.b);
+            desk.end();
+            let found = found();
+            let launched = found.iter().filter(|of| of.1.iter().any(|it| it.0 == "cuGraphLaunch"));
+            assert_eq!(launched.count(), reports, "{launches} {within}: {found:?}");
+        }
+    });
+}
+
 /// After an unload another kernel may have the handle, and fewer parameters.
 #[test]
 fn a_kernel_ends_with_its_module() {
