@@ -165,10 +165,8 @@ impl Action {
         let mut command = Command::new(name);
         command.args(arguments).env(VARIABLE, &text);
         command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &folder));
-        if settings.checks_host() {
-            // It has functions in front of those of the C library.
-            command.env("LD_PRELOAD", before("LD_PRELOAD", &folder.join("libcuda.so.1")));
-        }
+        // It has functions in front of those of the C library.
+        command.env("LD_PRELOAD", before("LD_PRELOAD", &folder.join("libcuda.so.1")));
         // Regions and names of NVTX, unless a profiler has them.
         if std::env::var_os("NVTX_INJECTION64_PATH").is_none() {
             command.env("NVTX_INJECTION64_PATH", folder.join("libcuda.so.1"));

@@ -3,10 +3,11 @@
 
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
-use core::ffi::{CStr, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use std::ffi::CString;
 use std::path::PathBuf;
+use std::sync::Once;
 
 use cuda_order_check_preload::{
     Settings, VARIABLE, count_by, exported, find, for_each_name, install, open, summary, target,
@@ -43,9 +44,10 @@ macro_rules! trampolines {
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {
                 core::arch::naked_asm!(
-                    // No argument is in the flags.
-                    "lock inc qword ptr [rip + {slot} + 8]",
-                    "jmp qword ptr [rip + {slot}]",
+                    // No argument is in r11, nor in the flags.
+                    "lea r11, [rip + {slot}]",
+                    "lock inc qword ptr [r11 + 8]",
+                    "jmp qword ptr [r11]",
                     slot = sym slots::$name,
                 )
             }
@@ -108,14 +110,143 @@ extern "C" fn at_load() {
         return;
     }
     for (_, slot, _) in EXPORTS {
-        slot.target.store(missing as *mut c_void, Ordering::Relaxed);
+        slot.target.store(first_call as *mut c_void, Ordering::Relaxed);
     }
-    if let Err(what) = start() {
-        eprintln!("cuda-order-check: {what}");
-        // As if there were no driver.
-        let names: Vec<_> = EXPORTS.iter().map(|(name, ..)| *name).collect();
-        hide::hide(&names);
+    // By LD_PRELOAD it is in programs that have nothing to do with CUDA as well.
+    match is_preloaded() {
+        true => calls::look_up(),
+        false => _ = started(),
     }
+}
+
+/// Whether `LD_PRELOAD` names this file.
+fn is_preloaded() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let number = |path: &std::path::Path| {
+        std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+    };
+    let all = std::env::var("LD_PRELOAD").unwrap_or_default();
+    let own = file_of(missing as *const c_void).and_then(|(_, path)| number(&path));
+    own.is_some() && all.split([':', ' ']).any(|path| number(path.as_ref()) == own)
+}
+
+/// Starts, once. Whether that is done, and the checker is in front of the driver.
+extern "C" fn started() -> bool {
+    static ONCE: Once = Once::new();
+    static THREAD: AtomicI32 = AtomicI32::new(0);
+    static GOOD: AtomicBool = AtomicBool::new(false);
+    // SAFETY: it has no preconditions.
+    let here = unsafe { libc::gettid() };
+    // The start opens the driver's library, and that may look for itself.
+    if THREAD.load(Ordering::Relaxed) == here {
+        return false;
+    }
+    ONCE.call_once(|| {
+        THREAD.store(here, Ordering::Relaxed);
+        for (_, slot, _) in EXPORTS {
+            slot.target.store(missing as *mut c_void, Ordering::Relaxed);
+        }
+        match start() {
+            Ok(()) => GOOD.store(true, Ordering::Relaxed),
+            Err(what) => {
+                eprintln!("cuda-order-check: {what}");
+                // As if there were no driver.
+                let names: Vec<_> = EXPORTS.iter().map(|(name, ..)| *name).collect();
+                hide::hide(&names);
+            }
+        }
+        THREAD.store(0, Ordering::Relaxed);
+    });
+    GOOD.load(Ordering::Relaxed)
+}
+
+/// A function is called before the start: r11 has its slot.
+#[unsafe(naked)]
+unsafe extern "C" fn first_call() {
+    core::arch::naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "sub rsp, 192",
+        "and rsp, -16",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov [rsp + 48], r11",
+        "movups [rsp + 64], xmm0",
+        "movups [rsp + 80], xmm1",
+        "movups [rsp + 96], xmm2",
+        "movups [rsp + 112], xmm3",
+        "movups [rsp + 128], xmm4",
+        "movups [rsp + 144], xmm5",
+        "movups [rsp + 160], xmm6",
+        "movups [rsp + 176], xmm7",
+        "call {started}",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov rcx, [rsp + 24]",
+        "mov r8, [rsp + 32]",
+        "mov r9, [rsp + 40]",
+        "mov r11, [rsp + 48]",
+        "movups xmm0, [rsp + 64]",
+        "movups xmm1, [rsp + 80]",
+        "movups xmm2, [rsp + 96]",
+        "movups xmm3, [rsp + 112]",
+        "movups xmm4, [rsp + 128]",
+        "movups xmm5, [rsp + 144]",
+        "movups xmm6, [rsp + 160]",
+        "movups xmm7, [rsp + 176]",
+        "leave",
+        "jmp qword ptr [r11]",
+        started = sym started,
+    )
+}
+
+/// What the loader is asked for in the place of what the program asks for.
+#[repr(C)]
+struct Opens {
+    loader: *mut c_void,
+    name: *const c_char,
+}
+
+/// The program opens a library. If it is the driver's, what it looks up there must be right from the
+/// begin, as functions that the driver lacks are hidden; and a full path is one to this file.
+extern "C" fn opens(name: *const c_char) -> Opens {
+    static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+    if NEXT.load(Ordering::Relaxed).is_null() {
+        // SAFETY: a C string.
+        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) };
+        NEXT.store(next, Ordering::Relaxed);
+    }
+    let loader = NEXT.load(Ordering::Relaxed);
+    // SAFETY: NULL, or the program's C string.
+    let path = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
+    let file = path.and_then(|path| path.rsplit(|sign| *sign == b'/').next());
+    let is_driver = file.is_some_and(|file| matches!(file, b"libcuda.so" | b"libcuda.so.1"));
+    let name = if is_driver && !is_program() && started() { c"libcuda.so.1".as_ptr() } else { name };
+    Opens { loader, name }
+}
+
+/// In front of the loader's function, which must see the program's return address: where a library
+/// is looked for depends on who asks.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {opens}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "mov rdi, rdx",
+        "jmp rax",
+        opens = sym opens,
+    )
 }
 
 fn start() -> Result<(), String> {
@@ -129,8 +260,12 @@ fn start() -> Result<(), String> {
     count_by(counted);
     install(&resolve, &settings);
     let base = |address| file_of(address).map(|(begin, _)| begin);
+    let behind = calls::ready(base);
+    if behind.is_none() {
+        cuda_order_check::trace::hook_writes();
+    }
     let off = (!settings.checks_host()).then_some("the class `host` is off");
-    watch_host(off.or_else(|| calls::ready(base)), &resolve);
+    watch_host(off.or(behind), &resolve);
     let mut lacks = Vec::new();
     for (name, slot, own) in EXPORTS {
         let Ok(text) = CString::new(*name) else { continue };

@@ -110,6 +110,12 @@ fn a_report_has_the_lines_of_python() {
     assert!(json.contains(r#""backtrace":["Python: call, at "#), "{json}");
     let counts = r#""suppressed":0,"kernels":0,"copies":2,"graphs":0,"threads":1}"#;
     assert!(json.ends_with(&format!("{counts}\n")), "{json}");
+    // Opened by its full path.
+    let real = folder.0.join("libcuda.so.1");
+    std::os::unix::fs::symlink(shared_library(), &real).expect("a new link");
+    let program = format!("cu = ctypes.CDLL('{}'); begin(); upload(); clear()", real.display());
+    let (_, errors) = output(&folder, "--stacks off", &program);
+    assert!(errors.contains("order check: 1 findings in"), "{errors}");
     // With a lock of the interpreter as well.
     let (_, errors) =
         output(&folder, "", "cu = ctypes.PyDLL('libcuda.so.1'); begin(); upload(); clear()");
@@ -229,6 +235,9 @@ fn a_program_without_calls_is_left_alone() {
     assert_eq!((status, &*printed), (Some(0), "--log a b\n"));
     assert_eq!(errors, format!("cuda-order-check: the driver's library is {library}\n"));
     assert!(!folder.0.join("log").exists());
+    // Nor is the driver's library opened in such a program.
+    let (status, _, errors) = run(&["run", "--library", "/proc/version", "--", "sh", "-c", "true"]);
+    assert_eq!((status, errors.lines().count()), (Some(0), 1), "{errors}");
     let (status, _, errors) = run(&["run", "--library", library, "--", "/nowhere/program"]);
     assert_eq!(status, Some(127), "{errors}");
     assert!(errors.contains("/nowhere/program cannot be started"), "{errors}");
