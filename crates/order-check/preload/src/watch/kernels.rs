@@ -50,8 +50,18 @@ impl Kernel {
     }
 }
 
-/// What a launch reads: what is an address, and the words that may be none, by their operations.
-type Reads = (Vec<Access>, Vec<(&'static str, Access)>);
+/// What a launch reads: what is an address, and the words that may be none.
+type Reads = (Vec<Access>, Vec<Open>);
+
+/// A word within a structure of which it is not known yet whether it counts.
+pub(super) struct Open {
+    /// The name of the operations that use it.
+    word: &'static str,
+    pub(super) access: Access,
+    /// Whether it would count by what was seen so far, of more than one launch. That has to do for a
+    /// kernel in a graph: a finding is about a launch of the graph, and cannot be held back.
+    pub(super) likely: bool,
+}
 
 /// The least part of `CUlaunchConfig` that matters.
 #[derive(Clone, Copy, Default)]
@@ -181,7 +191,8 @@ impl Watch {
                 });
                 part.hits += 1;
                 if launches < LAUNCHES {
-                    open.push((name, access));
+                    let likely = launches > 1 && part.hits * 10 >= launches * 9;
+                    open.push(Open { word: name, access, likely });
                 } else if part.hits * 10 >= launches * 9 {
                     accesses.push(access);
                 }
@@ -223,10 +234,8 @@ fn launched(
         note(|| format!(" [{name}]"));
         let (accesses, open) = watch.pointed_to(call, function, parameters, extra);
         let launch = watch.feed.caller();
-        // In a graph it is the launch that is reported, and which of its nodes it is about is not
-        // known then: only what counts by now is in there.
         let captured = watch.feed.capture_of(stream).is_some();
-        for (word, access) in open.into_iter().filter(|_| !captured) {
+        for Open { word, access, .. } in open.into_iter().filter(|of| !captured || of.likely) {
             let words = &mut watch.feed.observer_mut().words;
             words.entry(word).or_insert(Word { kernel: name, counts: None });
             let mut call = launch.clone();

@@ -245,10 +245,12 @@ impl Watch {
         Some(last.iter().filter_map(|of| ends.get(of)).flatten().copied().collect())
     }
 
-    /// What a kernel's parameters point to. A word within a structure may be none.
+    /// What a kernel's parameters point to.
     pub(super) fn kernel_work(&mut self, call: &Call, of: &KernelParams) -> Work {
         let function = if of.function == 0 { of.kernel } else { of.function };
         let [parameters, extra] = [of.parameters, of.extra].map(core::ptr::with_exposed_provenance);
-        Work::Accesses(self.pointed_to(call, function, parameters, extra).0)
+        let (mut all, open) = self.pointed_to(call, function, parameters, extra);
+        all.extend(open.into_iter().filter(|of| of.likely).map(|of| of.access));
+        Work::Accesses(all)
     }
 }

@@ -152,20 +152,27 @@ fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
 }
 
 /// A captured kernel has what counts when it is captured: an address that is a parameter, and a word
-/// in a structure after ten launches.
+/// in a structure that was one in an earlier launch, too.
 #[test]
 fn a_captured_kernel_has_the_words_that_count_by_then() {
     aside("a_captured_kernel_has_the_words_that_count_by_then", || {
-        for (launches, within, reports) in [(0, true, 0), (9, true, 1), (0, false, 1)] {
+        let (whole, part) = (false, true);
+        for (launches, before, within, reports) in [
+            (0, part, part, 0),
+            (1, part, part, 1),
+            (9, part, part, 1),
+            (1, whole, part, 0),
+            (0, whole, whole, 1),
+        ] {
             let raw = Raw::behind(builder(0), WITH_KERNELS);
             let desk = Desk::new(&raw, false);
-            let launch = |stream| match within {
+            let launch = |stream, within| match within {
                 true => launch_of(&raw, 4, stream, 0, desk.buffer),
                 false => launch_of(&raw, 4, stream, desk.buffer, 0),
             };
-            (0..launches).for_each(|_| launch(desk.a));
+            (0..launches).for_each(|_| launch(desk.a, before));
             desk.joined(desk.a, desk.c);
-            let graph = desk.captured(|| launch(desk.c));
+            let graph = desk.captured(|| launch(desk.c, within));
             desk.launch(graph, desk.a);
             desk.joined(desk.c, desk.b);
             desk.writes(desk.b);
