@@ -29,10 +29,12 @@ const READABLE: u8 = 1;
 /// The host may do nothing, as a copy writes.
 const CLOSED: u8 = 2;
 /// It was accessed too early, and is protected no longer. It stays until the host is ordered, so
-/// that accesses of other threads are found as well.
+/// that other threads that have faulted there go on.
 const SPENT: u8 = 4;
 /// The pages were unmapped.
 const GONE: u8 = 8;
+/// It has rows, with bytes between them that are not the copy's.
+const ROWS: u8 = 16;
 
 /// An asynchronous copy that reads or writes pinned memory.
 struct Entry {
@@ -84,7 +86,7 @@ impl Seen {
 
     /// What the pages must be: 0 for no protection.
     fn protection(&self) -> u8 {
-        if self.state & (SPENT | GONE) == 0 { self.state } else { 0 }
+        if self.state & (SPENT | GONE) == 0 { self.state & (READABLE | CLOSED) } else { 0 }
     }
 }
 
@@ -198,13 +200,29 @@ fn apply([first, end]: [usize; 2], without: Option<usize>) -> bool {
     good & open.is_none_or(|(pages, of)| set_protection(pages, of))
 }
 
-/// A copy reads (`closed` is false) or writes these bytes of these pages. Returns the entry's number;
+/// What a copy does to pinned memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// From the first byte to the last one.
+    pub(crate) bytes: [usize; 2],
+    pub(crate) writes: bool,
+    /// Whether there are bytes in between that it does not touch.
+    pub(crate) rows: bool,
+}
+
+impl Use {
+    fn state(self) -> u8 {
+        (if self.writes { CLOSED } else { READABLE }) | if self.rows { ROWS } else { 0 }
+    }
+}
+
+/// A copy is submitted, with pages that can be protected. Returns the entry's number;
 /// `None` if there is no place for it, or the pages cannot be protected. The caller has the watch's
 /// lock.
-pub(crate) fn add(bytes: [usize; 2], pages: [usize; 2], closed: bool) -> Option<usize> {
+pub(crate) fn add(of: Use, pages: [usize; 2]) -> Option<usize> {
     let index = TABLE.iter().position(|entry| entry.state.load(Ordering::Relaxed) == FREE)?;
     let entry = TABLE.get(index)?;
-    entry.write(if closed { CLOSED } else { READABLE }, bytes, pages);
+    entry.write(of.state(), of.bytes, pages);
     USED.fetch_max(index + 1, Ordering::Release);
     LIVE.fetch_add(1, Ordering::SeqCst);
     if !apply(pages, None) {
@@ -270,7 +288,8 @@ pub(crate) enum By {
 }
 
 /// Lifts the protection of pages of entries that some bytes are on, without a lock. What the program
-/// must not touch in this way is spent; of other entries only the touched pages are lifted.
+/// must not touch in this way is spent; of other entries, and of rows, only the touched pages are
+/// lifted.
 pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
     let mut found = Fault::Other;
     for (_, entry) in entries() {
@@ -287,14 +306,19 @@ pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
         if touched[0] >= touched[1] || seen.state & GONE != 0 {
             continue;
         }
-        if by == By::Program && seen.conflict(range, writes).is_some() {
-            entry.spend(&seen);
-            set_protection(seen.pages, 0);
+        let early = by == By::Program && seen.conflict(range, writes).is_some();
+        let rows = seen.state & ROWS != 0;
+        let pages = match early && !rows {
+            true => seen.pages,
+            false => [touched[0], touched[1].next_multiple_of(PAGE)],
+        };
+        // Of the threads that touch a copy's bytes at a time, one is enough.
+        if early && (rows || entry.spend(&seen)) {
             found = Fault::Early;
-        } else {
-            set_protection([touched[0], touched[1].next_multiple_of(PAGE)], 0);
-            found = if found == Fault::Other { Fault::Beside } else { found };
+        } else if found == Fault::Other {
+            found = Fault::Beside;
         }
+        set_protection(pages, 0);
         HOLES.store(true, Ordering::SeqCst);
     }
     found
@@ -425,11 +449,10 @@ pub(crate) fn is_in(index: usize, [start, end]: [usize; 2]) -> bool {
     seen.is_some_and(|seen| start <= seen.bytes[0] && seen.bytes[1] <= end)
 }
 
-/// Whether an entry protects these bytes, for a copy of the same kind.
-pub(crate) fn is_same(index: usize, bytes: [usize; 2], closed: bool) -> bool {
+/// Whether an entry protects the same for another copy.
+pub(crate) fn is_same(index: usize, of: Use) -> bool {
     let seen = TABLE.get(index).and_then(|entry| entry.read().ok()?);
-    let state = if closed { CLOSED } else { READABLE };
-    seen.is_some_and(|seen| seen.bytes == bytes && seen.state == state)
+    seen.is_some_and(|seen| seen.bytes == of.bytes && seen.state == of.state())
 }
 
 #[cfg(test)]
@@ -467,7 +490,8 @@ mod tests {
         let pages = |of: [usize; 2]| of.map(|page| memory + page * PAGE);
         let copy = |of: [usize; 2], closed| {
             let [start, end] = pages(of);
-            add([start + 10, end - 10], [start, end], closed).expect("there is place")
+            let bytes = [start + 10, end - 10];
+            add(Use { bytes, writes: closed, rows: false }, [start, end]).expect("there is place")
         };
         let calls = CALLS.load(Ordering::Relaxed);
         let read = copy([2, 7], false);
@@ -491,12 +515,20 @@ mod tests {
         assert_eq!(lift(byte(3, 10), false, By::Library), Fault::Beside);
         close_holes(|_| true);
         assert_eq!(lift(byte(3, 10), false, By::Program), Fault::Early);
-        assert_eq!(lift(byte(3, 10), false, By::Program), Fault::Early, "another thread's");
+        assert_eq!(lift(byte(3, 10), false, By::Program), Fault::Beside, "another thread's");
         close_holes(|_| true);
         assert_eq!(protections(memory), ".rrrrrrr");
         assert_eq!(lift(byte(0, 0), true, By::Program), Fault::Other);
         remove(written);
         remove(around);
+        // Of rows only the touched pages are lifted, as the byte may be between two of them.
+        let bytes = [memory + 10, memory + 3 * PAGE];
+        let rows = add(Use { bytes, writes: true, rows: true }, pages([0, 3]));
+        assert_eq!(lift(byte(1, 5), true, By::Program), Fault::Early);
+        assert_eq!(protections(memory), "-.-.....");
+        close_holes(|_| true);
+        assert_eq!(protections(memory), "---.....");
+        remove(rows.expect("there is place"));
         assert_eq!(protections(memory), "........");
         assert!(!any());
         // SAFETY: mapped above.

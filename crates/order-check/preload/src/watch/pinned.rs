@@ -5,7 +5,7 @@ use cuda_order_check::trace::{Trace, look_for_python};
 
 use super::*;
 use crate::pinned::budget::{Budget, PAGES, TIMES};
-use crate::pinned::table::{self, Fact, PAGE};
+use crate::pinned::table::{self, Fact, PAGE, Use};
 use crate::pinned::{self, faults};
 
 /// The driver reads a source of so many bytes before the call returns, by what was measured. So it
@@ -320,10 +320,11 @@ impl Pinned {
         if self.copies == 0 || self.copies.is_power_of_two() {
             look_for_python();
         }
-        let closed = access.kind != AccessKind::Read;
+        let of =
+            Use { bytes, writes: access.kind != AccessKind::Read, rows: access.stride().is_some() };
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
-        let last = all.iter().position(|of| table::is_same(of.index, bytes, closed));
+        let last = all.iter().position(|watched| table::is_same(watched.index, of));
         if let Some(Watched { index, .. }) = last.and_then(|at| all.remove(at)) {
             all.push_back(Watched { index, work });
             self.copies += 1;
@@ -333,7 +334,7 @@ impl Pinned {
         if !self.budget.allows(now, pages[0], (pages[1] - pages[0]) / PAGE) {
             return;
         }
-        match table::add(bytes, pages, closed) {
+        match table::add(of, pages) {
             Some(index) => {
                 all.push_back(Watched { index, work });
                 self.copies += 1;
