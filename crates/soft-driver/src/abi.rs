@@ -2,7 +2,7 @@
 
 pub use cuda_events::sys::*;
 
-/// What the body of an entry point returns: success, or the code to answer.
+/// What the body of an entry point returns: success, or the error code.
 pub(crate) type Answer = Result<(), CUresult>;
 
 pub(crate) const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;

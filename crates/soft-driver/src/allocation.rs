@@ -150,7 +150,7 @@ pub(crate) fn after_the_uses(
 ) -> Result<Locked, CUresult> {
     let points = match call.in_host_function() {
         true => Vec::new(),
-        false => state.running(call.machine).marks_behind(region),
+        false => state.running(call.machine).marks_after_uses(region),
     };
     points.iter().for_each(|point| point.want());
     call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))

@@ -17,11 +17,11 @@ use crate::machine::handles::Kind;
 use crate::machine::{Locked, Machine, State};
 use crate::processes::{self, AVAILABLE, Exporter, SharedEvent};
 
-/// What the latest record left.
+/// The latest record of an event.
 #[derive(Clone, Debug)]
 pub(crate) enum EventState {
     Never,
-    /// Done, with its stamp: no point is needed any more.
+    /// The record is done, with this stamp.
     Done(u64),
     Pending(Arc<Point>),
     /// Recorded in a stream capture.
@@ -32,7 +32,7 @@ pub(crate) enum EventState {
 pub(crate) struct Event {
     pub(crate) context: u32,
     pub(crate) flags: u32,
-    /// Whether its context was destroyed under it.
+    /// Whether its context was destroyed before it.
     pub(crate) orphan: bool,
     pub(crate) state: EventState,
     /// An interprocess event's slot.
@@ -56,8 +56,7 @@ impl Event {
 }
 
 impl State {
-    /// The event that an argument names, whose context can be worked with, and which is one to work
-    /// with.
+    /// The event that an argument names, if it and its context can be used.
     pub(crate) fn event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let index = self.any_event(call, event)?;
         if let Some(what) = self.events[index].shared.as_ref().and_then(|shared| shared.misused()) {
@@ -67,15 +66,14 @@ impl State {
         Ok(index)
     }
 
-    /// The same, whatever became of the exporter's event.
+    /// The same, also if the exporter has destroyed its event.
     fn any_event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let index = self.named_event(call, event)?;
         self.usable(self.events[index].context)?;
         Ok(index)
     }
 
-    /// The event that an argument names, whatever became of its context since, as long as that was
-    /// not destroyed.
+    /// The event that an argument names, also if its context has failed, unless that was destroyed.
     fn named_event(&self, call: &CallFrame, event: EventArg) -> Result<u32, CUresult> {
         let handle = event.addr();
         if handle == 0 {
@@ -97,14 +95,14 @@ impl State {
         !event.orphan && !self.given_back(event.context, self.events.handle(index))
     }
 
-    /// The program named an event whose context was destroyed under it.
+    /// The program named an event whose context was destroyed before it.
     #[cold]
     pub(crate) fn orphaned(&self, call: &CallFrame, event: u64) -> CUresult {
-        let what = format!("event {event:#x} {} (its context was)", self.misuses.epitaph(event));
+        let what = format!("event {event:#x} {} (its context was)", self.misuses.fate_of(event));
         self.misuses.undefined(call, &what, CONTEXT_IS_DESTROYED)
     }
 
-    /// Records what a stream has been given so far.
+    /// Records an event: it is done when all is done that was submitted to the stream so far.
     pub(crate) fn record(&mut self, machine: &'static Machine, event: u32, stream: u32) {
         let waits = self.wait_for_unfinished(event);
         let timing = self.events[event].timing();
@@ -143,7 +141,8 @@ impl State {
         own.into_iter().chain(shared.wait_for_others().map(Task::WaitShared)).collect()
     }
 
-    /// Has a stream wait for the latest record of an event.
+    /// A stream waits for the latest record of an event. For an event that was never recorded, or
+    /// whose record is done, there is nothing to wait for.
     pub(crate) fn wait_for(&mut self, machine: &'static Machine, stream: u32, event: u32) {
         let entry = &self.events[event];
         let point = match &entry.state {
@@ -212,9 +211,9 @@ pub(crate) fn event_destroy(call: &CallFrame, event: EventArg) -> Answer {
     let index = state.named_event(call, event)?;
     let context = state.events[index].context;
     state.may_destroy(context, event.addr())?;
-    state.misuses.bury(call, event.addr());
+    state.misuses.note_destroyed(call, event.addr());
     state.feed(|feed, of| feed.event_destroy(of.event(index)));
-    // What waits for it holds the point itself.
+    // Streams that wait for it share its point.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
         free_slot(&mut state, context, *shared);
     }
@@ -316,17 +315,17 @@ fn query_watched(call: &CallFrame, state: &mut State, event: u32) -> Answer {
 }
 
 /// Refuses a question or a wait of the host about an event that was recorded in a capture, and
-/// spoils the capture. Of any other event it is refused as what may block.
+/// invalidates the capture. Of any other event it is refused as what may block.
 fn refuse_captured(call: &CallFrame, state: &mut State, event: u32) -> Answer {
     let EventState::Captured(mark) = &state.events[event].state else {
         return state.captures.refuse_unsafe(call);
     };
-    let code = state.captures.spoil(mark);
+    let code = state.captures.invalidate_by(mark);
     state.feed(|feed, of| feed.capture_left(What::Event(of.event(event))));
     Err(code)
 }
 
-/// Lets go of a point that is done.
+/// Keeps the stamp alone of a record that is done.
 fn settle(state: &mut State, event: u32) {
     if let EventState::Pending(point) = &state.events[event].state
         && point.is_done()
@@ -404,7 +403,7 @@ pub(crate) fn event_elapsed_time(
         return Err(INVALID_HANDLE);
     }
     let mut state = call.ready()?;
-    // Measured: the driver answers so for a NULL result too.
+    // Measured: the driver returns this code for a NULL result, too.
     if milliseconds.is_null() {
         return Err(INVALID_HANDLE);
     }

@@ -87,7 +87,7 @@ impl State {
         let theirs: Vec<u32> = theirs.map(|(index, _)| index).collect();
         for index in theirs {
             let handle = self.semaphores.handle(index);
-            self.misuses.bury(call, handle);
+            self.misuses.note_destroyed(call, handle);
             self.semaphores.remove(index);
         }
     }
@@ -162,7 +162,7 @@ pub(crate) fn destroy_external_semaphore(
     if let Some(what) = state.pending_semaphore(semaphore.addr()) {
         return Err(state.misuses.undefined(call, &what, INVALID_HANDLE));
     }
-    state.misuses.bury(call, semaphore.addr());
+    state.misuses.note_destroyed(call, semaphore.addr());
     state.semaphores.remove(index);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Green contexts: parts of a device's multiprocessors, and the contexts that work on them.
 //!
-//! A resource is 144 bytes of which the driver alone knows the first hundred. Here they say which
-//! multiprocessors it is, as a range, and where it comes from.
+//! A resource is 144 bytes, of which the first hundred are for the driver alone. This driver stores the
+//! range of multiprocessors there, and where it comes from.
 
 use core::ffi::{c_int, c_uint};
 
@@ -172,8 +172,8 @@ impl State {
         one == other || self.greens.primary_behind(one) == self.greens.primary_behind(other)
     }
 
-    /// What everything of a context answers that was destroyed. Measured for a green one on 13.0;
-    /// what newer drivers do is documented.
+    /// The error code for everything in a context that was destroyed. Measured for a green one on
+    /// 13.0; what newer drivers do is documented.
     pub(crate) fn destroyed_code(&self, context: u32) -> CUresult {
         if self.contexts[context].green && self.config.version >= DETACHES {
             STREAM_DETACHED
@@ -182,7 +182,7 @@ impl State {
         }
     }
 
-    /// The context and the green context that a stream is said to be of.
+    /// The context and the green context that `cuStreamGetCtx` returns.
     pub(crate) fn green_and_primary(&self, context: u32) -> (CUcontext, CUgreenCtx) {
         match self.greens.of(context) {
             None => (self.context_handle(context), core::ptr::null_mut()),
@@ -363,7 +363,7 @@ pub(crate) fn green_ctx_create(
     let flags = state.contexts[primary].flags;
     let context = state.new_context(call, device, flags, false)?;
     state.contexts[context].green = true;
-    state.engine.join_family(context, primary);
+    state.engine.set_primary(context, primary);
     let (_, handle) = state
         .greens
         .table
@@ -384,7 +384,7 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
     let Some(Green { primary, .. }) = state.greens.table.remove(index) else {
         return Err(INVALID_CONTEXT);
     };
-    state.misuses.bury(call, handle);
+    state.misuses.note_destroyed(call, handle);
     let State { captures, graphs, engine, feed, .. } = &mut *state;
     captures.end_of_context(context, graphs, engine, feed.as_deref_mut());
     // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone.
@@ -402,7 +402,7 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
         state.events[event].context = primary;
     }
     state.contexts[context].alive = false;
-    state.engine.end_lane(context);
+    state.engine.end_context(context);
     let ordinal = state.contexts[context].device as usize;
     state.devices[ordinal].retained = state.devices[ordinal].retained.saturating_sub(1);
     if state.devices[ordinal].retained == 0 {

@@ -14,7 +14,7 @@ use crate::machine::handles::{Bad, Kind};
 use crate::machine::thread;
 use crate::machine::{Locked, State};
 
-/// What a stream argument says.
+/// What a stream argument names.
 pub(crate) enum Named {
     Legacy,
     PerThread,
@@ -45,7 +45,7 @@ impl State {
         self.streams.insert(call.number, stream).ok_or(OUT_OF_MEMORY)
     }
 
-    /// A stream that the legacy default stream has nothing to do with, and the program no handle.
+    /// A stream without a handle, which the legacy default stream does not wait for.
     pub(crate) fn hidden_stream(
         &mut self,
         call: &CallFrame,
@@ -72,7 +72,7 @@ impl State {
         });
     }
 
-    /// The stream that an argument names, whose context can be worked with.
+    /// The stream that an argument names, if its context can be used.
     pub(crate) fn stream(&mut self, call: &CallFrame, stream: StreamArg) -> Result<u32, CUresult> {
         let index = match named(call, stream) {
             Named::Legacy => {
@@ -110,7 +110,7 @@ impl State {
         Ok(index)
     }
 
-    /// The stream of a handle, whatever became of its context since.
+    /// The stream of a handle, also if its context has failed or ended.
     fn stream_by_handle(&self, call: &CallFrame, stream: StreamArg) -> Result<u32, CUresult> {
         let handle = stream.addr();
         let found = match self.streams.find(handle) {
@@ -122,10 +122,10 @@ impl State {
         found.map_err(|bad| self.misuses.bad_handle(call, Kind::Stream, handle, bad))
     }
 
-    /// Ends a stream: at once when it has nothing to do, else when that is done.
+    /// Destroys a stream: at once if it has no work, otherwise when its work is done.
     pub(crate) fn destroy_stream(&mut self, call: &CallFrame, index: u32) {
         let handle = self.streams.handle(index);
-        self.misuses.bury(call, handle);
+        self.misuses.note_destroyed(call, handle);
         self.feed(|feed, of| feed.stream_destroy(of.stream(index)));
         let context = self.streams[index].context;
         // A stream whose last task is done counts as busy until it is looked at once more.
@@ -138,7 +138,7 @@ impl State {
 
     /// The streams whose work counts as a stream's own: for the legacy default stream all blocking
     /// ones too.
-    fn streams_behind(&self, index: u32) -> Vec<u32> {
+    fn streams_to_wait_for(&self, index: u32) -> Vec<u32> {
         let stream = &self.streams[index];
         let own = stream.has_work().then_some(index);
         let others = self.engine.busy_in(stream.context);
@@ -246,8 +246,8 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, orders:
         true => state.feed(|feed, of| feed.await_stream(of.stream(index))),
         false => None,
     };
-    let behind = state.streams_behind(index);
-    let points = state.running(call.machine).marks(behind);
+    let own = state.streams_to_wait_for(index);
+    let points = state.running(call.machine).marks(own);
     if points.is_empty() {
         if let Some(awaited) = awaited {
             state.feed(|feed, _| feed.reached(&awaited));

@@ -10,7 +10,7 @@ use cuda_order_check::{HostOrder, Report as OrderReport, Warning as OrderWarning
 use crate::abi::*;
 use crate::api::order;
 use crate::api::report::{self, Live};
-use crate::engine::waits::VirtualClock;
+use crate::engine::virtual_time::VirtualClock;
 use crate::front::faults::{Fault, can_fail_contexts};
 use crate::front::fork;
 use crate::front::functions;

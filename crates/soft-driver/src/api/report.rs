@@ -82,7 +82,7 @@ impl fmt::Display for Live {
 /// The number of objects of each kind that a report lists.
 const NAMED: usize = 8;
 
-/// Counts what is alive, and says which.
+/// Counts and lists what is alive.
 pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
     let control = hooks::of(machine).control();
     let origin = |born: u64| match control.log.find(born) {

@@ -109,13 +109,13 @@ impl Captures {
         }
     }
 
-    /// Ends a capture: its streams capture no more. The answer is its graph.
+    /// Ends a capture: its streams capture no more. Returns its graph.
     fn end(&mut self, key: CaptureKey) -> Option<u32> {
         self.active.remove(&key).map(|capture| capture.graph)
     }
 
-    /// Ends a capture whose graph nobody gets. Measured: that is destroyed, also if it was there
-    /// before.
+    /// Ends a capture without returning its graph. Measured: the graph is destroyed, also if it
+    /// existed before the capture.
     fn abandon(
         &mut self,
         key: CaptureKey,
@@ -181,8 +181,8 @@ impl Captures {
         self.active.iter().filter(|(_, capture)| forbids(capture)).map(|(key, _)| *key).collect()
     }
 
-    /// Refuses what is potentially unsafe while a capture is under way, and spoils the captures
-    /// that forbid it.
+    /// Refuses what is potentially unsafe while a capture is under way, and invalidates the
+    /// captures that forbid it.
     pub(crate) fn refuse_unsafe(&mut self, call: &CallFrame) -> Answer {
         if self.active.is_empty() {
             return Ok(());
@@ -217,7 +217,7 @@ impl Captures {
         if self.implicated(streams, stream).is_empty() { Ok(()) } else { Err(IMPLICIT) }
     }
 
-    /// Refuses use of the legacy default stream while such a capture is under way, and spoils that.
+    /// Refuses use of the legacy default stream while such a capture is under way, and invalidates that.
     fn refuse_implicit(&mut self, streams: &Table<Stream>, stream: u32) -> Answer {
         let implicated = self.implicated(streams, stream);
         for key in &implicated {
@@ -244,8 +244,8 @@ impl Captures {
         }
     }
 
-    /// Refuses a call about all streams of a context while one of them is captured, and spoils the
-    /// captures.
+    /// Refuses a call about all streams of a context while one of them is captured, and invalidates
+    /// the captures.
     pub(crate) fn refuse_in_context(&mut self, context: u32) -> Answer {
         let mut refused = false;
         for capture in self.active.values_mut().filter(|capture| capture.context == context) {
@@ -255,7 +255,7 @@ impl Captures {
         if refused { Err(UNSUPPORTED) } else { Ok(()) }
     }
 
-    /// Refuses a query or a synchronization of a stream that is captured, and spoils the capture.
+    /// Refuses a query or a synchronization of a stream that is captured, and invalidates the capture.
     pub(crate) fn refuse_wait_for_stream(
         &mut self,
         streams: &Table<Stream>,
@@ -266,7 +266,7 @@ impl Captures {
             return Ok(());
         }
         self.refuse_implicit(streams, stream)?;
-        // Measured: the answer is the same once the capture is invalidated.
+        // Measured: the code is the same once the capture is invalidated.
         if let Some(key) = self.key_of(stream) {
             self.invalidate(key);
             return Err(UNSUPPORTED);
@@ -274,16 +274,16 @@ impl Captures {
         self.refuse_unsafe(call)
     }
 
-    /// Spoils the capture that an event was recorded in, as the host cannot wait for it. The code
-    /// to answer.
-    pub(crate) fn spoil(&mut self, mark: &Mark) -> CUresult {
+    /// Invalidates the capture that an event was recorded in, as the host cannot wait for it. Returns
+    /// the error code.
+    pub(crate) fn invalidate_by(&mut self, mark: &Mark) -> CUresult {
         self.invalidate(mark.capture);
         self.code_of(mark)
     }
 
-    /// What is answered about an event that was recorded in a capture.
+    /// The error code for an event that was recorded in a capture.
     pub(crate) fn code_of(&self, mark: &Mark) -> CUresult {
-        // Measured: the code for captured events is answered only while the capture lasts.
+        // Measured: the code for captured events is returned only while the capture lasts.
         if self.is_over(mark) { INVALID_VALUE } else { CAPTURED_EVENT }
     }
 
@@ -292,7 +292,7 @@ impl Captures {
         !self.active.contains_key(&mark.capture)
     }
 
-    /// Refuses what cannot be captured, and spoils the capture.
+    /// Refuses what cannot be captured, and invalidates the capture.
     pub(crate) fn refuse_in(&mut self, streams: &Table<Stream>, stream: u32) -> Answer {
         match self.capture_of(streams, stream)? {
             Some(key) => {
@@ -303,8 +303,8 @@ impl Captures {
         }
     }
 
-    /// Adds a node to the capture that a stream is in, after what is there of that stream. Whether
-    /// it is in one.
+    /// Adds a node to the capture that a stream is in, after what is there of that stream. Returns
+    /// whether it is in one.
     pub(crate) fn add(
         &mut self,
         streams: &Table<Stream>,

@@ -1,11 +1,11 @@
-//! What contexts took with them, and nobody had destroyed.
+//! Objects that ended with their context, which the program had not destroyed.
 
 use std::collections::BTreeSet;
 
 /// Something that is lost: its kind, its handle or address, and the call that made it.
 pub(crate) type Lost = (&'static str, u64, u64);
 
-/// What is lost, and what the program tried to destroy by a call that did no work: that is not lost.
+/// The lost objects. One that the program tried to destroy by a call that failed is not lost.
 pub(crate) struct Losses {
     lost: Vec<Lost>,
     given_up: BTreeSet<u64>,

@@ -19,7 +19,7 @@ pub(crate) mod primary;
 
 pub(crate) mod whole;
 
-/// A context. It is never forgotten: a destroyed one can still be current somewhere.
+/// A context. It stays in the table: a destroyed one can still be current in a thread.
 pub(crate) struct Context {
     pub(crate) device: CUdevice,
     pub(crate) flags: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Context {
     /// Whether it stands for a green context, whose end leaves its streams.
     pub(crate) green: bool,
     pub(crate) alive: bool,
-    /// How often the program has it to detach: once for creating it, once for each attach.
+    /// How many detaches the program owes: one for creating it, one for each attach.
     pub(crate) uses: u32,
     pub(crate) id: u64,
     pub(crate) per_thread: BTreeMap<u32, u32>,
@@ -35,7 +35,7 @@ pub(crate) struct Context {
     pub(crate) ipc: Option<processes::Exporter>,
 }
 
-/// Settings that nothing in software depends on: they are kept for the program to read back.
+/// Settings without an effect in software: the program can read them back.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) limits: [usize; LIMITS],
@@ -63,7 +63,7 @@ impl State {
         thread::with(call.machine.slot, self.epoch, |on| on.stack.last().copied())
     }
 
-    /// The current context, for a call that needs a good one.
+    /// The current context, if work can be submitted to it.
     pub(crate) fn current(&self, call: &CallFrame) -> Result<u32, CUresult> {
         if call.machine.in_host_function(self.epoch) {
             return Err(NOT_PERMITTED);
@@ -73,7 +73,7 @@ impl State {
         Ok(context)
     }
 
-    /// Whether work can be given to a context.
+    /// Whether work can be submitted to a context.
     pub(crate) fn usable(&self, index: u32) -> Answer {
         let context = &self.contexts[index];
         if !context.alive {
@@ -117,7 +117,7 @@ impl State {
             ipc: None,
         };
         let (index, handle) = self.contexts.insert(call.number, context).ok_or(OUT_OF_MEMORY)?;
-        self.engine.add_lane(index, handle);
+        self.engine.add_context(index, handle);
         Ok(index)
     }
 
@@ -153,7 +153,7 @@ impl State {
             .collect()
     }
 
-    /// The streams of a green context end with it, and answer so.
+    /// The streams of a green context end with it, and calls about them fail.
     pub(crate) fn end_streams_of(&mut self, context: u32) {
         let lost = self.streams_lost_with(context);
         if self.engine.failure(context).is_none() {
@@ -184,7 +184,7 @@ impl State {
             captures.leave(stream, graphs, engine, feed.as_deref_mut());
             self.running(call.machine).forget_values(stream);
             self.streams.remove(stream);
-            self.misuses.bury(call, handle);
+            self.misuses.note_destroyed(call, handle);
         }
         let events: Vec<u32> = self
             .events
@@ -198,12 +198,12 @@ impl State {
                 // Measured: after the last release the memory of these is gone.
                 let handle = self.events.handle(event);
                 self.events.remove(event);
-                self.misuses.bury(call, handle);
+                self.misuses.note_destroyed(call, handle);
             } else {
-                // Measured: these still answered that their context is destroyed. It is documented
-                // as undefined.
+                // Measured: calls about these still returned that their context is destroyed. It is
+                // documented as undefined.
                 let handle = self.events.handle(event);
-                self.misuses.bury(call, handle);
+                self.misuses.note_destroyed(call, handle);
                 self.events[event].orphan = true;
                 self.events[event].shared = None;
             }
@@ -215,7 +215,7 @@ impl State {
         entry.alive = false;
         entry.per_thread.clear();
         entry.ipc = None;
-        self.engine.end_lane(context);
+        self.engine.end_context(context);
     }
 
     pub(crate) fn is_live_created_context(&self, index: u32) -> bool {
@@ -243,8 +243,8 @@ impl State {
             // destroyed.
             Err(STREAM_DETACHED) => Ok(()),
             Err(code) => {
-                // Measured: the driver keeps it until the context is released, and the handle
-                // answers as before.
+                // Measured: the driver keeps it until the context is released, and calls
+                // about the handle return what they returned before.
                 self.losses.give_up(handle);
                 Err(code)
             }
@@ -351,7 +351,7 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         return Err(state.misuses.undefined(call, &what, INVALID_CONTEXT));
     }
     if !state.contexts[context].alive {
-        let what = format!("context {handle:#x} {}", state.misuses.epitaph(handle));
+        let what = format!("context {handle:#x} {}", state.misuses.fate_of(handle));
         return Err(state.misuses.undefined(call, &what, CONTEXT_IS_DESTROYED));
     }
     let mut state = call.machine.drain(state, context)?;
@@ -359,7 +359,7 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         return Err(CONTEXT_IS_DESTROYED);
     }
     state.tear_down(call, context, false);
-    state.misuses.bury(call, handle);
+    state.misuses.note_destroyed(call, handle);
     thread::with(call.machine.slot, state.epoch, |on| {
         if on.stack.last() == Some(&context) {
             on.stack.pop();

@@ -41,7 +41,7 @@ impl State {
                     let id = self.next_id();
                     let entry = &mut self.contexts[primary];
                     (entry.alive, entry.id, entry.flags) = (true, id, flags);
-                    self.engine.revive_lane(primary);
+                    self.engine.revive_context(primary);
                 }
                 primary
             }
@@ -67,7 +67,7 @@ pub(crate) fn released(call: &CallFrame, device: usize, all: bool) {
     }
 }
 
-/// Ends a primary context that nobody retains: after the last release, or at a `reset`.
+/// Ends a primary context without retains: after the last release, or at a `reset`.
 pub(crate) fn reset_primary(
     call: &CallFrame,
     state: Locked,

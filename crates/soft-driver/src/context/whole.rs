@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg};
-use crate::engine::lane::Gate;
+use crate::engine::context::ContextWait;
 use crate::engine::work::Task;
 use crate::event::EventState;
 use crate::machine::call_frame::CallFrame;
@@ -96,16 +96,16 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
     let entry = &state.events[event];
     let point = match &entry.state {
         EventState::Captured(_) => return Err(INVALID_VALUE),
-        EventState::Pending(point) if !point.is_done() => Some(Gate::Point(point.clone())),
+        EventState::Pending(point) if !point.is_done() => Some(ContextWait::Point(point.clone())),
         _ => None,
     };
     let others =
-        entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(Gate::Shared);
-    let gates: Vec<Gate> = point.into_iter().chain(others).collect();
+        entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(ContextWait::Shared);
+    let waits: Vec<ContextWait> = point.into_iter().chain(others).collect();
     let contexts = state.greens.with(context);
     state.feed(|feed, of| feed.context_wait(&of.contexts(&contexts), of.event(event)));
     for context in contexts {
-        state.engine.add_gates(context, gates.iter().cloned());
+        state.engine.add_context_waits(context, waits.iter().cloned());
     }
     Ok(())
 }

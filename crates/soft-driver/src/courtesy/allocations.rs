@@ -99,8 +99,8 @@ enum Value {
     Wide(u64),
 }
 
-/// The attribute of an address. `None` for an attribute that there is no such thing as; for an
-/// address that is nobody's there are values too, those of ordinary memory.
+/// The attribute of an address, or `None` if there is no such attribute. An address that the driver
+/// does not manage has the values of ordinary memory.
 fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
     let known = state.memory.describe(address);
     let host = known.as_ref().is_some_and(|known| known.host);

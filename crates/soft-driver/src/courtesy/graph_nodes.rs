@@ -34,7 +34,7 @@ fn handles(state: &State, nodes: &[u32]) -> Vec<CUgraphNode> {
 fn fill(found: &[CUgraphNode], nodes: Array<CUgraphNode>, room: usize) {
     for at in 0..room {
         let handle = found.get(at).copied().unwrap_or(core::ptr::null_mut());
-        // SAFETY: the C call says that the array has room for as many as its count.
+        // SAFETY: by the contract of the C call the array has room for as many as its count.
         unsafe { nodes.raw().add(at).write(handle) };
     }
 }
@@ -42,8 +42,8 @@ fn fill(found: &[CUgraphNode], nodes: Array<CUgraphNode>, room: usize) {
 /// No edge here carries data: all of it is zero.
 fn no_data(edges: Array<CUgraphEdgeData>, room: usize) {
     if !edges.is_null() {
-        // SAFETY: the C call says that the array has room for as many as its count; zeros are valid
-        // edge data.
+        // SAFETY: by the contract of the C call the array has room for as many as its count; zeros
+        // are valid edge data.
         unsafe { edges.raw().write_bytes(0, room) };
     }
 }

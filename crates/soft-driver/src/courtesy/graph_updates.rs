@@ -36,7 +36,7 @@ fn update_refused(old: &[ExecNode], new: &[ExecNode]) -> Option<(u32, u64)> {
     })
 }
 
-/// Has an executable graph do what a graph of the same shape says.
+/// An executable graph gets the work of a graph with the same topology.
 fn update(
     call: &CallFrame,
     mut state: Locked,

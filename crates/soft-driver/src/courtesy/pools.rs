@@ -102,7 +102,7 @@ pub(crate) fn mem_pool_destroy(call: &CallFrame, pool: Memory) -> Answer {
         return Err(INVALID_VALUE);
     }
     let handle = state.memory.pools.handle(index);
-    state.misuses.bury(call, handle);
+    state.misuses.note_destroyed(call, handle);
     state.memory.pools.destroy(index);
     Ok(())
 }

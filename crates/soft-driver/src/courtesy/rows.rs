@@ -32,7 +32,7 @@ impl From<Copy2D> for Copy3D {
 }
 
 impl State {
-    /// The bytes from a block's first to its last, wherever a copy says that they are.
+    /// The bytes from a block's first to its last, in the kind of memory that the copy names.
     fn span(&self, side: &Side3D, offset: usize, bytes: usize) -> Result<Place, CUresult> {
         let device = side.device.checked_add(offset as u64).ok_or(INVALID_VALUE);
         match side.memory_type {

@@ -1,7 +1,7 @@
-//! Device attributes, as a card answers them.
+//! Device attributes, as a card returns them.
 //!
 //! The values are in one list of what was measured (`h200-attributes.txt`); what a device of this
-//! driver answers differently is said in `device/mod.rs`.
+//! driver returns other values is in `device/mod.rs`.
 
 /// How many attributes the list has: those of CUDA 13.0.
 pub const COUNT: usize = 147;
@@ -9,7 +9,7 @@ pub const COUNT: usize = 147;
 /// The attributes of an NVIDIA H200, by number: attribute 1 is the first.
 pub static H200: [i32; COUNT] = parse(include_str!("h200-attributes.txt").as_bytes());
 
-/// The last attribute that a driver of this version knows, as its header says. Versions between
+/// The last attribute that a driver of this version has, by its header. Versions between
 /// those that are named know what the one before does.
 pub(crate) fn last_known(version: i32) -> u32 {
     match version {

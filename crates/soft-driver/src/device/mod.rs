@@ -18,7 +18,7 @@ pub(crate) const MULTIPROCESSORS: u32 = 132;
 /// A device: the state of its primary context.
 #[derive(Default)]
 pub(crate) struct Device {
-    /// Which one of the machine it is.
+    /// Its number among all devices of the machine, visible or not.
     pub(crate) physical: usize,
     pub(crate) primary: Option<u32>,
     pub(crate) retained: u32,
@@ -94,7 +94,7 @@ pub(crate) fn device_total_mem(call: &CallFrame, bytes: Ptr<usize>, device: CUde
     bytes.put(state.config.memory as usize)
 }
 
-/// A card's answer, or what a device of this driver answers instead.
+/// A card's value, or another one where a device of this driver differs.
 fn attribute_value(state: &State, attribute: u32, device: usize) -> i32 {
     match attribute {
         16 => MULTIPROCESSORS as i32,

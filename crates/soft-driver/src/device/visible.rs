@@ -34,7 +34,7 @@ fn by_uuid(entry: &str, count: usize) -> Option<usize> {
     found.next().is_none().then_some(first)
 }
 
-/// The devices that a list makes visible, of so many. The first entry says whether it is one of
+/// The devices that a list makes visible, of so many. The first entry decides whether it is a list of
 /// numbers or of UUIDs; an entry that names no device ends it; one that is there twice is an
 /// invalid device.
 pub(crate) fn visible(list: &str, count: usize) -> Result<Vec<usize>, CUresult> {
@@ -54,7 +54,7 @@ pub(crate) fn visible(list: &str, count: usize) -> Result<Vec<usize>, CUresult> 
     Ok(devices)
 }
 
-/// Those of the environment, or all if it says nothing.
+/// The devices of `CUDA_VISIBLE_DEVICES`, or all if it is not set.
 pub(crate) fn from_environment(count: usize) -> Result<Vec<usize>, CUresult> {
     match std::env::var_os("CUDA_VISIBLE_DEVICES") {
         Some(list) => visible(&list.to_string_lossy(), count),

@@ -1,5 +1,5 @@
 //! Work of a given duration: a stream is busy until a time, and does nothing else meanwhile. Any
-//! number of streams are at the same time.
+//! number of streams are busy at the same time.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub(crate) const MOST_CHANNELS: u32 = 32;
 /// Which channel of which context.
 pub(crate) type ChannelKey = (u32, u32);
 
-/// How many channels a context has: as the environment says, as it does for a real driver.
+/// How many channels a context has: `CUDA_DEVICE_MAX_CONNECTIONS`, which a real driver reads, too.
 pub(crate) fn from_environment() -> u32 {
     let set = std::env::var("CUDA_DEVICE_MAX_CONNECTIONS").ok();
     let set = set.and_then(|text| text.trim().parse::<u32>().ok()).filter(|count| *count > 0);
@@ -29,7 +29,7 @@ pub(crate) fn from_environment() -> u32 {
 struct Channel {
     /// The waits that are not over, by their place in the order of submission, with their streams.
     waits: BTreeMap<u64, u32>,
-    /// Streams whose first task is behind one of those.
+    /// Streams whose first task was submitted after one of those.
     held: Vec<u32>,
 }
 
@@ -68,7 +68,8 @@ impl Channels {
         held
     }
 
-    /// Whether something at this place of the order is behind a wait; then its stream is held.
+    /// Whether a task at this place of the order was submitted after a wait that is left; then its
+    /// stream is held.
     pub(crate) fn hold(&mut self, key: ChannelKey, at: u64, stream: u32) -> bool {
         let Some(channel) = self.0.get_mut(&key) else { return false };
         let behind = channel.waits.first_key_value().is_some_and(|(first, _)| *first < at);
@@ -83,7 +84,7 @@ impl Channels {
         self.0.values_mut().flat_map(|channel| core::mem::take(&mut channel.held)).collect()
     }
 
-    /// The waits of each channel, for one who thinks ahead.
+    /// The waits of each channel, for the search for deadlocks.
     pub(crate) fn waits(&self) -> BTreeMap<ChannelKey, BTreeMap<u64, u32>> {
         self.0.iter().map(|(key, channel)| (*key, channel.waits.clone())).collect()
     }

@@ -1,7 +1,7 @@
-//! The search for deadlocks: waits for values whose writes are behind them.
+//! The search for deadlocks: waits for values whose writes are queued after them.
 //!
-//! A write may be behind a wait in its own stream or, on a card, in the channel that its stream
-//! shares with others. The search is a run ahead in thought: everything that was submitted is done
+//! A write may be queued after a wait in its own stream or, on a card, in the channel that its stream
+//! shares with others. The search simulates the future: everything that was submitted is done
 //! as soon as its turn can come, host functions return, other processes do their part, and whatever
 //! no submitted write is for, the host writes. Waits that are left then, each with a write that was
 //! submitted for it and is not reached, can only be ended from outside.
@@ -87,13 +87,13 @@ impl Values {
         self.writes.clone()
     }
 
-    /// A deadlock of these waits is reported: until all of them are over nothing else is.
+    /// A deadlock of these waits is reported. Until all of them are over no other one is.
     pub(crate) fn report(&mut self, waits: BTreeSet<u64>) {
         self.reported = waits;
     }
 }
 
-/// A run ahead in thought.
+/// A simulation of what the streams will do.
 struct Ahead<'a> {
     engine: &'a Engine,
     streams: &'a Table<Stream>,
@@ -223,7 +223,7 @@ impl<'a> Ahead<'a> {
 
     fn named(&self, stream: u32) -> String {
         let entry = &self.streams[stream];
-        let context = self.engine.lanes[entry.context as usize].handle;
+        let context = self.engine.contexts[entry.context as usize].handle;
         let name = if entry.is_legacy {
             "the default stream".to_owned()
         } else {
@@ -235,8 +235,8 @@ impl<'a> Ahead<'a> {
         )
     }
 
-    /// What keeps a stream from what is behind the task that it got to.
-    fn behind(&self, stream: u32) -> String {
+    /// What keeps a stream from what is queued after the task that it got to.
+    fn obstacle(&self, stream: u32) -> String {
         let own = match self.task(stream) {
             Some(Queued { task: Task::WaitValue(_, origin), .. }) => {
                 format!("that stream's own wait, {}", call(*origin))
@@ -290,7 +290,7 @@ fn report(ahead: &Ahead, left: &[(u32, u64, &ValueWait, Origin)]) -> String {
                 "\n    {} writes {value} there: {}, queued after {}",
                 ahead.named(writer),
                 call(origin),
-                ahead.behind(writer),
+                ahead.obstacle(writer),
             ));
         }
     }

@@ -12,8 +12,8 @@ use crate::engine::{Engine, Running};
 use crate::memory::Region;
 
 impl Running<'_> {
-    /// Has a point done when all is done that a stream has now: that is no work, which would wait
-    /// for its turn.
+    /// Puts a point after all that a stream has now. It is no work of the device, so no channel holds
+    /// it back.
     pub(crate) fn push_mark(&mut self, stream: u32, point: Arc<Point>) {
         let at = self.streams[stream].queue.back().map_or(0, |last| last.at);
         self.push_at(stream, Queued { at, task: Task::Complete(point) });
@@ -30,9 +30,9 @@ impl Running<'_> {
         streams.into_iter().map(mark).collect()
     }
 
-    /// Points that are done when no stream uses a piece of memory any more: behind the last use in
-    /// each.
-    pub(crate) fn marks_behind(&mut self, region: &Arc<Region>) -> Vec<Arc<Point>> {
+    /// Points that are done when no stream uses a piece of memory any more: after the last use in
+    /// each stream.
+    pub(crate) fn marks_after_uses(&mut self, region: &Arc<Region>) -> Vec<Arc<Point>> {
         let last_use =
             |stream: &Stream| stream.queue.iter().rposition(|queued| queued.task.uses(region));
         let uses: Vec<(u32, usize)> = self
@@ -42,13 +42,13 @@ impl Running<'_> {
             .collect();
         let mut points = Vec::new();
         for (stream, last) in uses {
-            points.push(self.mark_behind(stream, last));
+            points.push(self.mark_after(stream, last));
         }
         points
     }
 
-    /// A point behind what is at this index of the stream's queue.
-    pub(crate) fn mark_behind(&mut self, stream: u32, index: usize) -> Arc<Point> {
+    /// A point after the task at this index of the stream's queue.
+    pub(crate) fn mark_after(&mut self, stream: u32, index: usize) -> Arc<Point> {
         let point = self.engine.new_point(false, None);
         let queue = &mut self.streams[stream].queue;
         let at = queue.get(index).map_or(0, |queued| queued.at);
@@ -56,7 +56,8 @@ impl Running<'_> {
         point
     }
 
-    /// Forgets the work of a stream that goes with its context.
+    /// Takes the waits and writes of a stream out of the channels and the search for deadlocks, as it
+    /// ends with its context.
     pub(crate) fn forget_values(&mut self, stream: u32) {
         let Some(entry) = self.streams.get(stream) else { return };
         for queued in &entry.queue {

@@ -20,7 +20,7 @@
 //!
 //! A context that fails empties all of them ([`Running::fail`]). All this is under the machine's lock,
 //! and with the prompt scheduler `ready` is empty whenever the lock is free. No stream has a thread of
-//! its own, and nothing spins. Threads that wait for streams are in [`pump`] and [`waits`], those that
+//! its own, and nothing spins. Threads that wait for streams are in [`host_wait`] and [`virtual_time`], those that
 //! do work for them in [`workers`].
 //!
 //! Work in streams touches few other parts; [`Running`] names them.
@@ -34,12 +34,12 @@ use crate::abi::*;
 use crate::engine::busy::Busy;
 use crate::engine::channel::{ChannelKey, Channels, DEFAULT_CHANNELS};
 use crate::engine::clock::Clock;
+use crate::engine::context::ContextWork;
 use crate::engine::deadlock::Values;
-use crate::engine::lane::Lane;
 use crate::engine::point::Point;
 use crate::engine::stream::Stream;
 use crate::engine::user_object::UserObjects;
-use crate::engine::waits::Waits;
+use crate::engine::virtual_time::Waits;
 use crate::engine::work::{HostCall, Job, Queued, Task, Work};
 use crate::machine::Machine;
 use crate::machine::config::{Config, OnDeadlock, Scheduler, Time};
@@ -53,18 +53,18 @@ use crate::random;
 pub(crate) mod busy;
 pub(crate) mod channel;
 pub(crate) mod clock;
+pub(crate) mod context;
 pub(crate) mod deadlock;
 mod feed;
-pub(crate) mod lane;
+pub(crate) mod host_wait;
+pub(crate) mod idle_threads;
 mod marks;
-pub(crate) mod patience;
 pub(crate) mod point;
-pub(crate) mod pump;
-pub(crate) mod quiet;
 pub(crate) mod stream;
+pub(crate) mod thread_time;
 pub(crate) mod time;
 pub(crate) mod user_object;
-pub(crate) mod waits;
+pub(crate) mod virtual_time;
 pub(crate) mod work;
 pub(crate) mod workers;
 
@@ -72,7 +72,7 @@ pub(crate) mod workers;
 pub(crate) struct Engine {
     clock: Clock,
     /// What the streams of each context share, by context.
-    lanes: Vec<Lane>,
+    contexts: Vec<ContextWork>,
     /// Whether an idle stream does its work at once; otherwise a seeded scheduler does.
     prompt: bool,
     virtual_time: bool,
@@ -92,7 +92,7 @@ pub(crate) struct Engine {
     threads: Vec<JoinHandle<()>>,
     /// Threads in `Machine::done`.
     waiters: usize,
-    /// Where waits for values hold back what is behind them.
+    /// Where waits for values hold back what was submitted after them.
     channels: Channels,
     /// The waits and writes of values that are under way, for the search for deadlocks.
     values: Values,
@@ -112,7 +112,7 @@ pub(crate) struct Engine {
     stepping: bool,
     /// Jobs that a thread is doing.
     running: usize,
-    /// Those of them that are functions of the program.
+    /// Those of them that run functions of the program.
     in_host: usize,
     /// Streams that are busy for some time.
     busy: Busy,
@@ -128,7 +128,7 @@ pub(crate) struct Engine {
     idle_waiters: usize,
     /// The seeded scheduler's state.
     random: u64,
-    /// Host functions are kept back while this is set.
+    /// Host functions do not start while this is set.
     hold_host_functions: bool,
 }
 
@@ -136,7 +136,7 @@ impl Engine {
     pub(crate) const fn new(slot: usize) -> Self {
         Self {
             clock: Clock::new(),
-            lanes: Vec::new(),
+            contexts: Vec::new(),
             prompt: true,
             virtual_time: false,
             on_deadlock: OnDeadlock::Misuse,
@@ -236,7 +236,7 @@ impl Running<'_> {
         now.then(|| if timing { self.engine.clock.stamp() } else { 0 })
     }
 
-    /// Puts a task at the end of a stream's queue, with no regard to what other streams do.
+    /// Puts a task at the end of a stream's queue, without the rules of [`submit`](Self::submit).
     pub(crate) fn push(&mut self, stream: u32, task: Task) {
         self.engine.last_place += 1;
         let at = self.engine.last_place;
@@ -250,8 +250,8 @@ impl Running<'_> {
 
     /// A stream with nothing to do takes the channel in which the fewest streams wait for values.
     /// Measured on an H200: beside as many waiting streams as there are channels all others are
-    /// held back. Beside fewer a card holds some back, now this one and now that, where many
-    /// streams are given work at once; here none is.
+    /// held back. Beside fewer, a card holds back some of them if many streams get work at once, and
+    /// not always the same ones; this driver holds back none.
     fn take_channel(&mut self, stream: u32) {
         let entry = &self.streams[stream];
         if self.engine.channels.is_empty() || !entry.queue.is_empty() || entry.channel == u32::MAX {
@@ -279,7 +279,7 @@ impl Running<'_> {
         entry.queue.push_back(queued);
         let context = entry.context;
         if was_idle {
-            self.engine.lanes[context as usize].busy.insert(stream);
+            self.engine.contexts[context as usize].busy.insert(stream);
             self.engine.ready.push(stream);
         }
     }
@@ -469,7 +469,7 @@ impl Running<'_> {
     fn went_idle(&mut self, stream: u32) {
         let Some(entry) = self.streams.get(stream) else { return };
         let (context, destroyed) = (entry.context, entry.destroyed);
-        self.engine.lanes[context as usize].busy.remove(&stream);
+        self.engine.contexts[context as usize].busy.remove(&stream);
         self.engine.waits.changed();
         if destroyed {
             self.streams.remove(stream);
@@ -491,17 +491,17 @@ impl Running<'_> {
         if self.engine.value_waits.is_empty() {
             return false;
         }
-        let (streams, lanes) = (&*self.streams, &self.engine.lanes);
+        let (streams, contexts) = (&*self.streams, &self.engine.contexts);
         let before = self.engine.ready.len();
         let goes_on = |stream: &mut u32| match streams
             .get(*stream)
             .map(|entry| (entry.context, entry.queue.front()))
         {
             Some((context, Some(Queued { task: Task::WaitValue(wait, _), .. }))) => {
-                wait.is_done() || lanes[context as usize].failed.is_some()
+                wait.is_done() || contexts[context as usize].failed.is_some()
             }
             Some((context, Some(Queued { task: Task::WaitSemaphore(point, _), .. }))) => {
-                point.is_reached() || lanes[context as usize].failed.is_some()
+                point.is_reached() || contexts[context as usize].failed.is_some()
             }
             _ => true,
         };
@@ -510,7 +510,7 @@ impl Running<'_> {
         self.engine.ready.len() > before
     }
 
-    /// Looks again at everything that waits for something.
+    /// Moves every stream that waits back to `ready`, to be looked at again.
     pub(crate) fn look_again(&mut self) {
         let parked = core::mem::take(&mut self.engine.parked);
         self.engine.ready.extend(parked.into_values().flatten());
@@ -529,14 +529,14 @@ impl Running<'_> {
     /// A context fails for good, with the green contexts of its device: what it had to do is left
     /// out, and every call about it returns the code.
     pub(crate) fn fail(&mut self, context: u32, code: CUresult) {
-        if self.engine.fail_lanes(context, code) {
+        if self.engine.fail_contexts_with(context, code) {
             self.look_again();
             // What is held back is held no longer.
             self.machine.host.notify_all();
         }
     }
 
-    /// The first task of a stream is over, which was done elsewhere.
+    /// The first task of a stream is over, which a thread did, or which took its time.
     pub(crate) fn go_on(&mut self, stream: u32, id: u64) {
         if let Some(entry) = self.streams.get_mut(stream)
             && entry.id == id

@@ -1,10 +1,11 @@
-//! Points of completion: a record makes one, and everything that then waits for it shares it.
+//! Points: the completion of a record, or of what a stream has at some moment.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::processes;
 
-/// The completion of one record: made by the record, shared by everything that then waits for it.
+/// The completion of one record: created by the record, and shared by everything that then waits for
+/// it.
 #[derive(Debug)]
 pub(crate) struct Point {
     pub(crate) id: u64,
@@ -13,7 +14,7 @@ pub(crate) struct Point {
     pub(crate) stamp: AtomicU64,
     /// Whether a host thread waits.
     pub(crate) wanted: AtomicBool,
-    /// What other processes see of it.
+    /// Its record in shared memory, for other processes.
     pub(crate) shared: Option<processes::Record>,
 }
 
@@ -26,7 +27,7 @@ impl Point {
         self.stamp.load(Ordering::Relaxed)
     }
 
-    /// Has the completion wake host threads.
+    /// The completion is to wake host threads.
     pub(crate) fn want(&self) {
         self.wanted.store(true, Ordering::Relaxed);
     }

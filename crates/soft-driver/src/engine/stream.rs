@@ -26,7 +26,7 @@ pub(crate) struct Stream {
     /// Up to which operation of the legacy stream this one waits already.
     pub(super) legacy_seen: Option<u64>,
     /// Up to which wait of the whole context this stream waits already.
-    pub(super) gates_seen: u64,
+    pub(super) context_waits_seen: u64,
     pub(crate) attributes: BTreeMap<u32, [u8; 64]>,
 }
 
@@ -51,7 +51,7 @@ impl Stream {
             submitted: 0,
             joined: None,
             legacy_seen: None,
-            gates_seen: 0,
+            context_waits_seen: 0,
             attributes: BTreeMap::new(),
         }
     }

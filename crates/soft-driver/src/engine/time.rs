@@ -73,10 +73,10 @@ impl Running<'_> {
 
     /// Streams of failed contexts are busy no longer.
     pub(crate) fn end_busy_of_failed(&mut self) {
-        let (streams, lanes) = (&*self.streams, &self.engine.lanes);
+        let (streams, contexts) = (&*self.streams, &self.engine.contexts);
         let failed = |stream: u32, id: u64| {
             let of = streams.get(stream).filter(|entry| entry.id == id);
-            of.is_none_or(|entry| lanes[entry.context as usize].failed.is_some())
+            of.is_none_or(|entry| contexts[entry.context as usize].failed.is_some())
         };
         let busy = self.engine.busy.until.iter();
         let over: Vec<(u64, u64)> =

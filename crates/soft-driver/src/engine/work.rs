@@ -29,7 +29,7 @@ pub(crate) enum HostCall {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Destroy(pub(crate) unsafe extern "C" fn(*mut c_void), pub(crate) UserData);
 
-/// Which call gave something to a stream: its name and number.
+/// The call that submitted something to a stream: its name and number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) call: &'static str,
@@ -39,8 +39,8 @@ pub(crate) struct Origin {
 /// A task in a stream's queue.
 #[derive(Debug)]
 pub(crate) struct Queued {
-    /// Its place in the order of submission, of all streams. Of what must not be held back by other
-    /// streams it is that of the task before it, or 0.
+    /// Its place in the order of submission, of all streams. A task that other streams must not hold
+    /// back has the place of the task before it, or 0.
     pub(crate) at: u64,
     pub(crate) task: Task,
 }
@@ -53,15 +53,15 @@ pub(crate) enum Task {
     WaitShared(processes::Wait),
     Host(HostCall),
     Memory(MemoryWork),
-    /// Nothing, for so many nanoseconds.
+    /// The stream is busy for so many nanoseconds.
     Busy(u64),
     WaitValue(ValueWait, Origin),
     WriteValue(ValueWrite, Origin),
     WaitSemaphore(SemaphorePoint, Origin),
     SignalSemaphore(SemaphorePoint, Origin),
-    /// Memory ends, in stream order.
+    /// Memory is freed in stream order (`cuMemFreeAsync`).
     Free(Arc<Region>),
-    /// The first task, while a thread does it; with the memory that it is about.
+    /// Stands for the first task while a thread does it; with its memory work.
     Running(Option<MemoryWork>),
 }
 
@@ -76,7 +76,7 @@ impl Task {
         }
     }
 
-    /// Whether it is done by the device, so that it waits for its turn in its stream's channel.
+    /// Whether the device does it, so that it waits for its turn in its stream's channel.
     pub(crate) fn takes_turns(&self) -> bool {
         !matches!(self, Self::Wait(_) | Self::WaitShared(_) | Self::Running(_))
     }
@@ -85,13 +85,13 @@ impl Task {
 pub(crate) enum Work {
     Host(HostCall),
     Memory(MemoryWork),
-    /// The end of a user object; of no stream.
+    /// A user object is destroyed; this is the work of no stream.
     Destroy(Destroy),
 }
 
 pub(crate) struct Job {
     pub(crate) stream: u32,
-    /// The stream's own number: its place may have another one by the time the job is done.
+    /// The stream's id: another stream may have its index by the time the job is done.
     pub(crate) id: u64,
     /// The place of its task in the order of submission.
     pub(crate) at: u64,

@@ -1,13 +1,13 @@
-//! The threads behind the queues: one for host functions, two at most for memory, one that looks
-//! now and then.
+//! The threads that do the work of streams: one for host functions, at most two for memory, and one
+//! that polls values in memory and drives a seeded scheduler.
 
 use core::time::Duration;
 
 use crate::abi::*;
-use crate::engine::patience::{LOOK, Patience, this_thread};
-use crate::engine::quiet;
+use crate::engine::idle_threads;
+use crate::engine::thread_time::{LOOK, Patience, this_thread};
 use crate::engine::time::timer_thread;
-use crate::engine::waits::tasks_thread;
+use crate::engine::virtual_time::tasks_thread;
 use crate::engine::work::{Destroy, HostCall, Job, Work};
 use crate::engine::{Engine, Running};
 use crate::machine::{Machine, thread};
@@ -36,7 +36,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A thread for memory work, another one where that is all busy.
+    /// A thread for memory work, or a second one where the first is busy.
     pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
         let wanted =
             self.pool_threads == 0 || (self.pool_threads < POOL_THREADS && self.pool_idle == 0);
@@ -57,7 +57,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The thread that ends what streams are busy with, before the first of that.
+    /// The thread that ends work of a given duration, before the first such work.
     pub(crate) fn ensure_timer_thread(&mut self, machine: &'static Machine) -> Answer {
         if self.timer_threads == 0 {
             self.spawn(machine, "cuda-soft-time", timer_thread)?;
@@ -79,9 +79,9 @@ impl Engine {
     ) -> Answer {
         let epoch = machine.epoch();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            quiet::is_own();
+            idle_threads::is_own();
             body(machine, epoch);
-            quiet::ends();
+            idle_threads::ends();
         });
         self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
@@ -247,7 +247,7 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
             pause = SHORTEST_PAUSE;
             continue;
         }
-        // An ordinary sleep, so that nothing wakes it more often than the rate says.
+        // An ordinary sleep, so that nothing wakes it more often than that.
         drop(state);
         std::thread::sleep(if random { TICK } else { pause });
         state = machine.lock();

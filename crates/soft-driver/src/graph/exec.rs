@@ -21,8 +21,8 @@ use crate::order::Feed;
 impl State {
     /// Refuses a launch over what is gone: an event that was set in the executable graph, an
     /// external semaphore, which must not be used once it is destroyed, or memory, which a card
-    /// writes even if it has a new owner. Instantiation checks events, so that what is measured of
-    /// those says nothing about one that came later.
+    /// writes even if it has a new owner. Instantiation checks its events; the measurements do not
+    /// cover an event that was set later.
     fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
         for node in &self.graphs.exec(exec).nodes {
             match &node.kind {
@@ -76,14 +76,14 @@ impl State {
 
 impl State {
     /// A launch of work of other contexts than the stream's: their ends wait for it.
-    fn note_elsewhere(&mut self, exec: u32, stream: u32, end: &Arc<Point>) {
+    fn note_launch_elsewhere(&mut self, exec: u32, stream: u32, end: &Arc<Point>) {
         let own = self.streams[stream].context;
         let exec = &self.graphs.exec(exec);
         let nodes = exec.nodes.iter().filter_map(|node| node.context);
         let contexts: BTreeSet<u32> =
             nodes.chain([exec.context]).filter(|context| *context != own).collect();
         for context in contexts {
-            self.engine.add_elsewhere(context, end);
+            self.engine.add_launch_elsewhere(context, end);
         }
     }
 }
@@ -113,9 +113,8 @@ impl Graphs {
     }
 }
 
-/// How a graph can be instantiated, bit by bit: memory that nodes allocate is freed at each launch,
-/// the graph is sent to the device at once, it can be launched from the device, each node has its
-/// priority.
+/// The flags of an instantiation: memory that nodes allocate is freed at each launch, the graph is
+/// uploaded at once, it can be launched from the device, each node has its priority.
 pub(crate) const AUTO_FREE: u64 = 1;
 
 pub(crate) const UPLOAD: u64 = 2;
@@ -272,7 +271,7 @@ pub(crate) fn graph_launch(
     }
     let end = state.engine.new_point(false, None);
     state.graphs.exec_mut(exec).last = Some(end.clone());
-    state.note_elsewhere(exec, stream, &end);
+    state.note_launch_elsewhere(exec, stream, &end);
     state.feed(|feed, _| feed.launched());
     state.running(call.machine).submit(stream, Task::Complete(end));
     state.running(call.machine).look_for_deadlock()

@@ -33,7 +33,7 @@ pub(crate) enum NodeKind {
     Empty,
     Host(HostCall),
     Memory(MemoryWork),
-    /// Nothing, for so many nanoseconds.
+    /// The stream is busy for so many nanoseconds.
     Busy(u64),
     Record(u64),
     Wait(u64),
@@ -42,7 +42,7 @@ pub(crate) enum NodeKind {
     Semaphores(Semaphores),
     /// Another graph, which is the node's own. An executable graph has the nodes of that instead.
     Child(u32),
-    /// What the program says that a kernel touches, for the order checker.
+    /// The accesses of a kernel, as the program reports them to the order checker.
     Declared(Vec<Access>),
 }
 
@@ -68,8 +68,8 @@ pub(crate) enum NodeParams {
     Copy(Copy3D),
 }
 
-// SAFETY: the pointers are the program's, which says that they are good for as long as the node is,
-// in whatever thread. They are shown to it again, and nothing else.
+// SAFETY: the pointers are the program's, which promises that they are valid as long as the node
+// exists, in any thread. They are only returned to the program.
 unsafe impl Send for NodeParams {}
 
 /// A graph's nodes in the order in which they were added.
@@ -524,7 +524,7 @@ mod tests {
     use super::*;
     use crate::SoftDriver;
 
-    /// A copy of a graph that handles do not suffice for leaves neither graphs nor nodes behind.
+    /// A copy of a graph for which there are too few handles leaves no graphs and no nodes.
     #[test]
     fn a_copy_without_room_leaves_nothing() {
         type Add = unsafe extern "C" fn(

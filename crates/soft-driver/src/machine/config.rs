@@ -180,8 +180,7 @@ impl Scheduler {
 pub(crate) struct Config {
     pub(crate) version: i32,
     pub(crate) devices: i32,
-    /// Whether the environment says which of them are there. By default the shared library asks it,
-    /// and no other.
+    /// Whether `CUDA_VISIBLE_DEVICES` selects them. By default it does in the shared library only.
     pub(crate) visible_from_environment: Option<bool>,
     pub(crate) memory: u64,
     pub(crate) on_misuse: OnMisuse,
@@ -191,7 +190,7 @@ pub(crate) struct Config {
     /// Whether the driver's start prints the seed.
     pub(crate) prints_seed: bool,
     pub(crate) latency: Duration,
-    /// How many channels a context has; by default what the environment says.
+    /// How many channels a context has; by default `CUDA_DEVICE_MAX_CONNECTIONS`.
     pub(crate) connections: Option<u32>,
     pub(crate) on_deadlock: OnDeadlock,
     pub(crate) check_order: OrderCheck,
@@ -211,9 +210,9 @@ pub(crate) struct Config {
     pub(crate) report_leaks: bool,
     /// Exported names that are absent.
     pub(crate) missing: Vec<String>,
-    /// Names for which `cuGetProcAddress` answers success with NULL.
+    /// Names for which `cuGetProcAddress` returns success with NULL.
     pub(crate) null_lookups: Vec<String>,
-    /// `cuInit` answers this instead.
+    /// What `cuInit` returns, unless it is 0.
     pub(crate) init_result: u32,
     /// Pairs: a base name, and the exported name whose address a lookup of it gives.
     pub(crate) wrong_lookups: Vec<(String, String)>,

@@ -158,7 +158,7 @@ impl<T> Table<T> {
         Some((index, pack(self.kind, self.slot, self.life, generation, index)))
     }
 
-    /// The index behind a handle.
+    /// The index of a handle.
     pub(crate) fn find(&self, handle: u64) -> Result<u32, Bad> {
         let index = (handle >> INDEX_AT) as u32 & ((1 << INDEX_BITS) - 1);
         let generation = (handle >> GENERATION_AT) as u32 & GENERATION_MASK;
@@ -200,7 +200,7 @@ impl<T> Table<T> {
         Some(value)
     }
 
-    /// The machine's.
+    /// The slot of the machine.
     pub(crate) fn slot(&self) -> usize {
         self.slot
     }

@@ -12,24 +12,24 @@ use crate::machine::thread;
 use crate::sync::lock;
 
 /// How many destroyed handles are remembered.
-const TOMBSTONES: usize = 8192;
+const REMEMBERED: usize = 8192;
 
 /// Where something was destroyed.
-struct Tombstone {
+struct Destroyed {
     handle: u64,
     call: &'static str,
     number: u64,
     thread: u32,
 }
 
-/// What a program did wrong, and what it takes to say so.
+/// The misuse that was reported, and what its reports name: who destroyed a handle.
 pub(crate) struct Misuses {
     on_misuse: OnMisuse,
     /// The handles that were destroyed last.
-    tombstones: VecDeque<Tombstone>,
+    destroyed: VecDeque<Destroyed>,
     /// What was reported, if the process goes on.
     reports: Mutex<Vec<String>>,
-    /// Calls that are not supported and were made: each is said once.
+    /// Unsupported calls that the program made: each is printed once.
     unsupported: Mutex<BTreeSet<&'static str>>,
 }
 
@@ -37,7 +37,7 @@ impl Misuses {
     pub(crate) const fn new() -> Self {
         Self {
             on_misuse: OnMisuse::Abort,
-            tombstones: VecDeque::new(),
+            destroyed: VecDeque::new(),
             reports: Mutex::new(Vec::new()),
             unsupported: Mutex::new(BTreeSet::new()),
         }
@@ -59,17 +59,19 @@ impl Misuses {
         lock(&self.reports).clone()
     }
 
-    fn keep(&mut self, tombstone: Tombstone) {
-        if self.tombstones.len() == TOMBSTONES {
-            self.tombstones.pop_front();
+    /// Remembers who destroyed a handle.
+    pub(crate) fn note_destroyed(&mut self, call: &CallFrame, handle: u64) {
+        let (call, number, thread) = (call.name(), call.number, thread::number());
+        if self.destroyed.len() == REMEMBERED {
+            self.destroyed.pop_front();
         }
-        self.tombstones.push_back(tombstone);
+        self.destroyed.push_back(Destroyed { handle, call, number, thread });
     }
 
     /// What became of a handle.
-    pub(crate) fn epitaph(&self, handle: u64) -> String {
-        match self.tombstones.iter().rev().find(|tombstone| tombstone.handle == handle) {
-            Some(Tombstone { call, number, thread, .. }) => {
+    pub(crate) fn fate_of(&self, handle: u64) -> String {
+        match self.destroyed.iter().rev().find(|of| of.handle == handle) {
+            Some(Destroyed { call, number, thread, .. }) => {
                 format!(
                     "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
                     thread::label(*thread)
@@ -78,17 +80,9 @@ impl Misuses {
             None => "was destroyed long ago, or never existed".to_owned(),
         }
     }
-}
 
-impl Misuses {
-    /// Remembers who destroyed a handle.
-    pub(crate) fn bury(&mut self, call: &CallFrame, handle: u64) {
-        let (call, number, thread) = (call.name(), call.number, thread::number());
-        self.keep(Tombstone { handle, call, number, thread });
-    }
-
-    /// The program did what is undefined on a real driver: ends the process, or gives `code` to
-    /// answer.
+    /// The program did what is undefined on a real driver: ends the process, or returns `code`, for
+    /// the call to return.
     #[cold]
     pub(crate) fn undefined(&self, call: &CallFrame, what: &str, code: CUresult) -> CUresult {
         match self.on_misuse {
@@ -100,8 +94,8 @@ impl Misuses {
         }
     }
 
-    /// The same, when a stream comes to what a call gave it: no call is left to return an error. So
-    /// what is kept is also said on standard error.
+    /// The same when a stream executes what a call submitted: no call is left to return an error, so
+    /// the message is also printed on standard error.
     #[cold]
     pub(crate) fn undefined_later(&self, origin: Origin, what: &str) {
         let what = format!("{}, call {} of this driver: {what}", origin.call, origin.number);
@@ -114,8 +108,8 @@ impl Misuses {
         }
     }
 
-    /// Says once on standard error that a call is none of this driver's. Most programs only say
-    /// that something failed.
+    /// Prints once on standard error that a call is not supported. Most programs only print that
+    /// something failed.
     #[cold]
     pub(crate) fn say_unsupported(&self, name: &'static str) {
         if !lock(&self.unsupported).insert(name) {
@@ -130,7 +124,7 @@ impl Misuses {
         }
     }
 
-    /// Says what is wrong with a handle that names nothing.
+    /// Reports a handle that names nothing.
     #[cold]
     pub(crate) fn bad_handle(
         &self,
@@ -143,7 +137,7 @@ impl Misuses {
         let (what, code) = match bad {
             Bad::Foreign => (format!("{handle:#x} is not a {kind} of this driver"), INVALID_HANDLE),
             Bad::OtherKind(other) => {
-                // The real driver survives this one, and answers so.
+                // The real driver survives this one, and returns this code.
                 (
                     format!("{handle:#x} is a {}, where a {kind} is expected", other.name()),
                     CONTEXT_IS_DESTROYED,
@@ -152,7 +146,7 @@ impl Misuses {
             Bad::OtherMachine(slot) => {
                 (format!("{kind} {handle:#x} belongs to software driver {slot}"), INVALID_HANDLE)
             }
-            Bad::Stale => (format!("{kind} {handle:#x} {}", self.epitaph(handle)), INVALID_HANDLE),
+            Bad::Stale => (format!("{kind} {handle:#x} {}", self.fate_of(handle)), INVALID_HANDLE),
             // That driver was dropped, which is its shutdown: a late caller, as in another
             // thread, gets that code.
             Bad::EarlierLife => return DEINITIALIZED,

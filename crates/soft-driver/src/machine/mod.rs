@@ -73,11 +73,11 @@ pub(crate) struct Machine {
     pub(crate) pool: Condvar,
     /// The thread that looks at memory for stream wait-value, and drives a seeded scheduler.
     pub(crate) ticker: Condvar,
-    /// The thread that ends what streams are busy with.
+    /// The thread that ends work of a given duration.
     pub(crate) timer: Condvar,
     pub(crate) switches: Switches,
     calls: AtomicU64,
-    /// That of the state, for calls to know whose they are before they have the lock.
+    /// The state's epoch, which a call reads before it has the lock.
     epoch: AtomicU64,
 }
 
@@ -113,7 +113,8 @@ impl Machine {
         state
     }
 
-    /// The same for a thread that asks for [`hold_ups`](Self::hold_ups), and is none itself.
+    /// The same without being counted as a thread that waits, for one that asks for
+    /// [`hold_ups`](Self::hold_ups).
     pub(crate) fn lock_uncounted(&'static self) -> Locked {
         lock(&self.state)
     }
@@ -146,8 +147,7 @@ impl Machine {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Makes the machine as new, for its next owner or for none: calls that began before are
-    /// nobody's.
+    /// Makes the machine as new, for its next driver or for none: calls that began before fail.
     pub(crate) fn reset(&self, state: &mut State) {
         state.reset();
         self.epoch.store(state.epoch, Ordering::Release);
@@ -175,7 +175,8 @@ impl Machine {
 
 /// Everything that a machine's lock protects.
 pub(crate) struct State {
-    /// Whether the slot has an owner. A call without one answers as after the driver's shutdown.
+    /// Whether the slot has a driver. Without one, calls return what they return after the driver's
+    /// shutdown.
     pub(crate) taken: bool,
     pub(crate) initialised: bool,
     pub(crate) stopping: bool,

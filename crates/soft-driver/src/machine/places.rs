@@ -1,9 +1,9 @@
 //! Who has which of the slots: those that live, and those that were dropped before what was made
 //! with them.
 //!
-//! A handle says which life of a slot it is of, so that nobody takes it for one of the next
-//! owner's. The release of a primary context names a device and nothing else: it would release the
-//! next owner's. That is why a dropped driver keeps its slot until the releases that its program
+//! A handle contains the life of its slot, so that it is never taken for a handle of the next
+//! driver in the slot. The release of a primary context names only a device: it would release the
+//! next driver's. That is why a dropped driver keeps its slot until the releases that its program
 //! owes have come.
 
 use core::cell::Cell;

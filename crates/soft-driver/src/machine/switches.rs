@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The process was forked since the machine was initialised.
 pub(crate) const FORKED: u32 = 1;
-/// The program asked for the answers of a forked child.
+/// Calls return what they return in a forked child, as the program asked.
 pub(crate) const PRETEND_FORKED: u32 = 128;
 /// A host function runs.
 pub(crate) const IN_HOST_FUNCTIONS: u32 = 2;
@@ -52,7 +52,7 @@ impl Switches {
         self.0.load(Ordering::Relaxed) & flag != 0
     }
 
-    /// Said by the thread of the host functions around each one.
+    /// The thread of the host functions calls this before and after each function.
     pub(crate) fn host_function(&self, running: bool) {
         self.set(IN_HOST_FUNCTIONS, running);
     }

@@ -4,17 +4,17 @@ use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-use crate::engine::quiet;
+use crate::engine::idle_threads;
 use crate::machine::places::SLOTS;
 use crate::sync::lock;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
-static THREADS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+static THREADS: Mutex<Vec<ThreadInfo>> = Mutex::new(Vec::new());
 static ENDED: AtomicUsize = AtomicUsize::new(0);
 
-/// What is known of a thread, by its number.
+/// A thread, by its number.
 #[derive(Clone, Default)]
-struct Known {
+struct ThreadInfo {
     name: String,
     /// As reports name it: with a number, if an earlier thread has the same name.
     label: String,
@@ -51,7 +51,7 @@ struct Guard;
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        quiet::ends();
+        idle_threads::ends();
         let number = NUMBER.get();
         if number != UNKNOWN && !is_main() {
             let mut threads = lock(&THREADS);
@@ -134,12 +134,12 @@ fn register() -> u32 {
     let mut threads = lock(&THREADS);
     let at = number as usize;
     if threads.len() <= at {
-        threads.resize(at + 1, Known::default());
+        threads.resize(at + 1, ThreadInfo::default());
     }
-    // Threads that nobody named have the name of the one that started them.
+    // A thread without a name of its own has the name of the one that started it.
     let same = threads.iter().filter(|known| known.name == name).count();
     let label = if same == 0 { name.clone() } else { format!("{name} ({})", same + 1) };
-    threads[at] = Known { name, label, ended: false };
+    threads[at] = ThreadInfo { name, label, ended: false };
     number
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn number() -> u32 {
     }
 }
 
-fn known(number: u32) -> Option<Known> {
+fn known(number: u32) -> Option<ThreadInfo> {
     let threads = lock(&THREADS);
     threads.get(number as usize).cloned()
 }
@@ -184,7 +184,7 @@ pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) ->
     let mut on = machines()[slot].borrow_mut();
     if on.epoch != epoch {
         *on = OnMachine { epoch, ..OnMachine::default() };
-        quiet::uses(slot);
+        idle_threads::uses(slot);
     }
     f(&mut on)
 }
@@ -195,7 +195,7 @@ pub(crate) fn abort(call: &str, what: &str) -> ! {
     end(&format!("{call}: {what} (thread \"{}\")", name(number())));
 }
 
-/// The same, with all that is said of what it did.
+/// Ends the process with this message.
 #[cold]
 pub(crate) fn end(what: &str) -> ! {
     crate::say!("{what}");

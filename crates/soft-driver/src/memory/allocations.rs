@@ -24,8 +24,8 @@ pub(crate) struct Allocation {
     freeing: bool,
 }
 
-/// What is known of an address.
-pub(crate) struct Known {
+/// What can be asked about an address.
+pub(crate) struct AddressInfo {
     pub(crate) base: u64,
     pub(crate) bytes: u64,
     pub(crate) context: u32,
@@ -62,13 +62,13 @@ impl Allocations {
         self.pools.reset(life);
     }
 
-    /// The allocation that an address is in, and how far.
+    /// The allocation that an address is in, and its first address.
     pub(crate) fn around(&self, address: u64) -> Option<(u64, &Allocation)> {
         let (base, allocation) = self.by_address.range(..=address).next_back()?;
         (address - base < allocation.bytes as u64).then_some((*base, allocation))
     }
 
-    /// Whether a range has memory that is known already.
+    /// Whether a range overlaps with an allocation or a registration.
     pub(crate) fn overlaps(&self, base: u64, bytes: usize) -> bool {
         let end = base.saturating_add(bytes as u64);
         let last = self.by_address.range(..end).next_back();
@@ -111,8 +111,8 @@ impl Allocations {
             .map(|(address, _)| *address)
     }
 
-    /// What is known of an address.
-    pub(crate) fn describe(&self, address: u64) -> Option<Known> {
+    /// What can be asked about an address.
+    pub(crate) fn describe(&self, address: u64) -> Option<AddressInfo> {
         let (base, allocation) = self.around(address)?;
         let host = allocation.kind.is_host();
         let (bytes, context) = (allocation.bytes as u64, allocation.context);
@@ -121,7 +121,7 @@ impl Allocations {
             Kind::Pooled(pool) => Some(pool),
             _ => None,
         };
-        Some(Known { base, bytes, context, host, managed, pool })
+        Some(AddressInfo { base, bytes, context, host, managed, pool })
     }
 
     /// How many allocations the program has to free.
@@ -151,21 +151,21 @@ impl Allocations {
 
 /// What an address names.
 impl Allocations {
-    /// The memory behind a device address, whole.
+    /// The memory of a range of device addresses, which must be in one allocation.
     pub(crate) fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
         let region = self.within(address, bytes).ok_or(INVALID_VALUE)?;
         Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
     }
 
-    /// The memory behind a host pointer: the driver's if it allocated or registered it, otherwise
-    /// the program's, for which it answers.
+    /// The memory of a host pointer: the driver's if it was allocated or registered, otherwise the
+    /// program's, which is responsible for it.
     pub(crate) fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
         let address = pointer.expose_provenance();
         let keeper = self.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
         Place { address, keeper }
     }
 
-    /// The memory behind an address that says itself whose it is.
+    /// The memory of an address of any kind.
     pub(crate) fn any_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
         match self.around(address) {
             Some(_) => self.device_range(address, bytes),

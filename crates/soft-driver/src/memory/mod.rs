@@ -38,7 +38,7 @@ fn page_size() -> usize {
 }
 
 /// Whether memory of the program can be pinned: it is there, and can be read, or written too. As a
-/// driver that pins pages it has them made; where the system cannot tell, it is taken to be good.
+/// driver that pins pages it has them made; where the system does not show it, it counts as good.
 #[cfg(target_os = "linux")]
 pub(crate) fn can_pin(base: usize, bytes: usize, read_only: bool) -> bool {
     let page = page_size();
@@ -92,7 +92,7 @@ fn unmap(base: usize, bytes: usize) {
 #[cfg(not(unix))]
 pub(crate) fn map(bytes: usize) -> Option<usize> {
     let layout = core::alloc::Layout::from_size_align(bytes, ALIGNMENT).ok()?;
-    // SAFETY: the size is not 0; `alloc` answers that itself.
+    // SAFETY: the size is not 0, which `allocate` refuses.
     let address = unsafe { std::alloc::alloc_zeroed(layout) };
     (!address.is_null()).then_some(address.expose_provenance())
 }
@@ -123,7 +123,7 @@ impl Region {
         if self.owned {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_SHARED | libc::MAP_ANON | libc::MAP_NORESERVE | libc::MAP_FIXED;
-            // SAFETY: it takes the place of the driver's own mapping, which nobody has written.
+            // SAFETY: it takes the place of the driver's own mapping, which nothing has written to.
             if unsafe { libc::mmap(first, bytes, protection, flags, -1, 0) } == libc::MAP_FAILED {
                 return false;
             }
@@ -192,14 +192,14 @@ impl Kind {
     }
 }
 
-/// Some memory, kept while work uses it.
+/// A place in memory, which stays valid while work uses it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) address: usize,
     pub(crate) keeper: Keeper,
 }
 
-/// What keeps a place.
+/// What keeps a place valid.
 #[derive(Clone, Debug)]
 pub(crate) enum Keeper {
     Region(Arc<Region>),
@@ -214,7 +214,7 @@ impl Place {
         matches!(&self.keeper, Keeper::Region(kept) if Arc::ptr_eq(kept, region))
     }
 
-    /// Whether it is ordinary memory of the program, which the driver knows nothing of.
+    /// Whether it is ordinary (pageable) memory of the program.
     pub(crate) fn pageable(&self) -> bool {
         matches!(self.keeper, Keeper::Program)
     }

@@ -11,7 +11,7 @@ use crate::processes::shared_memory::{Arena, PoolFile};
 pub(crate) struct Pool {
     /// The device's ordinal.
     pub(crate) device: usize,
-    /// Whether it is the device's own, which nobody can destroy.
+    /// Whether it is the device's default pool, which cannot be destroyed.
     pub(crate) default: bool,
     /// Which kinds of handles other processes can be given for it.
     pub(crate) handle_types: u32,
@@ -88,9 +88,9 @@ impl Pool {
 /// The pools of a machine.
 pub(crate) struct Pools {
     all: Table<Pool>,
-    /// The pool that each device has from the beginning, once somebody asked for it.
+    /// The default pool of each device, once it was used.
     defaults: BTreeMap<usize, u32>,
-    /// The pool of allocations that name none, where it is not that.
+    /// The pool of allocations that name none, where it is not the default pool.
     current: BTreeMap<usize, u32>,
 }
 
@@ -129,7 +129,7 @@ impl Pools {
         self.all.insert(born, pool).map(|(pool, _)| pool).ok_or(OUT_OF_MEMORY)
     }
 
-    /// The pool that a device has from the beginning.
+    /// The default pool of a device.
     pub(crate) fn default_of(&mut self, device: usize, born: u64) -> Result<u32, CUresult> {
         if let Some(pool) = self.defaults.get(&device) {
             return Ok(*pool);
@@ -155,7 +155,7 @@ impl Pools {
         Ok(())
     }
 
-    /// Destroys a pool. Documented: its device goes back to the one from the beginning.
+    /// Destroys a pool. Documented: its device goes back to the default pool.
     pub(crate) fn destroy(&mut self, pool: u32) {
         self.all[pool].destroyed = true;
         self.current.retain(|_, current| *current != pool);

@@ -1,4 +1,4 @@
-//! What is done with memory in streams: it is set, or copied.
+//! Memsets and copies in streams.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::Arc;

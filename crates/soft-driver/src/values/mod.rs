@@ -145,7 +145,7 @@ fn room_in(call: &CallFrame, mut state: Locked, stream: u32) -> Result<Locked, C
         let Some(first) = entry.tasks().position(is_wait).filter(|_| commands >= FULL) else {
             return Ok(state);
         };
-        let point = state.running(call.machine).mark_behind(stream, first);
+        let point = state.running(call.machine).mark_after(stream, first);
         point.want();
         state = call.machine.wait_until(state, |_| point.is_done())?;
     }

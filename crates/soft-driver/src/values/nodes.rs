@@ -11,7 +11,7 @@ use crate::memory::word::Batch;
 use crate::values::TOO_MANY;
 
 impl State {
-    /// The batch that the parameters of a node tell.
+    /// The batch that the parameters of a node describe.
     fn batch_of(
         &self,
         call: &CallFrame,
@@ -43,7 +43,7 @@ pub(crate) fn graph_add_batch_mem_op_node(
     })
 }
 
-/// What is shown of the operations is the node's own, until it is changed or destroyed.
+/// The operations that the program reads are the node's own, until it is changed or destroyed.
 pub(crate) fn graph_batch_mem_op_node_get_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::engine::patience::this_thread;
+use crate::engine::thread_time::this_thread;
 use crate::sync::lock;
 
 /// For how long a thread may run without a call before time stops waiting for it: it may be one

@@ -1,4 +1,4 @@
-//! What the streams of a context share: the legacy default stream, which all blocking streams wait for
+//! A context as the engine has it, which its streams share: the legacy default stream, which all blocking streams wait for
 //! and which waits for them, waits of the whole context, and the context's failure.
 
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ use crate::engine::work::Task;
 use crate::engine::{Engine, Running};
 use crate::processes;
 
-/// What a whole context waits for.
+/// A wait of a whole context (`cuCtxWaitEvent`).
 #[derive(Clone)]
-pub(crate) enum Gate {
+pub(crate) enum ContextWait {
     Point(Arc<Point>),
     Shared(processes::Wait),
 }
 
-impl Gate {
+impl ContextWait {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Point(point) => point.is_done(),
@@ -39,13 +39,13 @@ impl Gate {
 }
 
 /// A context as the engine has it.
-pub(super) struct Lane {
+pub(super) struct ContextWork {
     /// The context's handle.
     pub(super) handle: u64,
     /// The primary context of a green one; any other is its own. They fail together.
-    family: u32,
+    primary: u32,
     ended: bool,
-    /// The error that everything in it returns from now on.
+    /// The error that calls about it return from now on.
     pub(super) failed: Option<CUresult>,
     legacy: Option<u32>,
     /// Streams with work.
@@ -54,107 +54,111 @@ pub(super) struct Lane {
     elsewhere: Vec<Arc<Point>>,
     /// What every stream of the context waits for from its next operation on, in the order in which
     /// that came.
-    gates: Vec<(u64, Gate)>,
-    last_gate: u64,
+    waits: Vec<(u64, ContextWait)>,
+    last_wait: u64,
     /// How many streams it has had: each begins in the next channel.
     streams_made: u32,
 }
 
 impl Engine {
     /// A new context, with its handle. Contexts are numbered one after the other.
-    pub(crate) fn add_lane(&mut self, context: u32, handle: u64) {
-        self.lanes.push(Lane {
+    pub(crate) fn add_context(&mut self, context: u32, handle: u64) {
+        self.contexts.push(ContextWork {
             handle,
-            family: context,
+            primary: context,
             ended: false,
             failed: None,
             legacy: None,
             busy: BTreeSet::new(),
             elsewhere: Vec::new(),
-            gates: Vec::new(),
-            last_gate: 0,
+            waits: Vec::new(),
+            last_wait: 0,
             streams_made: 0,
         });
     }
 
     /// A context stands for a green one, which is the primary one with other resources.
-    pub(crate) fn join_family(&mut self, context: u32, primary: u32) {
-        self.lanes[context as usize].family = primary;
+    pub(crate) fn set_primary(&mut self, context: u32, primary: u32) {
+        self.contexts[context as usize].primary = primary;
     }
 
     /// A context ends with all of its streams.
-    pub(crate) fn end_lane(&mut self, context: u32) {
-        let lane = &mut self.lanes[context as usize];
-        lane.ended = true;
-        lane.legacy = None;
-        lane.busy.clear();
-        lane.elsewhere.clear();
-        lane.gates.clear();
+    pub(crate) fn end_context(&mut self, context: u32) {
+        let of = &mut self.contexts[context as usize];
+        of.ended = true;
+        of.legacy = None;
+        of.busy.clear();
+        of.elsewhere.clear();
+        of.waits.clear();
     }
 
     /// A primary context is retained again after its end.
-    pub(crate) fn revive_lane(&mut self, context: u32) {
-        self.lanes[context as usize].ended = false;
+    pub(crate) fn revive_context(&mut self, context: u32) {
+        self.contexts[context as usize].ended = false;
     }
 
     /// Why a context failed, if it did.
     pub(crate) fn failure(&self, context: u32) -> Option<CUresult> {
-        self.lanes[context as usize].failed
+        self.contexts[context as usize].failed
     }
 
-    /// Has a context fail, and what is of the same device. Whether it had not before.
-    pub(super) fn fail_lanes(&mut self, context: u32, code: CUresult) -> bool {
-        let Some(lane) = self.lanes.get(context as usize) else { return false };
-        if lane.failed.is_some() || lane.ended {
+    /// Marks a context as failed, with the green contexts of its device. Whether it was not before.
+    pub(super) fn fail_contexts_with(&mut self, context: u32, code: CUresult) -> bool {
+        let Some(of) = self.contexts.get(context as usize) else { return false };
+        if of.failed.is_some() || of.ended {
             return false;
         }
-        let family = lane.family;
-        for lane in self.lanes.iter_mut().filter(|lane| lane.family == family && !lane.ended) {
-            lane.failed = Some(code);
+        let primary = of.primary;
+        for of in self.contexts.iter_mut().filter(|of| of.primary == primary && !of.ended) {
+            of.failed = Some(code);
         }
         true
     }
 
     /// The streams of a context with work.
     pub(crate) fn busy_in(&self, context: u32) -> impl Iterator<Item = u32> {
-        self.lanes[context as usize].busy.iter().copied()
+        self.contexts[context as usize].busy.iter().copied()
     }
 
     pub(crate) fn is_busy(&self, context: u32, stream: u32) -> bool {
-        self.lanes[context as usize].busy.contains(&stream)
+        self.contexts[context as usize].busy.contains(&stream)
     }
 
     /// The context's legacy default stream, once it was used.
     pub(crate) fn legacy_stream(&self, context: u32) -> Option<u32> {
-        self.lanes[context as usize].legacy
+        self.contexts[context as usize].legacy
     }
 
     pub(crate) fn set_legacy_stream(&mut self, context: u32, stream: u32) {
-        self.lanes[context as usize].legacy = Some(stream);
+        self.contexts[context as usize].legacy = Some(stream);
     }
 
     /// A launch in a stream of another context has work of this one: the end of this waits for it.
-    pub(crate) fn add_elsewhere(&mut self, context: u32, end: &Arc<Point>) {
-        let elsewhere = &mut self.lanes[context as usize].elsewhere;
+    pub(crate) fn add_launch_elsewhere(&mut self, context: u32, end: &Arc<Point>) {
+        let elsewhere = &mut self.contexts[context as usize].elsewhere;
         elsewhere.retain(|end| !end.is_done());
         elsewhere.push(end.clone());
     }
 
     /// Whether a context has no work, in its own streams or elsewhere.
     pub(crate) fn is_drained(&mut self, context: u32) -> bool {
-        let lane = &mut self.lanes[context as usize];
-        lane.elsewhere.retain(|end| !end.is_done());
-        lane.elsewhere.iter().for_each(|end| end.want());
-        lane.busy.is_empty() && lane.elsewhere.is_empty()
+        let of = &mut self.contexts[context as usize];
+        of.elsewhere.retain(|end| !end.is_done());
+        of.elsewhere.iter().for_each(|end| end.want());
+        of.busy.is_empty() && of.elsewhere.is_empty()
     }
 
-    /// Has all streams of a context wait from their next operations on.
-    pub(crate) fn add_gates(&mut self, context: u32, gates: impl Iterator<Item = Gate>) {
-        let lane = &mut self.lanes[context as usize];
-        lane.gates.retain(|(_, gate)| !gate.is_done());
-        for gate in gates {
-            lane.last_gate += 1;
-            lane.gates.push((lane.last_gate, gate));
+    /// All streams of a context wait for these from their next operations on.
+    pub(crate) fn add_context_waits(
+        &mut self,
+        context: u32,
+        waits: impl Iterator<Item = ContextWait>,
+    ) {
+        let of = &mut self.contexts[context as usize];
+        of.waits.retain(|(_, wait)| !wait.is_done());
+        for wait in waits {
+            of.last_wait += 1;
+            of.waits.push((of.last_wait, wait));
         }
     }
 
@@ -166,9 +170,9 @@ impl Engine {
         (flags, priority): (u32, i32),
         is_legacy: bool,
     ) -> Stream {
-        let lane = &mut self.lanes[context as usize];
-        let channel = lane.streams_made % self.channel_count;
-        lane.streams_made = lane.streams_made.wrapping_add(1);
+        let of = &mut self.contexts[context as usize];
+        let channel = of.streams_made % self.channel_count;
+        of.streams_made = of.streams_made.wrapping_add(1);
         Stream::new(context, id, (flags, priority), is_legacy, channel)
     }
 
@@ -176,7 +180,7 @@ impl Engine {
     /// and takes no channel.
     pub(crate) fn new_collector(&self, context: u32, id: u64) -> Stream {
         let mut stream = Stream::new(context, id, (CU_STREAM_NON_BLOCKING, 0), false, u32::MAX);
-        stream.gates_seen = self.lanes[context as usize].last_gate;
+        stream.context_waits_seen = self.contexts[context as usize].last_wait;
         stream
     }
 }
@@ -192,7 +196,7 @@ impl Running<'_> {
     /// The legacy default stream's rule: its operations first wait for all blocking streams of the
     /// context, and later work of those waits for it.
     fn join_default(&mut self, stream: u32) {
-        self.pass_gates(stream);
+        self.wait_for_context_waits(stream);
         let entry = &self.streams[stream];
         let context = entry.context;
         if entry.is_legacy {
@@ -210,7 +214,7 @@ impl Running<'_> {
                 self.push(stream, Task::Wait(point));
             }
         } else if entry.blocking()
-            && let Some(legacy) = self.engine.lanes[context as usize].legacy
+            && let Some(legacy) = self.engine.contexts[context as usize].legacy
             && !self.streams[legacy].queue.is_empty()
         {
             let seen = self.streams[legacy].submitted;
@@ -224,18 +228,19 @@ impl Running<'_> {
         }
     }
 
-    /// Has a stream wait for what its whole context waits for, before an operation.
-    fn pass_gates(&mut self, stream: u32) {
-        let (context, seen) = (self.streams[stream].context, self.streams[stream].gates_seen);
-        if self.engine.lanes[context as usize].last_gate == seen {
+    /// Before an operation, a stream waits for what its whole context waits for.
+    fn wait_for_context_waits(&mut self, stream: u32) {
+        let (context, seen) =
+            (self.streams[stream].context, self.streams[stream].context_waits_seen);
+        if self.engine.contexts[context as usize].last_wait == seen {
             return;
         }
-        self.streams[stream].gates_seen = self.engine.lanes[context as usize].last_gate;
-        let gates = &self.engine.lanes[context as usize].gates;
-        let tasks: Vec<Task> = gates
+        self.streams[stream].context_waits_seen = self.engine.contexts[context as usize].last_wait;
+        let waits = &self.engine.contexts[context as usize].waits;
+        let tasks: Vec<Task> = waits
             .iter()
-            .filter(|(at, gate)| *at > seen && !gate.is_done())
-            .map(|(_, gate)| gate.task())
+            .filter(|(at, wait)| *at > seen && !wait.is_done())
+            .map(|(_, wait)| wait.task())
             .collect();
         for task in tasks {
             self.push(stream, task);

@@ -3,14 +3,14 @@
 use core::time::Duration;
 
 use crate::abi::*;
-use crate::engine::patience::{LOOK, Patience, this_thread};
+use crate::engine::thread_time::{LOOK, Patience, this_thread};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, Machine, State};
 use crate::sync::{wait, wait_timeout};
 
 /// How much time a seeded step gives the function or copy that it began, so that what comes next
 /// does not depend on the machine's speed or load: it is the time of the threads that do it. One
-/// that waits for the program itself takes longer, and is left behind.
+/// that waits for the program itself takes longer, and is not waited for.
 pub(crate) const STEP_PATIENCE: Duration = Duration::from_millis(20);
 
 impl Machine {
@@ -46,7 +46,7 @@ impl Machine {
         state
     }
 
-    /// After a call under a seeded scheduler: a few steps, as many as the seed says.
+    /// After a call under a seeded scheduler: a few steps, as many as the seed gives.
     pub(crate) fn pump_some(&'static self, call: &CallFrame) {
         let mut state = self.lock();
         let served = state.engine.waits.is_servant();
@@ -66,7 +66,7 @@ impl Machine {
         }
     }
 
-    /// Keeps host functions back, or lets them run.
+    /// Stops host functions from starting, or lets them run.
     pub(crate) fn hold_host_functions(&'static self, hold: bool) {
         self.lock().engine.hold_host_functions = hold;
         self.host.notify_all();

@@ -1,4 +1,4 @@
-//! Who waits in virtual time: threads in a call, threads and tasks that wait by the clock, and
+//! How virtual time moves, and who waits for it: threads in a call, threads and tasks that wait by the clock, and
 //! threads that ask the same thing over and over.
 //!
 //! Time moves in one place, [`Machine::step`], which every thread that waits calls until its wait
@@ -7,7 +7,7 @@
 //!
 //! 1. Those who wait for what the driver does not see, such as a value in memory, look again.
 //! 2. Time moves to the next moment at which something happens: the end of what a stream is busy
-//!    with, or of somebody's limit.
+//!    with, or the limit of a wait.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +19,8 @@ use cuda_events::HostClock;
 use crate::abi::*;
 use crate::engine::Engine;
 use crate::engine::busy::Passing;
-use crate::engine::patience::{LOOK, this_thread};
-use crate::engine::quiet::{Question, Quiet};
+use crate::engine::idle_threads::{Question, Quiet};
+use crate::engine::thread_time::{LOOK, this_thread};
 use crate::machine::{Locked, Machine, State};
 use crate::sync::{wait, wait_timeout};
 
@@ -247,7 +247,7 @@ impl Machine {
         if !state.engine.waits.attended && can_pass(&state) && state.engine.all_know() {
             state.engine.waits.attended = true;
             if !seeded(&state) && state.engine.passing() == Passing::Soon {
-                state = self.sleep(state, epoch, super::pump::STEP_PATIENCE)?;
+                state = self.sleep(state, epoch, super::host_wait::STEP_PATIENCE)?;
             }
             let waits = &mut state.engine.waits;
             let left = waits.left;
@@ -305,7 +305,7 @@ impl Machine {
             waits.looked = Some((waits.changes, sign));
             let look = waits.look.filter(|_| waits.tasks > 0);
             if let Some(look) = look {
-                // Until it is over nobody else takes it for done, and moves the time.
+                // Until the look is over no other thread may move the time.
                 waits.attended = true;
                 drop(state);
                 look();
@@ -397,7 +397,7 @@ pub(crate) fn tasks_thread(machine: &'static Machine, epoch: u64) {
 pub(crate) struct VirtualClock {
     machine: &'static Machine,
     epoch: u64,
-    /// After the driver's end time is real, so that nobody waits for ever.
+    /// After the driver's end time is real, so that no thread waits forever.
     end: OnceLock<(u64, Instant)>,
 }
 

@@ -1,9 +1,9 @@
-//! How long a thread has had for something: by its own time, not by the clock. On a machine with
-//! much to do a thread may not be let run for long, and is not slow for that.
+//! How much processor time a thread has had for something. By the clock, a thread on a loaded machine
+//! would seem slow although it was not let run.
 
 use core::time::Duration;
 
-/// How often it is looked.
+/// How often somebody looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(1);
 
 /// The calling thread, as the system numbers it.
@@ -55,7 +55,7 @@ impl Patience {
     }
 
     /// What they have had, run or slept, as [`LOOK`] is over once more. Where the system does not
-    /// tell, they are taken to have had that.
+    /// show it, they count as having had the time.
     pub(crate) fn look(&mut self, threads: &[i32]) -> Duration {
         let ran: Option<Duration> = threads.iter().copied().map(has_run).sum();
         let ran = self.ran.zip(ran).map(|(before, now)| now.saturating_sub(before));
