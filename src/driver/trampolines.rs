@@ -221,8 +221,9 @@ macro_rules! handles {
 
 // The handles of wrapper.h.
 handles! {
-    CUcontext CUevent CUexternalMemory CUexternalSemaphore CUgraph CUgraphExec CUgraphNode
-    CUgreenCtx CUstream
+    CUasyncCallbackHandle CUcheckpointOperationHandle CUcontext CUcoredumpCallbackHandle CUevent
+    CUexternalMemory CUexternalSemaphore CUgraph CUgraphExec CUgraphNode CUgreenCtx
+    CUlogsCallbackHandle CUstream
 }
 
 /// The place to which an argument points, if it is a place for a handle.

@@ -394,7 +394,7 @@ macro_rules! for_each_entry_point {
                 optional cuLogsCurrent PFN_cuLogsCurrent_v12090;
                 optional cuLogsDumpToFile PFN_cuLogsDumpToFile_v12090;
                 optional cuLogsDumpToMemory PFN_cuLogsDumpToMemory_v12090;
-                optional cuLogsRegisterCallback PFN_cuLogsRegisterCallback_v12090;
+                optional cuLogsRegisterCallback PFN_cuLogsRegisterCallback_v12090, creates;
                 optional cuLogsUnregisterCallback PFN_cuLogsUnregisterCallback_v12090;
             }
             DEVICE {
@@ -489,7 +489,7 @@ macro_rules! for_each_entry_point {
                 required cuMemcpyDtoDAsync_v2 (cuMemcpyDtoDAsync) PFN_cuMemcpyDtoDAsync_v3020
                     PFN_cuMemcpyDtoDAsync_v7000_ptsz;
                 optional cuDeviceRegisterAsyncNotification
-                    PFN_cuDeviceRegisterAsyncNotification_v12040;
+                    PFN_cuDeviceRegisterAsyncNotification_v12040, creates;
                 optional cuDeviceUnregisterAsyncNotification
                     PFN_cuDeviceUnregisterAsyncNotification_v12040;
             }
@@ -649,9 +649,10 @@ macro_rules! for_each_entry_point {
                 optional cuCoredumpGetAttributeGlobal PFN_cuCoredumpGetAttributeGlobal_v12010;
                 optional cuCoredumpSetAttribute PFN_cuCoredumpSetAttribute_v12010;
                 optional cuCoredumpSetAttributeGlobal PFN_cuCoredumpSetAttributeGlobal_v12010;
-                optional cuCoredumpRegisterStartCallback PFN_cuCoredumpRegisterStartCallback_v13020;
+                optional cuCoredumpRegisterStartCallback
+                    PFN_cuCoredumpRegisterStartCallback_v13020, creates;
                 optional cuCoredumpRegisterCompleteCallback
-                    PFN_cuCoredumpRegisterCompleteCallback_v13020;
+                    PFN_cuCoredumpRegisterCompleteCallback_v13020, creates;
                 optional cuCoredumpDeregisterStartCallback
                     PFN_cuCoredumpDeregisterStartCallback_v13020;
                 optional cuCoredumpDeregisterCompleteCallback
