@@ -387,6 +387,74 @@ fn a_call_that_is_not_modelled_orders_everything() {
     });
 }
 
+/// A newer driver has another version of a function, and a program asks for that.
+#[test]
+fn a_function_in_no_list_orders_everything() {
+    type LookUp =
+        unsafe extern "C" fn(*const std::ffi::c_char, *mut *mut c_void, i32, u64, *mut u32) -> u32;
+    static REAL: std::sync::OnceLock<LookUp> = std::sync::OnceLock::new();
+    unsafe extern "C" fn look_up(
+        name: *const std::ffi::c_char,
+        function: *mut *mut c_void,
+        version: i32,
+        flags: u64,
+        status: *mut u32,
+    ) -> u32 {
+        if version < 99_000 {
+            let real = REAL.get().expect("it was found before");
+            return unsafe { real(name, function, version, flags, status) };
+        }
+        unsafe { *function = unknown as *mut c_void };
+        OK
+    }
+    fn newer(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+        if name != c"cuGetProcAddress_v2" {
+            return soft.resolve(name);
+        }
+        REAL.get_or_init(|| unsafe { std::mem::transmute(soft.resolve(name)) });
+        look_up as *mut c_void
+    }
+    fn log() -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("order-check-lists-{}", std::process::id()))
+    }
+    aside("a_function_in_no_list_orders_everything", || {
+        let front = Front {
+            install: |soft| {
+                let settings = format!("log={}", log().display());
+                let settings = preload::Settings::from_text(&settings).expect("it is valid");
+                preload::install(&|name| newer(soft, name), &settings);
+                // The library exports something, so what it does not export is in no list.
+                preload::exported(std::ptr::without_provenance(1), std::ptr::without_provenance(2));
+            },
+            resolve: |soft, name| preload::target(name, &|name| newer(soft, name)),
+            declare,
+        };
+        let raw = Raw::behind(builder(0), front);
+        let desk = Desk::new(&raw, false);
+        let look_up: LookUp =
+            unsafe { std::mem::transmute((front.resolve)(&raw.soft, c"cuGetProcAddress_v2")) };
+        let (mut function, name) = (std::ptr::null_mut(), c"cuMemcpyHtoDAsync".as_ptr());
+        let code = unsafe { look_up(name, &mut function, 99_000, 0, std::ptr::null_mut()) };
+        assert_eq!(code, OK);
+        type Unknown = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, f64) -> u32;
+        let call: Unknown = unsafe { std::mem::transmute(function) };
+        desk.writes(desk.a);
+        assert_eq!(unsafe { call(1, 2, 3, 4, 5, 6, 7, 8, 0.5) }, OK);
+        desk.reads(desk.b);
+        desk.end();
+        assert_eq!(found().len(), 0);
+        preload::summary();
+        let text = std::fs::read_to_string(log()).expect("it is written");
+        for line in [
+            "not in the list of functions: cuMemcpyHtoDAsync, though others of its name are",
+            "counts as ordering everything: cuMemcpyHtoDAsync 1 times",
+        ] {
+            assert!(text.contains(line), "{line}:\n{text}");
+        }
+        std::fs::remove_file(log()).expect("it was made here");
+    });
+}
+
 /// Calls chosen by a number, of which many are in no order.
 fn random_program(p: &Desk<'_>, mut number: u64) {
     let mut next = |below: u64| {
