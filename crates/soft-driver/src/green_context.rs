@@ -7,8 +7,8 @@ use core::ffi::{c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, In, Ptr};
+use crate::context::all_streams::{ctx_wait_event, record_all};
 use crate::context::primary::reset_primary;
-use crate::context::whole::{ctx_wait_event, record_all};
 use crate::device::{self, MULTIPROCESSORS};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;

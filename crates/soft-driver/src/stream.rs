@@ -264,6 +264,11 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, orders:
     Ok(())
 }
 
+/// An event that was never recorded, or whose record is done, holds back nothing. In a capturing
+/// stream a wait for an event that was never recorded has no effect, and one for an event that was
+/// recorded outside of the capture invalidates the capture ([`Captures::wait`]).
+///
+/// [`Captures::wait`]: crate::capture::Captures::wait
 pub(crate) fn stream_wait_event(
     call: &CallFrame,
     stream: StreamArg,

@@ -1,5 +1,5 @@
 //! Contexts: the stack of each thread, creation and destruction, and the entry points about one context.
-//! [`primary`] has the primary contexts, [`whole`] the calls about all streams of a context.
+//! [`primary`] has the primary contexts, [`all_streams`] the calls about all streams of a context.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::processes;
 pub(crate) mod losses;
 pub(crate) mod primary;
 
-pub(crate) mod whole;
+pub(crate) mod all_streams;
 
 /// A context. It stays in the table: a destroyed one can still be current in a thread.
 pub(crate) struct Context {

@@ -1,14 +1,14 @@
-//! A context as the engine has it, which its streams share: the legacy default stream, which all blocking streams wait for
-//! and which waits for them, waits of the whole context, and the context's failure.
+//! A context as the engine has it, which its streams share: which of them have work, waits of the whole
+//! context, and the context's failure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::abi::*;
+use crate::engine::Engine;
 use crate::engine::point::Point;
 use crate::engine::stream::Stream;
 use crate::engine::work::Task;
-use crate::engine::{Engine, Running};
 use crate::processes;
 
 /// A wait of a whole context (`cuCtxWaitEvent`).
@@ -47,15 +47,16 @@ pub(super) struct ContextWork {
     ended: bool,
     /// The error that calls about it return from now on.
     pub(super) failed: Option<CUresult>,
-    legacy: Option<u32>,
+    /// Its legacy default stream, once it was used.
+    pub(super) legacy: Option<u32>,
     /// Streams with work.
     pub(super) busy: BTreeSet<u32>,
     /// The ends of launches with work of the context in streams of other contexts.
     elsewhere: Vec<Arc<Point>>,
     /// What every stream of the context waits for from its next operation on, in the order in which
     /// that came.
-    waits: Vec<(u64, ContextWait)>,
-    last_wait: u64,
+    pub(super) waits: Vec<(u64, ContextWait)>,
+    pub(super) last_wait: u64,
     /// How many streams it has had: each begins in the next channel.
     streams_made: u32,
 }
@@ -182,68 +183,5 @@ impl Engine {
         let mut stream = Stream::new(context, id, (CU_STREAM_NON_BLOCKING, 0), false, u32::MAX);
         stream.context_waits_seen = self.contexts[context as usize].last_wait;
         stream
-    }
-}
-
-impl Running<'_> {
-    /// Before an operation is put into a stream: what the legacy default stream's rule, and waits
-    /// of the whole context, put before it.
-    pub(crate) fn begin_operation(&mut self, stream: u32) {
-        self.join_default(stream);
-        self.streams[stream].submitted += 1;
-    }
-
-    /// The legacy default stream's rule: its operations first wait for all blocking streams of the
-    /// context, and later work of those waits for it.
-    fn join_default(&mut self, stream: u32) {
-        self.wait_for_context_waits(stream);
-        let entry = &self.streams[stream];
-        let context = entry.context;
-        if entry.is_legacy {
-            let others: Vec<u32> = self.engine.busy_in(context).filter(|k| *k != stream).collect();
-            for other in others {
-                let entry = &mut self.streams[other];
-                // The legacy stream is in order: it waits once for each other stream's state, not
-                // once an operation.
-                if !entry.blocking() || entry.joined == Some(entry.submitted) {
-                    continue;
-                }
-                entry.joined = Some(entry.submitted);
-                let point = self.engine.new_point(false, None);
-                self.push_mark(other, point.clone());
-                self.push(stream, Task::Wait(point));
-            }
-        } else if entry.blocking()
-            && let Some(legacy) = self.engine.contexts[context as usize].legacy
-            && !self.streams[legacy].queue.is_empty()
-        {
-            let seen = self.streams[legacy].submitted;
-            if self.streams[stream].legacy_seen == Some(seen) {
-                return;
-            }
-            self.streams[stream].legacy_seen = Some(seen);
-            let point = self.engine.new_point(false, None);
-            self.push_mark(legacy, point.clone());
-            self.push(stream, Task::Wait(point));
-        }
-    }
-
-    /// Before an operation, a stream waits for what its whole context waits for.
-    fn wait_for_context_waits(&mut self, stream: u32) {
-        let (context, seen) =
-            (self.streams[stream].context, self.streams[stream].context_waits_seen);
-        if self.engine.contexts[context as usize].last_wait == seen {
-            return;
-        }
-        self.streams[stream].context_waits_seen = self.engine.contexts[context as usize].last_wait;
-        let waits = &self.engine.contexts[context as usize].waits;
-        let tasks: Vec<Task> = waits
-            .iter()
-            .filter(|(at, wait)| *at > seen && !wait.is_done())
-            .map(|(_, wait)| wait.task())
-            .collect();
-        for task in tasks {
-            self.push(stream, task);
-        }
     }
 }

@@ -55,6 +55,7 @@ pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod deadlock;
+mod default_stream;
 mod feed;
 pub(crate) mod host_wait;
 pub(crate) mod idle_threads;

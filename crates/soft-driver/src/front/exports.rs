@@ -56,7 +56,7 @@ macro_rules! for_each_export {
             cuCtxGetFlags => ctx_get_flags;
             cuCtxGetId => ctx_get_id;
         }
-        [context::whole] {
+        [context::all_streams] {
             cuCtxSynchronize => ctx_synchronize;
             cuCtxSynchronize_v2 => ctx_synchronize_of;
             cuCtxRecordEvent => ctx_record_event;

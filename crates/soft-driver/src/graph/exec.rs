@@ -215,6 +215,8 @@ pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) ->
     Ok(())
 }
 
+/// Submits the nodes to the stream, one after the other. Launches of one executable graph do not
+/// overlap: this one waits for the last one, in whatever stream that was.
 pub(crate) fn graph_launch(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
