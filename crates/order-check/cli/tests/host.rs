@@ -348,17 +348,21 @@ fn forked(p: &Program) {
     p.read(3);
 }
 
+fn block_signals() {
+    // SAFETY: a set of signals.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
 /// A thread blocks all signals.
 fn blocked(p: &Program) {
     p.download(0, LARGE);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: a set of signals.
-            unsafe {
-                let mut set: libc::sigset_t = std::mem::zeroed();
-                libc::sigfillset(&mut set);
-                libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-            }
+            block_signals();
             p.wait();
             p.read(0);
         });
@@ -721,4 +725,30 @@ fn nothing_is_protected_after_an_error_inside() {
     });
     let log = run.succeeded().log;
     assert!(log.contains("an error inside the checker: planted"), "{log}");
+}
+
+/// The library starts when the program asks for the driver.
+#[test]
+fn a_thread_may_have_blocked_signals_before_the_start() {
+    if role().is_some() {
+        let (sender, receiver) = mpsc::channel::<usize>();
+        let (blocked, is_blocked) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            block_signals();
+            blocked.send(()).expect("the other thread lives");
+            let memory: *const u8 =
+                std::ptr::with_exposed_provenance(receiver.recv().expect("the other thread lives"));
+            // SAFETY: pinned memory.
+            unsafe { memory.read_volatile() };
+        });
+        is_blocked.recv().expect("the other thread lives");
+        let p = Program::new(false);
+        p.download(0, LARGE);
+        sender.send(p.pinned.expose_provenance()).expect("the other thread lives");
+        thread.join().expect("it has read");
+        return p.synchronize();
+    }
+    let test = "a_thread_may_have_blocked_signals_before_the_start";
+    let log = start(test, "blocks", |_| ()).succeeded().log;
+    assert!(log.contains("order check: 1 findings"), "{log}");
 }

@@ -178,7 +178,7 @@ pub unsafe fn sigaction(
     let action = unsafe { action.as_ref() }.copied();
     if signal != libc::SIGSEGV || !INSTALLED.load(Ordering::Acquire) {
         let mut action = action;
-        let masks = signal != libc::SIGSEGV && super::is_on();
+        let masks = signal != libc::SIGSEGV && super::may_be_on();
         if let Some(action) = action.as_mut().filter(|_| masks) {
             // SAFETY: a set of signals.
             unsafe { libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV) };
@@ -233,7 +233,7 @@ pub unsafe fn mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigse
     let real = unsafe { core::mem::transmute::<*mut c_void, Mask>(real) };
     // SAFETY: NULL or the program's set, and its place for the old one.
     unsafe {
-        let blocks = how != libc::SIG_UNBLOCK && super::is_on();
+        let blocks = how != libc::SIG_UNBLOCK && super::may_be_on();
         let Some(mut own) = set.as_ref().copied().filter(|_| blocks) else {
             return real(how, set, old);
         };

@@ -7,23 +7,33 @@
 //! by the accessed bytes whether the order is missing. [`calls`] does the same for system calls,
 //! which would fail. [`budget`] bounds what all this may take.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) mod budget;
 pub mod calls;
 pub mod faults;
 pub(crate) mod table;
 
-static ON: AtomicBool = AtomicBool::new(false);
+/// The program has not come to the driver yet.
+const UNDECIDED: u8 = 0;
+const ON: u8 = 1;
+const OFF: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
 /// Whether pages may be protected.
 pub(crate) fn is_on() -> bool {
-    ON.load(Ordering::Relaxed)
+    STATE.load(Ordering::Relaxed) == ON
+}
+
+/// Whether pages may be protected some day.
+pub(crate) fn may_be_on() -> bool {
+    STATE.load(Ordering::Relaxed) != OFF
 }
 
 /// Nothing is protected from now on.
 pub(crate) fn stop() {
-    ON.store(false, Ordering::Relaxed);
+    STATE.store(OFF, Ordering::Relaxed);
 }
 
 /// Nothing is protected any longer, nor will be: after an error, and in the child of a fork.
@@ -36,5 +46,5 @@ pub(crate) fn give_up() {
 pub(crate) fn prepare() {
     faults::look_up();
     faults::unblock();
-    ON.store(true, Ordering::Relaxed);
+    STATE.store(ON, Ordering::Relaxed);
 }

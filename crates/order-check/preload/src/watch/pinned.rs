@@ -148,7 +148,10 @@ pub fn watch_host(off: Option<&'static str>, resolve: &dyn Fn(&CStr) -> *mut c_v
         watch.pinned.alias = unsafe { core::mem::transmute::<*mut c_void, Option<Alias>>(alias) };
         watch.pinned.driver = resolve(c"cuInit").addr();
         watch.pinned.state = match off {
-            Some(reason) => State::Off(reason),
+            Some(reason) => {
+                pinned::stop();
+                State::Off(reason)
+            }
             None => {
                 pinned::prepare();
                 State::On
@@ -316,10 +319,7 @@ impl Pinned {
         if !faults::install() {
             return self.turn_off("the program has a handler of SIGSEGV that cannot be kept");
         }
-        // A look-up takes a microsecond, and Python may be loaded late.
-        if self.copies == 0 || self.copies.is_power_of_two() {
-            look_for_python();
-        }
+        look_for_python();
         let of =
             Use { bytes, writes: access.kind != AccessKind::Read, rows: access.stride().is_some() };
         let all = self.watched.entry(stream.0).or_default();
