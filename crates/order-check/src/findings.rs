@@ -207,16 +207,21 @@ impl Findings {
         &self.warnings
     }
 
-    /// Writes a finding. `class` is what [`Suppression::Class`] is about. Returns whether it is an
-    /// error, and not suppressed.
+    /// Writes a finding. `class` is the name of its class, for [`Suppression::Class`]; without one it
+    /// is not written. Returns whether it is an error, and not suppressed.
     pub fn add(&mut self, finding: Finding, class: &str) -> bool {
         if self.suppressed.iter().any(|of| of.covers(&finding, class)) {
             self.counts.suppressed += 1;
             return false;
         }
         for sink in &mut self.sinks {
-            let text = if sink.json { finding.to_json() } else { finding.to_string() };
-            sink.write(&text);
+            let (json, text) =
+                (sink.json, if sink.json { finding.to_json() } else { finding.to_string() });
+            sink.write(&match (class, json) {
+                ("", _) => text,
+                (_, true) => text.replacen('{', &format!("{{\"class\":\"{class}\","), 1),
+                (_, false) => format!("{text}\n  class:   {class}"),
+            });
         }
         match finding {
             Finding::Report(report) => {

@@ -97,6 +97,7 @@ fn a_report_has_the_lines_of_python() {
         "program.py:14\n           Python: <module>",
         "Python: clear, at ",
         "of 4096 bytes that call #3 (cuMemAlloc_v2) allocated\n           Python: call, at",
+        "  class:   copy\n",
         "was created by call #2 (cuStreamCreate)\n           Python: call, at",
         "order check: 1 findings in 0 kernels, 2 copies, 0 graphs, 1 threads\n",
     ] {
@@ -107,6 +108,7 @@ fn a_report_has_the_lines_of_python() {
         assert!(!errors.contains(part), "{part}:\n{errors}");
     }
     let json = folder.read("found.json");
+    assert!(json.starts_with(r#"{"class":"copy","severity":"error","#), "{json}");
     assert!(json.contains(r#""backtrace":["Python: call, at "#), "{json}");
     let counts = r#""suppressed":0,"kernels":0,"copies":2,"graphs":0,"threads":1}"#;
     assert!(json.ends_with(&format!("{counts}\n")), "{json}");
