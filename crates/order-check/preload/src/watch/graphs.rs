@@ -16,6 +16,9 @@ pub(super) enum Node {
     Work,
 }
 
+/// How many changed nodes are remembered.
+const CHANGED: usize = 1 << 16;
+
 /// Where a node is.
 #[derive(Clone, Copy)]
 pub(crate) enum NodePlace {
@@ -85,6 +88,12 @@ impl Watch {
         match what {
             Edited::Graph(at) => self.unknown(arguments.get(at).copied().unwrap_or_default()),
             Edited::Node(at) => {
+                if self.changed.len() >= CHANGED {
+                    // Every graph that was captured so far may be one that was changed.
+                    self.changed.clear();
+                    self.graphs.clear();
+                    self.built.clear();
+                }
                 self.changed.insert(arguments.get(at).copied().unwrap_or_default());
             }
         }

@@ -3,11 +3,14 @@
 use super::*;
 
 /// What is known of a kernel: its parameters, and the words in them that may be addresses.
+#[derive(Default)]
 pub(super) struct Kernel {
     /// The call and the kernel, for reports; never freed, as those may last.
     name: &'static str,
     parameters: Vec<Parameter>,
     launches: u32,
+    /// The unloads of code that there had been when the driver was asked.
+    unloads: u64,
 }
 
 struct Parameter {
@@ -89,37 +92,61 @@ fn demangled(name: &str) -> String {
     symbol.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
 }
 
+impl Questions {
+    /// The name of a kernel, and the offset and the size of each parameter.
+    fn kernel(&self, function: Handle) -> (Option<String>, Vec<(usize, usize)>) {
+        let of = |ask: ParamInfo| {
+            let parameter = |index| {
+                let (mut offset, mut size) = (0, 0);
+                // SAFETY: a handle that the driver has just launched, and places for the answers.
+                let code = unsafe { ask(function, index, &mut offset, &mut size) };
+                (code == OK).then_some((offset, size))
+            };
+            (0..).map_while(parameter).collect::<Vec<_>>()
+        };
+        let named = |ask: NameOf| {
+            let mut name = core::ptr::null();
+            // SAFETY: as above; the name is a C string of the driver's.
+            let text = unsafe {
+                match ask(&mut name, function) {
+                    OK if !name.is_null() => CStr::from_ptr(name).to_string_lossy(),
+                    _ => return None,
+                }
+            };
+            Some(demangled(&text))
+        };
+        // A handle of the other kind is refused.
+        let all = self.parameters.into_iter().flatten().map(of).find(|all| !all.is_empty());
+        (self.names.into_iter().flatten().find_map(named), all.unwrap_or_default())
+    }
+}
+
 impl Watch {
     fn kernel(&mut self, call: &Call, function: Handle) -> &mut Kernel {
-        let Questions { parameters, names, .. } = self.questions;
-        self.kernels.entry(function).or_insert_with(|| {
-            let of = |ask: ParamInfo| {
-                let parameter = |index| {
-                    let (mut offset, mut size) = (0, 0);
-                    // SAFETY: a handle that the driver has just launched, and places for the
-                    // answers.
-                    let code = unsafe { ask(function, index, &mut offset, &mut size) };
-                    (code == OK).then_some((offset, size))
-                };
-                (0..).map_while(parameter).collect::<Vec<_>>()
+        let unloads = self.unloads;
+        let known = self.kernels.get(&function);
+        if known.is_none_or(|kernel| kernel.unloads != unloads) {
+            let (text, parameters) = self.questions.kernel(function);
+            // After an unload the handle may be that of another one.
+            let same = |kernel: &&mut Kernel| {
+                let own = kernel.name.split_once(" of ").map(|(_, name)| name);
+                let sizes = kernel.parameters.iter().map(|of| (of.offset, of.size));
+                own == text.as_deref() && sizes.eq(parameters.iter().copied())
             };
-            let named = |ask: NameOf| {
-                let mut name = core::ptr::null();
-                // SAFETY: as above; the name is a C string of the driver's.
-                let text = unsafe {
-                    match ask(&mut name, function) {
-                        OK if !name.is_null() => CStr::from_ptr(name).to_string_lossy(),
-                        _ => return None,
+            match self.kernels.get_mut(&function).filter(same) {
+                Some(kernel) => kernel.unloads = unloads,
+                None => {
+                    let name = text
+                        .map_or(call.name, |name| String::leak(format!("{} of {name}", call.name)));
+                    let parameters = parameters.into_iter().map(Parameter::new).collect();
+                    let new = Kernel { name, parameters, launches: 0, unloads };
+                    if let Some(old) = self.kernels.insert(function, new) {
+                        self.feed.observer_mut().decide(old.judged());
                     }
-                };
-                Some(&*String::leak(format!("{} of {}", call.name, demangled(&text))))
-            };
-            // A handle of the other kind is refused.
-            let all = parameters.into_iter().flatten().map(of).find(|all| !all.is_empty());
-            let name = names.into_iter().flatten().find_map(named).unwrap_or(call.name);
-            let parameters = all.unwrap_or_default().into_iter().map(Parameter::new).collect();
-            Kernel { name, parameters, launches: 0 }
-        })
+                }
+            }
+        }
+        self.kernels.entry(function).or_default()
     }
 
     /// The bytes that a kernel's parameters point to, as far as they are addresses of known memory.

@@ -151,6 +151,8 @@ struct Watch {
     graph_questions: nodes::Questions,
     /// The user objects of graphs.
     objects: HashMap<Handle, Vec<u64>>,
+    /// How often code was unloaded: handles of kernels may be those of others since.
+    unloads: u64,
     /// What is known of kernels' parameters.
     kernels: HashMap<Handle, Kernel>,
     /// The contexts and kernels that were loaded.
@@ -228,6 +230,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         graph_questions: nodes::Questions::new(resolve),
         objects: HashMap::new(),
         numbers: HashMap::new(),
+        unloads: 0,
         kernels: HashMap::new(),
         loaded: HashSet::new(),
         pinned: Pinned::new(),
@@ -323,7 +326,7 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
         None => {
             watch.order_everything();
             if UNLOADS.contains(&base(name)) {
-                watch.forget_kernels();
+                watch.unloads += 1;
             }
         }
     });
@@ -485,12 +488,6 @@ impl Watch {
     fn stop_looking(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         pending.iter().for_each(|of| self.feed.written(of.place, true));
-    }
-
-    /// The handles of kernels may be those of others from now on.
-    fn forget_kernels(&mut self) {
-        let kernels = std::mem::take(&mut self.kernels);
-        self.feed.observer_mut().decide(kernels.values().flat_map(Kernel::judged));
     }
 
     fn current(&mut self) -> (Handle, i32) {

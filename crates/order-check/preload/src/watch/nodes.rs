@@ -194,20 +194,27 @@ impl Watch {
     ) -> Option<Vec<usize>> {
         let of = self.graph_questions;
         let nodes = list(of.nodes, graph)?;
-        let mut left: Vec<(Handle, Vec<Handle>)> = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            left.push((node, list(of.before, node)?));
+        let mut all_before = Vec::with_capacity(nodes.len());
+        for node in &nodes {
+            all_before.push(list(of.before, *node)?);
         }
+        let waited: HashSet<Handle> = all_before.iter().flatten().copied().collect();
         // The last nodes of each.
         let mut ends: HashMap<Handle, Vec<usize>> = HashMap::new();
-        let mut last: Vec<Handle> = Vec::new();
-        while !left.is_empty() {
+        let mut first = 0;
+        loop {
+            while nodes.get(first).is_some_and(|node| ends.contains_key(node)) {
+                first += 1;
+            }
+            if first == nodes.len() {
+                break;
+            }
             // In the order in which they were added, as far as their edges allow.
-            let ready =
-                left.iter().position(|(_, after)| after.iter().all(|of| ends.contains_key(of)))?;
-            let (handle, earlier) = left.remove(ready);
-            last.retain(|of| !earlier.contains(of));
-            last.push(handle);
+            let is_ready = |(handle, earlier): &(&Handle, &Vec<Handle>)| {
+                !ends.contains_key(*handle) && earlier.iter().all(|of| ends.contains_key(of))
+            };
+            let mut open = nodes.iter().zip(&all_before).skip(first);
+            let (&handle, earlier) = open.find(is_ready)?;
             let ended = earlier.iter().filter_map(|of| ends.get(of));
             let mut after: Vec<usize> = ended.flatten().copied().collect();
             if earlier.is_empty() {
@@ -242,7 +249,8 @@ impl Watch {
             all.push(Flat { handle, work, after });
             ends.insert(handle, vec![all.len() - 1]);
         }
-        Some(last.iter().filter_map(|of| ends.get(of)).flatten().copied().collect())
+        let last = nodes.iter().filter(|node| !waited.contains(node));
+        Some(last.filter_map(|of| ends.get(of)).flatten().copied().collect())
     }
 
     /// What a kernel's parameters point to.
