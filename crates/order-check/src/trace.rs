@@ -232,10 +232,125 @@ mod python {
     use std::os::fd::{AsRawFd, FromRawFd};
     use std::sync::OnceLock;
 
+    use super::FRAMES;
+
     type ThreadState = unsafe extern "C" fn() -> *mut c_void;
     type Dump = unsafe extern "C" fn(c_int, *mut c_void);
 
-    static PYTHON: OnceLock<(ThreadState, Dump)> = OnceLock::new();
+    type Line = unsafe extern "C" fn(usize) -> c_int;
+
+    /// How the interpreter gives the stack of a thread.
+    #[derive(Clone, Copy)]
+    pub(super) struct Python {
+        state: ThreadState,
+        how: How,
+    }
+
+    #[derive(Clone, Copy)]
+    enum How {
+        Dump(Dump),
+        /// CPython 3.13 has no such function for others, but a description of its frames.
+        Frames(Line, Offsets),
+    }
+
+    static PYTHON: OnceLock<Python> = OnceLock::new();
+
+    /// Where the fields of CPython's structures are.
+    #[derive(Clone, Copy)]
+    struct Offsets {
+        current_frame: usize,
+        previous: usize,
+        executable: usize,
+        owner: usize,
+        filename: usize,
+        name: usize,
+        state: usize,
+        length: usize,
+        ascii: usize,
+    }
+
+    impl Offsets {
+        /// The begin of `_PyRuntime`, whose layout is that of 3.13 only.
+        ///
+        /// # Safety
+        ///
+        /// The address of `_PyRuntime`, which is larger than 80 words from version 3.13 on.
+        unsafe fn of(runtime: *const u64) -> Option<Self> {
+            // SAFETY: as the caller says; the first word tells whether there is more.
+            let word = |at: usize| unsafe { runtime.add(at).read() };
+            if word(0).to_le_bytes() != *b"xdebugpy" || word(1) >> 16 != 0x030d || word(2) != 0 {
+                return None;
+            }
+            let offset = |at| usize::try_from(word(at)).unwrap_or(0);
+            Some(Self {
+                current_frame: offset(23),
+                previous: offset(29),
+                executable: offset(30),
+                owner: offset(33),
+                filename: offset(35),
+                name: offset(36),
+                state: offset(68),
+                length: offset(69),
+                ascii: offset(70),
+            })
+        }
+
+        /// The text of a string of Python.
+        ///
+        /// # Safety
+        ///
+        /// The address of such a string.
+        unsafe fn text(&self, string: usize) -> String {
+            let place = |offset: usize| core::ptr::with_exposed_provenance::<u8>(string + offset);
+            // SAFETY: the fields of the string: the bits 2 to 4 of the state are the bytes of a
+            // letter, the bit 6 says that all are ASCII. They lie behind the fields, of which
+            // others than ASCII have two more.
+            unsafe {
+                let state = place(self.state).cast::<u32>().read();
+                let length = place(self.length).cast::<usize>().read().min(500);
+                let first = place(self.ascii + if state >> 6 & 1 == 1 { 0 } else { 16 });
+                let letter = |at: usize| match state >> 2 & 7 {
+                    1 => u32::from(first.add(at).read()),
+                    2 => u32::from(first.cast::<u16>().add(at).read()),
+                    _ => first.cast::<u32>().add(at).read(),
+                };
+                (0..length).map(|at| char::from_u32(letter(at)).unwrap_or('?')).collect()
+            }
+        }
+
+        /// The stack of this thread, as the other function would print it.
+        ///
+        /// # Safety
+        ///
+        /// This thread's state, and the function that gives a frame's line.
+        unsafe fn stack(&self, state: usize, line: Line) -> String {
+            // SAFETY: fields of structures of the interpreter.
+            let word = |address: usize| unsafe {
+                core::ptr::with_exposed_provenance::<usize>(address).read()
+            };
+            let mut text = String::new();
+            let mut frame = word(state + self.current_frame);
+            for _ in 0..4 * FRAMES {
+                if frame == 0 {
+                    break;
+                }
+                // SAFETY: as above. 3 is a frame of the interpreter's own, without code.
+                let owner =
+                    unsafe { core::ptr::with_exposed_provenance::<u8>(frame + self.owner).read() };
+                if owner != 3 {
+                    let code = word(frame + self.executable);
+                    // SAFETY: the code's two strings, and a frame with code.
+                    let (file, name, line) = unsafe {
+                        let file = self.text(word(code + self.filename));
+                        (file, self.text(word(code + self.name)), line(frame))
+                    };
+                    text += &format!("  File \"{file}\", line {line} in {name}\n");
+                }
+                frame = word(frame + self.previous);
+            }
+            text
+        }
+    }
 
     /// Python writes a stack in many small parts, some versions each letter by itself. Where the
     /// checker is in front of `write`, that takes the parts written to this number.
@@ -265,7 +380,7 @@ mod python {
         file == NOWHERE && WRITTEN.try_with(take).unwrap_or(false)
     }
 
-    fn find() -> Option<(ThreadState, Dump)> {
+    fn find() -> Option<Python> {
         // It may be loaded later, but a look at all libraries takes long.
         static LOOKED: AtomicU32 = AtomicU32::new(0);
         if !LOOKED.fetch_add(1, Ordering::Relaxed).wrapping_add(1).is_power_of_two() {
@@ -277,19 +392,29 @@ mod python {
         if state.is_null() {
             return None;
         }
+        // SAFETY: CPython declares the function so.
+        let state = unsafe { core::mem::transmute::<*mut c_void, ThreadState>(state) };
         let dump = [c"_Py_DumpTraceback", c"PyUnstable_DumpTraceback"];
-        let dump = dump.into_iter().map(symbol).find(|it| !it.is_null())?;
-        // SAFETY: CPython declares the two functions so, in all versions that have them. (What the
-        // second one returns is left where it is.)
-        Some(unsafe {
-            (
-                core::mem::transmute::<*mut c_void, ThreadState>(state),
-                core::mem::transmute::<*mut c_void, Dump>(dump),
-            )
-        })
+        if let Some(dump) = dump.into_iter().map(symbol).find(|it| !it.is_null()) {
+            // SAFETY: CPython declares the two functions so, in all versions that have them. (What
+            // the second one returns is left where it is.)
+            let how = How::Dump(unsafe { core::mem::transmute::<*mut c_void, Dump>(dump) });
+            return Some(Python { state, how });
+        }
+        let [line, runtime] = [c"PyUnstable_InterpreterFrame_GetLine", c"_PyRuntime"].map(symbol);
+        // 3.11 and older have no function of the first name, and another begin of the second.
+        if line.is_null() || runtime.is_null() {
+            return None;
+        }
+        // SAFETY: as above; the interpreter's own variable.
+        unsafe {
+            let offsets = Offsets::of(runtime.cast_const().cast())?;
+            let line = core::mem::transmute::<*mut c_void, Line>(line);
+            Some(Python { state, how: How::Frames(line, offsets) })
+        }
     }
 
-    pub(super) fn functions() -> Option<(ThreadState, Dump)> {
+    pub(super) fn functions() -> Option<Python> {
         match PYTHON.get() {
             Some(python) => Some(*python),
             // It may be loaded later.
@@ -302,7 +427,7 @@ mod python {
 
     /// Prints this thread's stack to a file, if it is a thread of Python's.
     pub(super) fn print(descriptor: c_int) -> Option<()> {
-        let (state, dump) = *PYTHON.get()?;
+        let Python { state, how: How::Dump(dump) } = *PYTHON.get()? else { return None };
         // SAFETY: it reads this thread's own variable, and needs no lock.
         let state = unsafe { state() };
         if state.is_null() {
@@ -317,7 +442,16 @@ mod python {
 
     /// What Python prints of this thread's stack, if it is a thread of Python's.
     pub(super) fn stack() -> Option<String> {
-        functions()?;
+        if let Python { state, how: How::Frames(line, offsets) } = functions()? {
+            // SAFETY: it reads this thread's own variable, and needs no lock.
+            let state = unsafe { state() };
+            if state.is_null() {
+                return None;
+            }
+            // SAFETY: this thread is in a call of the driver: its frames, and what they hold, stay
+            // as they are until that returns. The function that gives the line reads only these.
+            return Some(unsafe { offsets.stack(state.expose_provenance(), line) });
+        }
         if WRITES_ARE_HOOKED.load(Ordering::Relaxed) {
             let set = |to: Option<Vec<u8>>| WRITTEN.try_with(|written| written.replace(to));
             set(Some(Vec::new())).ok()?;

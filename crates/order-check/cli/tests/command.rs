@@ -118,6 +118,18 @@ fn a_report_has_the_lines_of_python() {
     let program = format!("cu = ctypes.CDLL('{}'); begin(); upload(); clear()", real.display());
     let (_, errors) = output(&folder, "--stacks off", &program);
     assert!(errors.contains("order check: 1 findings in"), "{errors}");
+    // Other versions of Python, which give their frames in other ways.
+    for python in ["python3.12", "python3.13"] {
+        if Command::new(python).arg("--version").output().is_ok_and(|it| it.status.success()) {
+            checked(&folder, "", "begin(); upload(); clear()");
+            let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+            command.args(["run", "--library"]).arg(shared_library()).args(["--", python]);
+            command.arg("program.py").current_dir(&folder.0);
+            let done = command.env("XDG_CACHE_HOME", folder.0.join("cache")).output();
+            let errors = String::from_utf8_lossy(&done.expect("it runs").stderr).into_owned();
+            assert!(errors.contains("Python: clear, at "), "{python}: {errors}");
+        }
+    }
     // With a lock of the interpreter as well.
     let (_, errors) =
         output(&folder, "", "cu = ctypes.PyDLL('libcuda.so.1'); begin(); upload(); clear()");
