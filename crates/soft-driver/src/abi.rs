@@ -42,13 +42,6 @@ pub struct InstantiateParams {
     pub result: u32,
 }
 
-/// Where the rows of a copy are: in memory of the host (`CU_MEMORYTYPE_HOST`), of the device, in an
-/// array, or wherever the address says.
-pub(crate) const MEMORY_HOST: u32 = 1;
-pub(crate) const MEMORY_DEVICE: u32 = 2;
-pub(crate) const MEMORY_ARRAY: u32 = 3;
-pub(crate) const MEMORY_UNIFIED: u32 = 4;
-
 /// One side of [`Copy2D`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

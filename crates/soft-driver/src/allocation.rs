@@ -1,7 +1,6 @@
 //! Memory of devices and of the host: allocating, freeing, registering.
 
 use core::ffi::{c_uint, c_void};
-use std::sync::Arc;
 
 use crate::abi::*;
 use crate::arg::{Memory, Ptr, StreamArg};
@@ -140,20 +139,6 @@ fn after_the_work(
         state.feed(|feed, _| feed.reached(&awaited));
     }
     Ok(state)
-}
-
-/// Measured: what gives pinned memory back waits for the streams that wait on it.
-pub(crate) fn after_the_uses(
-    call: &CallFrame,
-    mut state: Locked,
-    region: &Arc<Region>,
-) -> Result<Locked, CUresult> {
-    let points = match call.in_host_function() {
-        true => Vec::new(),
-        false => state.running(call.machine).marks_after_uses(region),
-    };
-    points.iter().for_each(|point| point.want());
-    call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))
 }
 
 pub(crate) fn mem_host_get_device_pointer(

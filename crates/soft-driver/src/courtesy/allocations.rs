@@ -2,14 +2,16 @@
 //! (managed memory, questions about addresses): allocations that `cuda-events` does not bind.
 
 use core::ffi::{c_uint, c_void};
+use std::sync::Arc;
 
 use crate::abi::*;
-use crate::allocation::{after_the_uses, allocate, mem_host_alloc};
+use crate::allocation::{allocate, mem_host_alloc};
 use crate::arg::{Array, Memory, Ptr};
+use crate::machine::Locked;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-use crate::memory::Kind;
 use crate::memory::allocations::Allocation;
+use crate::memory::{Kind, Region};
 
 /// What the device can use well: each row begins where a texture could.
 const PITCH: usize = 512;
@@ -64,6 +66,20 @@ pub(crate) fn mem_host_get_flags(call: &CallFrame, flags: Ptr<c_uint>, memory: M
         }
         _ => Err(INVALID_VALUE),
     }
+}
+
+/// Measured: what gives pinned memory back waits for the streams that wait on it.
+fn after_the_uses(
+    call: &CallFrame,
+    mut state: Locked,
+    region: &Arc<Region>,
+) -> Result<Locked, CUresult> {
+    let points = match call.in_host_function() {
+        true => Vec::new(),
+        false => state.running(call.machine).marks_after_uses(region),
+    };
+    points.iter().for_each(|point| point.want());
+    call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))
 }
 
 pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {

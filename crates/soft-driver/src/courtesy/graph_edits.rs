@@ -6,7 +6,7 @@ use core::ffi::c_uint;
 use crate::abi::*;
 use crate::arg::{ContextArg, In, Ptr};
 use crate::capture::calls::plain_edges;
-use crate::courtesy::rows::Rows;
+use crate::courtesy::rows::{MEMORY_DEVICE, MEMORY_HOST, Rows};
 use crate::graph::{NodeKind, NodeParams, add_node_of};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};

@@ -16,6 +16,13 @@ use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::{CopyRows, MemoryWork, SetRows};
 use crate::stream::wait_idle;
 
+/// Where the rows of a copy are: in memory of the host (`CU_MEMORYTYPE_HOST`), of the device, in an
+/// array, or wherever the address says.
+pub(super) const MEMORY_HOST: u32 = 1;
+pub(super) const MEMORY_DEVICE: u32 = 2;
+const MEMORY_ARRAY: u32 = 3;
+const MEMORY_UNIFIED: u32 = 4;
+
 impl From<Side2D> for Side3D {
     fn from(side: Side2D) -> Self {
         let Side2D { x, y, memory_type, host, device, array, pitch } = side;

@@ -6,10 +6,8 @@ use std::thread::JoinHandle;
 use crate::engine::channel::Channels;
 use crate::engine::deadlock::Values;
 use crate::engine::point::Point;
-use crate::engine::stream::Stream;
 use crate::engine::work::{Queued, Task};
 use crate::engine::{Engine, Running};
-use crate::memory::Region;
 
 impl Running<'_> {
     /// Puts a point after all that a stream has now. It is no work of the device, so no channel holds
@@ -28,23 +26,6 @@ impl Running<'_> {
             point
         };
         streams.into_iter().map(mark).collect()
-    }
-
-    /// Points that are done when no stream uses a piece of memory any more: after the last use in
-    /// each stream.
-    pub(crate) fn marks_after_uses(&mut self, region: &Arc<Region>) -> Vec<Arc<Point>> {
-        let last_use =
-            |stream: &Stream| stream.queue.iter().rposition(|queued| queued.task.uses(region));
-        let uses: Vec<(u32, usize)> = self
-            .streams
-            .iter()
-            .filter_map(|(stream, entry)| Some((stream, last_use(entry)?)))
-            .collect();
-        let mut points = Vec::new();
-        for (stream, last) in uses {
-            points.push(self.mark_after(stream, last));
-        }
-        points
     }
 
     /// A point after the task at this index of the stream's queue.

@@ -7,8 +7,11 @@ use crate::engine::Engine;
 use crate::engine::point::Point;
 use crate::engine::work::{Destroy, Job, Work};
 use crate::machine::MACHINES;
-use crate::machine::handles::{Bad, Kind, Table};
+use crate::machine::handles::{Kind, Table};
 use crate::order::Feed;
+
+#[cfg(feature = "courtesy")]
+mod courtesy;
 
 /// A user object.
 struct UserObject {
@@ -51,33 +54,9 @@ impl UserObjects {
 }
 
 impl Engine {
-    /// A new object with so many references of the program; its handle.
-    pub(crate) fn new_object(
-        &mut self,
-        born: u64,
-        references: u32,
-        destroy: Destroy,
-    ) -> Option<u64> {
-        let new = UserObject { references: u64::from(references), destroy };
-        self.objects.table.insert(born, new).map(|(_, handle)| handle)
-    }
-
-    pub(crate) fn find_object(&self, handle: u64) -> Result<u32, Bad> {
-        self.objects.table.find(handle)
-    }
-
     /// How many there are.
     pub(crate) fn live_objects(&self) -> usize {
         self.objects.table.len()
-    }
-
-    /// All references to an object.
-    pub(crate) fn references(&self, object: u32) -> u64 {
-        self.objects.table[object].references
-    }
-
-    pub(crate) fn retain_object(&mut self, object: u32, count: u32) {
-        self.objects.table[object].references += u64::from(count);
     }
 
     /// Another holder of the same references.

@@ -66,16 +66,6 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    /// Whether it reads or writes a piece of memory.
-    pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
-        match self {
-            Self::Memory(work) | Self::Running(Some(work)) => work.uses(region),
-            Self::WaitValue(wait, _) => wait.word.place.is_in(region),
-            Self::WriteValue(write, _) => write.word.place.is_in(region),
-            _ => false,
-        }
-    }
-
     /// Whether the device does it, so that it waits for its turn in its stream's channel.
     pub(crate) fn takes_turns(&self) -> bool {
         !matches!(self, Self::Wait(_) | Self::WaitShared(_) | Self::Running(_))

@@ -12,6 +12,9 @@ use crate::memory::{ALIGNMENT, Keeper, Kind, Place, READ_ONLY, Region, map};
 use crate::order::Feed;
 use crate::processes::shared_memory::{Arena, Backing, Named};
 
+#[cfg(feature = "courtesy")]
+mod courtesy;
+
 /// A piece of memory that the program has.
 pub(crate) struct Allocation {
     pub(crate) region: Arc<Region>,
@@ -22,16 +25,6 @@ pub(crate) struct Allocation {
     pub(crate) bytes: usize,
     /// A stream frees it, once it has come so far.
     freeing: bool,
-}
-
-/// What can be asked about an address.
-pub(crate) struct AddressInfo {
-    pub(crate) base: u64,
-    pub(crate) bytes: u64,
-    pub(crate) context: u32,
-    pub(crate) host: bool,
-    pub(crate) managed: bool,
-    pub(crate) pool: Option<u32>,
 }
 
 /// All memory of a machine.
@@ -109,19 +102,6 @@ impl Allocations {
         self.to_free()
             .filter(move |(_, allocation)| allocation.context == context)
             .map(|(address, _)| *address)
-    }
-
-    /// What can be asked about an address.
-    pub(crate) fn describe(&self, address: u64) -> Option<AddressInfo> {
-        let (base, allocation) = self.around(address)?;
-        let host = allocation.kind.is_host();
-        let (bytes, context) = (allocation.bytes as u64, allocation.context);
-        let managed = allocation.kind == Kind::Managed;
-        let pool = match allocation.kind {
-            Kind::Pooled(pool) => Some(pool),
-            _ => None,
-        };
-        Some(AddressInfo { base, bytes, context, host, managed, pool })
     }
 
     /// How many allocations the program has to free.
@@ -319,18 +299,6 @@ impl Allocations {
         Ok(())
     }
 
-    /// A stream is to free this memory once it has come so far: until then the memory is the
-    /// program's.
-    pub(crate) fn free_later(&mut self, address: u64) -> Result<Arc<Region>, CUresult> {
-        let allocation = self.by_address.get_mut(&address).ok_or(INVALID_VALUE)?;
-        let can_be = matches!(allocation.kind, Kind::Device | Kind::Managed | Kind::Pooled(_));
-        if !can_be || allocation.freeing {
-            return Err(INVALID_VALUE);
-        }
-        allocation.freeing = true;
-        Ok(allocation.region.clone())
-    }
-
     /// A stream has come so far that memory ends.
     pub(crate) fn free_now(&mut self, region: &Arc<Region>) {
         let address = region.base as u64;
@@ -367,20 +335,6 @@ impl Allocations {
             }
             _ => Err(INVALID_VALUE),
         }
-    }
-
-    /// Ends a registration, if it still is that of this region.
-    pub(crate) fn unregister(&mut self, feed: Option<&mut Feed>, region: &Arc<Region>) -> bool {
-        let address = region.base as u64;
-        let still = self.by_address.get(&address);
-        let still = still.is_some_and(|of| Arc::ptr_eq(&of.region, region));
-        if still {
-            self.by_address.remove(&address);
-            if let Some(feed) = feed {
-                feed.unregister(address);
-            }
-        }
-        still
     }
 
     /// Frees what a context has.

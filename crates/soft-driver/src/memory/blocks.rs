@@ -1,10 +1,8 @@
 //! Blocks of memory: rows with a distance between them, and layers of such rows.
 
-use std::sync::Arc;
-
 use cuda_order_check::{Access, Stride};
 
-use crate::memory::{Keeper, Place, Region};
+use crate::memory::Place;
 
 /// How much of a block is touched: bytes in a row, rows in a layer, layers. None of them is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +15,6 @@ pub(crate) struct Extent {
 impl Extent {
     pub(crate) fn bytes(self) -> usize {
         self.width * self.height * self.depth
-    }
-
-    pub(crate) fn is_one_row(self) -> bool {
-        self.height == 1 && self.depth == 1
     }
 }
 
@@ -73,40 +67,8 @@ impl Block {
         self.pieces(extent).into_iter().map(end).max().unwrap_or(0)
     }
 
-    /// Whether both have their rows at the same places.
-    pub(crate) fn is_at(&self, other: &Self) -> bool {
-        let places = |block: &Self| (block.place.address, block.pitch, block.slice);
-        places(self) == places(other)
-    }
-
-    pub(crate) fn is_in(&self, region: &Arc<Region>) -> bool {
-        self.place.is_in(region)
-    }
-
-    fn row(&self, layer: usize, row: usize) -> *mut u8 {
+    pub(super) fn row(&self, layer: usize, row: usize) -> *mut u8 {
         self.place.pointer().wrapping_add(layer * self.slice + row * self.pitch)
-    }
-
-    /// A copy of what is there now, without gaps.
-    pub(crate) fn staged(&self, extent: Extent) -> Self {
-        let mut bytes = Vec::with_capacity(extent.bytes());
-        for layer in 0..extent.depth {
-            for row in 0..extent.height {
-                // SAFETY: the program promises the rows of its block.
-                let row =
-                    unsafe { core::slice::from_raw_parts(self.row(layer, row), extent.width) };
-                bytes.extend_from_slice(row);
-            }
-        }
-        let copy: Arc<[u8]> = bytes.into();
-        Self {
-            place: Place {
-                address: copy.as_ptr().expose_provenance(),
-                keeper: Keeper::Staged(copy),
-            },
-            pitch: extent.width,
-            slice: extent.width * extent.height,
-        }
     }
 
     /// Copies row by row.

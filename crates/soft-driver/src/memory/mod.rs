@@ -8,6 +8,8 @@ use crate::processes::shared_memory::{Backing, Named};
 
 pub(crate) mod allocations;
 pub(crate) mod blocks;
+#[cfg(feature = "courtesy")]
+mod courtesy;
 pub(crate) mod pool;
 pub(crate) mod word;
 pub(crate) mod work;
@@ -210,10 +212,6 @@ pub(crate) enum Keeper {
 }
 
 impl Place {
-    pub(crate) fn is_in(&self, region: &Arc<Region>) -> bool {
-        matches!(&self.keeper, Keeper::Region(kept) if Arc::ptr_eq(kept, region))
-    }
-
     /// Whether it is ordinary (pageable) memory of the program.
     pub(crate) fn pageable(&self) -> bool {
         matches!(self.keeper, Keeper::Program)

@@ -1,14 +1,13 @@
 //! Memsets and copies in streams.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::Arc;
 
 use cuda_order_check::Access;
 use cuda_order_check::feed::Memory;
 
 use crate::memory::blocks::{Block, Extent};
 use crate::memory::word::Word;
-use crate::memory::{Keeper, Place, Region};
+use crate::memory::{Keeper, Place};
 use crate::order::Feed;
 
 /// A memset or a copy.
@@ -103,16 +102,6 @@ impl MemoryWork {
         is_word.then(|| Word { place: to.clone(), wide: bytes == 8 })
     }
 
-    /// Whether it reads or writes a piece of memory.
-    pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
-        match self {
-            Self::Set { to, .. } => to.is_in(region),
-            Self::Copy { to, from, .. } => to.is_in(region) || from.is_in(region),
-            Self::SetRows(rows) => rows.to.is_in(region),
-            Self::CopyRows(rows) => rows.to.is_in(region) || rows.from.is_in(region),
-        }
-    }
-
     /// What it reads and writes.
     pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
         let (to, from) = match self {
@@ -122,33 +111,6 @@ impl MemoryWork {
             Self::CopyRows(rows) => (&rows.to.place, Some(&rows.from.place)),
         };
         core::iter::once(to).chain(from)
-    }
-
-    /// Whether it is about one piece without gaps.
-    pub(crate) fn is_one_row(&self) -> bool {
-        match self {
-            Self::Set { .. } | Self::Copy { .. } => true,
-            Self::SetRows(rows) => rows.extent.is_one_row(),
-            Self::CopyRows(rows) => rows.extent.is_one_row(),
-        }
-    }
-
-    /// Whether both are about the same rows of the same places, so that values alone differ.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::SetRows(one), Self::SetRows(other)) => {
-                (one.extent, one.element) == (other.extent, other.element)
-                    && one.to.is_at(&other.to)
-            }
-            (Self::CopyRows(one), Self::CopyRows(other)) => {
-                one.extent == other.extent && one.to.is_at(&other.to) && one.from.is_at(&other.from)
-            }
-            _ => false,
-        }
-    }
-
-    pub(crate) fn is_copy(&self) -> bool {
-        matches!(self, Self::Copy { .. } | Self::CopyRows(_))
     }
 
     pub(crate) fn execute(&self) {

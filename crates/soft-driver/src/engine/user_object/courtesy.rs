@@ -1,0 +1,33 @@
+//! For cuda.core (its graph definitions): how user objects are made and kept. The core only takes back
+//! the references of graphs.
+
+use super::UserObject;
+use crate::engine::Engine;
+use crate::engine::work::Destroy;
+use crate::machine::handles::Bad;
+
+impl Engine {
+    /// A new object with so many references of the program; its handle.
+    pub(crate) fn new_object(
+        &mut self,
+        born: u64,
+        references: u32,
+        destroy: Destroy,
+    ) -> Option<u64> {
+        let new = UserObject { references: u64::from(references), destroy };
+        self.objects.table.insert(born, new).map(|(_, handle)| handle)
+    }
+
+    pub(crate) fn find_object(&self, handle: u64) -> Result<u32, Bad> {
+        self.objects.table.find(handle)
+    }
+
+    /// All references to an object.
+    pub(crate) fn references(&self, object: u32) -> u64 {
+        self.objects.table[object].references
+    }
+
+    pub(crate) fn retain_object(&mut self, object: u32, count: u32) {
+        self.objects.table[object].references += u64::from(count);
+    }
+}
