@@ -650,13 +650,30 @@ fn a_crash_is_a_crash() {
                     p.read(0);
                     libc::_exit(17);
                 }
+                // The program's handler is called once, and then the system's.
+                "once" => {
+                    let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
+                    let page = libc::mmap(std::ptr::null_mut(), PAGE, 0, flags, -1, 0);
+                    let mut action: libc::sigaction = std::mem::zeroed();
+                    action.sa_sigaction = own_handler as *const () as usize;
+                    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESETHAND;
+                    libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut());
+                    page.cast::<u8>().write_volatile(1);
+                    p.read(0);
+                    let mut now: libc::sigaction = std::mem::zeroed();
+                    libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut now);
+                    let calls = FAULTS.load(Ordering::Relaxed);
+                    assert_eq!((calls, now.sa_sigaction), (1, libc::SIG_DFL));
+                    libc::mprotect(page, PAGE, libc::PROT_NONE);
+                    page.cast::<u8>().write_volatile(1);
+                }
                 // Read-only memory of the program.
                 _ => std::ptr::from_ref(&PAGE).cast_mut().write_volatile(1),
             }
         }
         unreachable!("it has ended");
     }
-    for role in ["null", "raised", "read-only"] {
+    for role in ["null", "raised", "once", "read-only"] {
         let status = start("a_crash_is_a_crash", role, |_| ()).output.status;
         assert_eq!(status.signal(), Some(libc::SIGSEGV), "{role}: {status}");
     }

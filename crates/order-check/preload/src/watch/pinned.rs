@@ -125,7 +125,7 @@ impl Pinned {
         let all = [
             (times, format!("a page was protected {TIMES} times within a second")),
             (pages, format!("{} MiB were protected within a second", (PAGES * PAGE) >> 20)),
-            (full, format!("there is place for {} at a time", table::ENTRIES)),
+            (full, format!("{} were watched, or mprotect has failed", table::ENTRIES)),
             (beside, "the pages of registered memory have other things as well".to_owned()),
         ];
         for (count, reason) in all.into_iter().filter(|(count, _)| *count > 0) {
