@@ -9,6 +9,7 @@ use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
 use crate::capture::{Mark, UNSUPPORTED};
 use crate::engine::clock;
+use crate::engine::context::ContextWait;
 use crate::engine::point::Point;
 use crate::engine::work::Task;
 use crate::graph::NodeKind;
@@ -19,7 +20,7 @@ use crate::processes::{self, AVAILABLE, Exporter, SharedEvent};
 
 /// The latest record of an event.
 #[derive(Clone, Debug)]
-pub(crate) enum EventState {
+enum EventState {
     Never,
     /// The record is done, with this stamp.
     Done(u64),
@@ -31,21 +32,78 @@ pub(crate) enum EventState {
 /// An event.
 pub(crate) struct Event {
     pub(crate) context: u32,
-    pub(crate) flags: u32,
+    flags: u32,
     /// Whether its context was destroyed before it.
-    pub(crate) orphan: bool,
-    pub(crate) state: EventState,
+    orphan: bool,
+    state: EventState,
     /// An interprocess event's slot.
-    pub(crate) shared: Option<Box<SharedEvent>>,
+    shared: Option<Box<SharedEvent>>,
 }
 
 impl Event {
-    pub(crate) fn timing(&self) -> bool {
+    fn new(context: u32, flags: u32, shared: Option<Box<SharedEvent>>) -> Self {
+        Self { context, flags, orphan: false, state: EventState::Never, shared }
+    }
+
+    /// An event of another process.
+    pub(crate) fn import(context: u32, shared: Box<SharedEvent>) -> Self {
+        Self::new(context, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, Some(shared))
+    }
+
+    pub(crate) fn is_interprocess(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// The slot of an interprocess event that this process created.
+    pub(crate) fn own_slot(&self) -> Option<&SharedEvent> {
+        self.shared.as_deref().filter(|shared| !shared.imported())
+    }
+
+    /// Whether its context was destroyed before it.
+    pub(crate) fn is_orphan(&self) -> bool {
+        self.orphan
+    }
+
+    /// Its context is destroyed.
+    pub(crate) fn lose_context(&mut self) {
+        self.orphan = true;
+        self.shared = None;
+    }
+
+    pub(crate) fn was_never_recorded(&self) -> bool {
+        matches!(self.state, EventState::Never)
+    }
+
+    /// Where in a capture it was recorded.
+    pub(crate) fn mark(&self) -> Option<&Mark> {
+        match &self.state {
+            EventState::Captured(mark) => Some(mark),
+            _ => None,
+        }
+    }
+
+    /// Its latest record in this process, until that is done.
+    pub(crate) fn pending(&self) -> Option<&Arc<Point>> {
+        match &self.state {
+            EventState::Pending(point) => Some(point).filter(|point| !point.is_done()),
+            _ => None,
+        }
+    }
+
+    /// What a wait for it waits for: its latest record in this process, and those of others. For an
+    /// event that was never recorded, or whose record is done, that is nothing.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = ContextWait> + use<> {
+        let own = self.pending().cloned().map(ContextWait::Point);
+        let others = self.shared.as_ref().and_then(|shared| shared.wait_for_others());
+        [own, others.map(ContextWait::Shared)].into_iter().flatten()
+    }
+
+    fn timing(&self) -> bool {
         self.flags & CU_EVENT_DISABLE_TIMING == 0
     }
 
     /// Whether the latest record is done, as this process sees it.
-    pub(crate) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         let here = match &self.state {
             EventState::Never | EventState::Done(_) => true,
             EventState::Pending(point) => point.is_done(),
@@ -133,34 +191,26 @@ impl State {
     /// process: its stream waits for that first.
     fn wait_for_unfinished(&self, event: u32) -> Vec<Task> {
         let entry = &self.events[event];
-        let Some(shared) = &entry.shared else { return Vec::new() };
-        let own = match &entry.state {
-            EventState::Pending(point) if !point.is_done() => Some(Task::Wait(point.clone())),
-            _ => None,
-        };
-        own.into_iter().chain(shared.wait_for_others().map(Task::WaitShared)).collect()
+        if !entry.is_interprocess() {
+            return Vec::new();
+        }
+        entry.waits().map(|wait| wait.task()).collect()
     }
 
     /// A stream waits for the latest record of an event. For an event that was never recorded, or
     /// whose record is done, there is nothing to wait for.
     pub(crate) fn wait_for(&mut self, machine: &'static Machine, stream: u32, event: u32) {
         let entry = &self.events[event];
-        let point = match &entry.state {
-            EventState::Pending(point) if !point.is_done() => Some(Task::Wait(point.clone())),
-            _ => None,
-        };
-        let others = entry.shared.as_ref().and_then(|shared| shared.wait_for_others());
+        let mut waits = entry.waits().peekable();
         // Measured: in the legacy default stream a wait for what is done is an operation, one for
         // what was never recorded is not.
-        let nothing = point.is_none() && others.is_none();
-        if nothing && (!self.streams[stream].is_legacy || matches!(entry.state, EventState::Never))
-        {
+        let is_operation = self.streams[stream].is_legacy && !entry.was_never_recorded();
+        if waits.peek().is_none() && !is_operation {
             return;
         }
         let mut running = self.running(machine);
         running.begin_operation(stream);
-        let waits = point.into_iter().chain(others.map(Task::WaitShared));
-        waits.for_each(|wait| running.push(stream, wait));
+        waits.for_each(|wait| running.push(stream, wait.task()));
         running.run();
     }
 }
@@ -197,7 +247,7 @@ pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint)
     }
     let context = state.current(call)?;
     let shared = if interprocess { Some(take_slot(&mut state, context)?) } else { None };
-    let new = Event { context, flags, orphan: false, state: EventState::Never, shared };
+    let new = Event::new(context, flags, shared);
     let (index, handle) = state.events.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
     state.feed(|feed, of| feed.event_create(of.event(index), false));
     event.put(core::ptr::without_provenance_mut(handle as usize))

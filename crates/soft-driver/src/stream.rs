@@ -7,7 +7,6 @@ use cuda_order_check::{StreamKind, What};
 use crate::abi::*;
 use crate::arg::{EventArg, In, Ptr, StreamArg};
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
-use crate::event::EventState;
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Bad, Kind};
@@ -285,14 +284,14 @@ pub(crate) fn stream_wait_event(
     let event = state.event(call, event)?;
     let stream = state.stream(call, stream)?;
     let external = flags == CU_EVENT_WAIT_EXTERNAL;
-    let captured = matches!(state.events[event].state, EventState::Captured(_));
+    let captured = state.events[event].mark().is_some();
     if (captured || !state.quiet()) && wait_watched(call, &mut state, stream, event, external)? {
         return Ok(());
     }
     if external {
         return Err(ILLEGAL_STATE);
     }
-    if state.events[event].shared.is_some()
+    if state.events[event].is_interprocess()
         && state.events[event].context != state.streams[stream].context
     {
         // Measured: plain events cross contexts, the real driver crashes on these.
@@ -325,11 +324,7 @@ fn wait_watched(
         let wait = || NodeKind::Wait(events.handle(event));
         return captures.add(streams, graphs, call, stream, wait);
     }
-    let (mark, never) = match &events[event].state {
-        EventState::Captured(mark) => (Some(&**mark), false),
-        EventState::Never => (None, true),
-        _ => (None, false),
-    };
+    let (mark, never) = (events[event].mark(), events[event].was_never_recorded());
     let left = mark.is_some_and(|mark| captures.is_over(mark)) && !captures.is_capturing(stream);
     let captured = captures.wait(streams, stream, mark, never);
     if left {

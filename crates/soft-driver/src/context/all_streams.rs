@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::arg::{ContextArg, EventArg};
 use crate::engine::context::ContextWait;
 use crate::engine::work::Task;
-use crate::event::EventState;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 
@@ -94,14 +93,10 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
     let event = state.event(call, event)?;
     state.captures.refuse_in_context(context)?;
     let entry = &state.events[event];
-    let point = match &entry.state {
-        EventState::Captured(_) => return Err(INVALID_VALUE),
-        EventState::Pending(point) if !point.is_done() => Some(ContextWait::Point(point.clone())),
-        _ => None,
-    };
-    let others =
-        entry.shared.as_ref().and_then(|shared| shared.wait_for_others()).map(ContextWait::Shared);
-    let waits: Vec<ContextWait> = point.into_iter().chain(others).collect();
+    if entry.mark().is_some() {
+        return Err(INVALID_VALUE);
+    }
+    let waits: Vec<ContextWait> = entry.waits().collect();
     let contexts = state.greens.with(context);
     state.feed(|feed, of| feed.context_wait(&of.contexts(&contexts), of.event(event)));
     for context in contexts {

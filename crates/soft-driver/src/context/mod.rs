@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::abi::*;
 use crate::arg::{ContextArg, Ptr};
 use crate::device;
-use crate::event::Event;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles;
 use crate::machine::thread;
@@ -128,7 +127,7 @@ impl State {
     /// Notes what the program has not destroyed in a context that ends.
     fn note_lost(&mut self, context: u32) {
         let streams = self.streams_lost_with(context);
-        let events = self.events.iter().filter(|(_, of)| of.context == context && !of.orphan);
+        let events = self.events.iter().filter(|(_, of)| of.context == context && !of.is_orphan());
         let events =
             events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
         let memory = self.memory.of_context(context).map(|address| ("piece of memory", address, 0));
@@ -204,8 +203,7 @@ impl State {
                 // documented as undefined.
                 let handle = self.events.handle(event);
                 self.misuses.note_destroyed(call, handle);
-                self.events[event].orphan = true;
-                self.events[event].shared = None;
+                self.events[event].lose_context();
             }
         }
         self.end_semaphores_of(call, context);
@@ -227,11 +225,9 @@ impl State {
     pub(crate) fn live_ipc_slots(&self) -> usize {
         let exporters = self.contexts.iter().filter_map(|(_, context)| context.ipc.as_ref());
         let taken: usize = exporters.map(|exporter| exporter.live()).sum();
-        let own = |event: &Event| event.shared.as_ref().is_some_and(|shared| !shared.imported());
-        let kept = self
-            .events
-            .iter()
-            .filter(|(index, event)| own(event) && !event.orphan && !self.is_live_event(*index));
+        let kept = self.events.iter().filter(|(index, event)| {
+            event.own_slot().is_some() && !event.is_orphan() && !self.is_live_event(*index)
+        });
         taken.saturating_sub(kept.count())
     }
 

@@ -11,7 +11,7 @@ impl State {
     /// Refuses an event that is gone, itself or with its context.
     pub(crate) fn event_is_there(&self, call: &CallFrame, event: u64) -> Answer {
         match self.events.find(event) {
-            Ok(index) if self.events[index].orphan => Err(self.orphaned(call, event)),
+            Ok(index) if self.events[index].is_orphan() => Err(self.orphaned(call, event)),
             Ok(_) => Ok(()),
             Err(bad) => Err(self.misuses.bad_handle(call, Kind::Event, event, bad)),
         }

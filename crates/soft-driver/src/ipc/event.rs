@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
-use crate::event::{Event, EventState};
+use crate::event::Event;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::config::Rules;
 use crate::processes::{AVAILABLE, SharedEvent};
@@ -23,14 +23,9 @@ pub(crate) fn ipc_get_event_handle(
     state.current(call)?;
     let event = state.event(call, event)?;
     let strict = state.config.rules == Rules::Strict;
-    let reserved = match &state.events[event].shared {
-        Some(shared) if !shared.imported() => shared.descriptor(strict),
-        _ => return Err(INVALID_HANDLE),
-    };
-    let record = match &state.events[event].state {
-        EventState::Pending(point) if !point.is_done() => Some(point.id),
-        _ => None,
-    };
+    let entry = &state.events[event];
+    let reserved = entry.own_slot().ok_or(INVALID_HANDLE)?.descriptor(strict);
+    let record = entry.pending().map(|point| point.id);
     state.feed(|feed, of| feed.event_exported(of.event(event), record));
     handle.put(CUipcEventHandle { reserved })
 }
@@ -55,13 +50,7 @@ pub(crate) fn ipc_open_event_handle(
             INVALID_HANDLE,
         ));
     }
-    let new = Event {
-        context,
-        flags: CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS,
-        orphan: false,
-        state: EventState::Never,
-        shared: Some(shared),
-    };
+    let new = Event::import(context, shared);
     let (index, handle) = state.events.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
     state.feed(|feed, of| feed.event_create(of.event(index), true));
     event.put(core::ptr::without_provenance_mut(handle as usize))
