@@ -51,6 +51,7 @@ trait Parameters: Copy {
 }
 
 /// The body of an entry point: a function of a call and of the parameters `P`, a tuple.
+#[allow(dead_code, reason = "Rust 1.88 counts no uses in unnamed constants")]
 trait Body<P>: Copy {
     /// The type of the C function.
     type C;
