@@ -60,8 +60,8 @@ impl<T: Send + Sync> List<T> {
         let mut mine = Box::new(Element { item, earlier: None });
         loop {
             let newest = self.newest();
-            if let Some(known) = since(newest).find(|known| is_it(known, &mine.item)) {
-                return known;
+            if let Some(existing) = since(newest).find(|existing| is_it(existing, &mine.item)) {
+                return existing;
             }
             mine.earlier = newest;
             let expected =

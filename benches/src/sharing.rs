@@ -117,8 +117,8 @@ fn start(arguments: &[&str]) -> (Child, ChildStdin, BufReader<ChildStdout>, Stri
         processes::child(ECHO).args(arguments).spawn().expect("the program starts again");
     let input = process.stdin.take().expect("a pipe");
     let mut output = BufReader::new(process.stdout.take().expect("a pipe"));
-    let said = line(&mut output);
-    (process, input, output, said)
+    let first_line = line(&mut output);
+    (process, input, output, first_line)
 }
 
 fn stream(context: &Context) -> Stream {
@@ -156,8 +156,8 @@ fn by_file<'a>(context: &Context, way: &str) -> Peer<'a> {
     let timeline = Timeline::shared(stream(context), &file).expect("a timeline");
     let descriptor = hex(&timeline.descriptor().expect("it is shared").to_bytes());
     let number = inherit(file.as_fd().as_raw_fd());
-    let (process, input, output, said) = start(&[way, &number, &descriptor]);
-    let (path, theirs) = said.split_once(' ').expect("a path and a descriptor");
+    let (process, input, output, first_line) = start(&[way, &number, &descriptor]);
+    let (path, theirs) = first_line.split_once(' ').expect("a path and a descriptor");
     let descriptor = TimelineDescriptor::from_bytes(&bytes(theirs)).expect("a descriptor");
     // The host looks at it, for which reading is enough.
     let opened = OwnedFd::from(File::open(path).expect("the other process's file"));
@@ -177,8 +177,8 @@ fn by_handle<'a>(context: &Context) -> Peer<'a> {
     // It may go on from where another one ended.
     let base = timeline.submitted().expect("a value");
     let handle = hex(&timeline.descriptor().expect("it is in memory").to_bytes());
-    let (process, input, output, said) = start(&["handle", &base.to_string(), &handle]);
-    let (theirs, handle) = said.split_once(' ').expect("a value and a handle");
+    let (process, input, output, first_line) = start(&["handle", &base.to_string(), &handle]);
+    let (theirs, handle) = first_line.split_once(' ').expect("a value and a handle");
     let theirs: u64 = theirs.parse().expect("a value");
     let handle = TimelineDescriptor::from_bytes(&bytes(handle)).expect("a handle");
     // SAFETY: the other process keeps it until its input ends.
@@ -398,8 +398,8 @@ pub fn echo(arguments: &[String]) -> ExitCode {
     };
     let mut input = BufReader::new(std::io::stdin());
     loop {
-        let said = line(&mut input);
-        let Ok(first) = said.parse::<u64>() else { break };
+        let first_line = line(&mut input);
+        let Ok(first) = first_line.parse::<u64>() else { break };
         (first..first + BATCH).for_each(&mut answer);
         println!("ready");
     }

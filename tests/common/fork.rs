@@ -11,18 +11,18 @@ impl Watched {
     /// crash; gives what it returned.
     #[track_caller]
     pub fn none_in_child(&self, work: impl FnOnce() -> String) -> String {
-        let (said, status) = in_child(|| {
+        let (reply, status) = in_child(|| {
             self.made();
-            let said = work();
+            let reply = work();
             assert_eq!(self.made(), [], "calls of a forked child");
             // Had there been one, it would have been written down.
             let mut version = 0;
             // SAFETY: a place for the one integer; the call needs no initialised driver.
             unsafe { (self.driver.symbols().cuDriverGetVersion)(&mut version) };
             assert_eq!(self.made(), [cuDriverGetVersion]);
-            said
+            reply
         });
         assert_eq!(status, 0, "the child crashed or panicked: wait status {status}");
-        said
+        reply
     }
 }

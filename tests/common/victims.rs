@@ -109,7 +109,7 @@ impl Victim {
                 Some((word.to_owned(), rest.to_owned()))
             }
             Err(status) => {
-                assert_eq!(status.signal(), Some(9), "it failed: {}", self.child.said());
+                assert_eq!(status.signal(), Some(9), "it failed: {}", self.child.errors());
                 None
             }
         }

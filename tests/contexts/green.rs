@@ -90,10 +90,10 @@ fn a_split_makes_equal_parts_and_a_remainder() {
     assert_eq!(all.as_raw().type_, CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
     let attribute = cuda_events::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
     assert_eq!(Ok(all.count() as i32), gpu.device.attribute(attribute));
-    let told = gpu.driver.version() >= Version::new(13, 0);
+    let has_sizes = gpu.driver.version() >= Version::new(13, 0);
     // No multiprocessor goes alone on any GPU that has such parts.
-    assert_eq!(all.min_partition_size() > 1, told);
-    assert_eq!(all.coscheduled_alignment() > 1, told);
+    assert_eq!(all.min_partition_size() > 1, has_sizes);
+    assert_eq!(all.coscheduled_alignment() > 1, has_sizes);
     let expected = format!("SmResource {{ count: {}, device: 0", all.count());
     assert!(format!("{all:?}").starts_with(&expected), "{all:?}");
 
@@ -403,7 +403,7 @@ fn a_forked_child_leaves_it_alone() {
     let part = a_part(device);
     let mut context = Some(green(device, &[&part]).expect("a green context"));
     calls();
-    let (said, status) = common::fork::in_child(|| {
+    let (reply, status) = common::fork::in_child(|| {
         let mut wrong = String::new();
         let mut refused = |result: Result<()>, function| {
             if result != Err(Error::ForkedChild { function }) {
@@ -422,7 +422,7 @@ fn a_forked_child_leaves_it_alone() {
         wrong + &calls().iter().map(|call| format!("called {call} ")).collect::<String>()
     });
     assert_eq!(status, 0, "the child crashed or panicked");
-    assert_eq!(said, "");
+    assert_eq!(reply, "");
     let context = context.take().expect("the parent has its own");
     stream(&context).synchronize().expect("the parent is unharmed");
     drop(context);

@@ -25,14 +25,14 @@ struct LastWords {
     event: Event,
     stream: Arc<Stream>,
     driver: Driver,
-    tell: Sender<(Result<()>, bool)>,
+    sender: Sender<(Result<()>, bool)>,
 }
 
 impl Drop for LastWords {
     fn drop(&mut self) {
         let used = self.event.record(&self.stream).and_then(|()| self.event.synchronize());
         let is_current = !current(self.driver).is_null();
-        self.tell.send((used, is_current)).expect("the test waits");
+        self.sender.send((used, is_current)).expect("the test waits");
     }
 }
 
@@ -46,14 +46,14 @@ impl Held {
         context: &'static Context,
         stream: &Arc<Stream>,
         event: Event,
-        tell: Sender<(Result<()>, bool)>,
+        sender: Sender<(Result<()>, bool)>,
     ) -> Self {
         let driver = context.driver();
         let current = context.make_current().expect("a guard");
         let mode = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed).expect("a guard");
         let scope = StreamScope::enter(Arc::clone(stream));
         assert_eq!(current_stream(context).as_raw(), stream.as_raw());
-        let last_words = LastWords { event, stream: Arc::clone(stream), driver, tell };
+        let last_words = LastWords { event, stream: Arc::clone(stream), driver, sender };
         Self { last_words, _scope: scope, _mode: mode, _current: current }
     }
 }
@@ -70,7 +70,7 @@ fn thread_locals_are_dropped_with_their_thread() {
     // thread-locals are dropped.
     let context: &'static Context = unsafe { &*std::ptr::from_ref(&gpu.context) };
     for call_first in [true, false] {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let make = || Event::new(&gpu.context, EventFlags::empty()).expect("an event");
         let (early, late) = (make(), make());
         let stream = Arc::clone(&stream);
@@ -81,19 +81,19 @@ fn thread_locals_are_dropped_with_their_thread() {
             // The two are dropped one after the other, whichever order the platform has.
             EARLY.with(|held| assert!(held.borrow().is_none()));
             LATE.with(|held| {
-                *held.borrow_mut() = Some(Held::new(context, &stream, late, tell.clone()))
+                *held.borrow_mut() = Some(Held::new(context, &stream, late, sender.clone()))
             });
             EARLY.with(|held| {
-                let early = Held::new(context, &stream, early, tell);
+                let early = Held::new(context, &stream, early, sender);
                 assert_eq!(early.last_words.event.query(), Ok(Progress::Done));
                 *held.borrow_mut() = Some(early);
             });
         });
         thread.join().expect("the thread ends");
-        let told: Vec<_> = told.into_iter().collect();
+        let received: Vec<_> = receiver.into_iter().collect();
         // On Windows a driver of a file of its own has forgotten the thread by then.
         let known = cfg!(not(windows)) || gpu.soft().is_some();
-        assert_eq!(told, [(Ok(()), known), (Ok(()), known)]);
+        assert_eq!(received, [(Ok(()), known), (Ok(()), known)]);
     }
     // Without thread-locals of the platform's own the record of scopes may be gone before them.
     if cfg!(not(all(windows, target_env = "gnu"))) {

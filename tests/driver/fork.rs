@@ -199,12 +199,12 @@ fn named_contexts() {
     }
     // SAFETY: it is retained until the end.
     let context = unsafe { Context::from_raw(driver, raw) }.expect("its device");
-    let said = in_child(|| {
+    let reply = in_child(|| {
         let refused = Err(Error::ForkedChild { function: Function::cuCtxGetCurrent });
         assert_eq!(context.synchronize(), refused);
         String::new()
     });
-    assert_eq!(said, (String::new(), 0));
+    assert_eq!(reply, (String::new(), 0));
     assert_eq!(context.synchronize(), Ok(()));
     drop(context);
     // SAFETY: it was retained once.

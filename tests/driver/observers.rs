@@ -204,7 +204,7 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
         // SAFETY: a place for the one integer.
         let code = unsafe { (observed.symbols().cuDeviceGet)(place, ordinal) };
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
-        let (function, arguments, created, said) =
+        let (function, arguments, created, shown) =
             seen_calls.try_recv().expect("the call is reported");
         assert_eq!((function, created), (Function::cuDeviceGet, None));
         assert_eq!(arguments, [place.addr() as u64, told_as]);
@@ -212,7 +212,7 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
             "cuDeviceGet({:#x}, {text}) = CUDA_ERROR_INVALID_DEVICE (101) in ",
             place.addr()
         );
-        assert!(said.starts_with(&begins), "{said}");
+        assert!(shown.starts_with(&begins), "{shown}");
     }
     // Of an interprocess handle the first eight bytes, in their order.
     let mut event = std::ptr::null_mut();

@@ -17,9 +17,9 @@ use crate::loading::*;
 fn the_file_of_a_library_is_told() {
     let named = shared_library();
     let driver = Driver::load_from(&named).expect("it is a driver");
-    let told = driver.library().expect("it has a file");
-    assert!(told.is_absolute());
-    assert_eq!(told.canonicalize().ok(), named.canonicalize().ok());
+    let path = driver.library().expect("it has a file");
+    assert!(path.is_absolute());
+    assert_eq!(path.canonicalize().ok(), named.canonicalize().ok());
 }
 
 /// A name without a folder is looked for in the system's own alone, so that nobody who can write
@@ -104,7 +104,7 @@ fn an_ignored_variable_is_told() {
     }
     let mut command = child::command(&own_binary(), &child::full_name(NAME), "loads");
     let output = command.env(DRIVER_VARIABLE, &named).output().expect("it starts again");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     let expected = if is_elevated() { "@ ignored" } else { "@ honoured" };
-    assert!(said.contains(expected), "{expected}: {said}");
+    assert!(printed.contains(expected), "{expected}: {printed}");
 }

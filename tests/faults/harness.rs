@@ -232,7 +232,7 @@ pub fn attempt(
         return Ok(Seen { struck, judged: false, called: Vec::new(), unsupported: Vec::new() });
     }
     if let (Some(first), Some(failure)) = (first, failure) {
-        told(scenario, &run, failure, first, &log, &result)?;
+        check_report(scenario, &run, failure, first, &log, &result)?;
     } else if let Err(error) = &result {
         return Err(format!("without a fault it failed: {error}"));
     }
@@ -331,7 +331,7 @@ pub fn attempt(
 }
 
 /// Whether the first failure was told as it should be.
-fn told(
+fn check_report(
     scenario: &Scenario,
     run: &Run,
     failure: Failure,

@@ -30,7 +30,7 @@ fn clear_stack(soft: &SoftDriver, count: usize) {
     assert_eq!(popped.count(), count, "contexts on the stack");
 }
 
-fn told<T>(result: Result<T>) {
+fn expect_code<T>(result: Result<T>) {
     let error = result.err();
     assert_eq!(error, Some(Error::Driver { function: Function::cuCtxPopCurrent_v2, code: CODE }));
 }
@@ -55,7 +55,7 @@ fn a_node_that_was_made_keeps_its_event() {
         // After the call that asks for the capture, which restores the context too.
         let fault = Fault::on("cuCtxPopCurrent_v2").nth(2).answer(CODE);
         soft.inject(if from_then_on { fault.from_then_on() } else { fault.once() });
-        told(stream.record_external(&event));
+        expect_code(stream.record_external(&event));
         clear_stack(&soft, usize::from(from_then_on));
         drop(event);
         let graph: Graph = capture.end().expect("a graph");
@@ -81,7 +81,7 @@ fn a_capture_of_a_default_stream_leaves_nothing() {
         let stream = StreamRef::per_thread_default(&context);
         fail_pops(&soft, from_then_on);
         // SAFETY: no other thread knows the stream.
-        told(unsafe { Capture::begin(&stream, CaptureMode::Relaxed) });
+        expect_code(unsafe { Capture::begin(&stream, CaptureMode::Relaxed) });
         // The end of the capture finds the context current that could not be popped.
         clear_stack(&soft, usize::from(from_then_on));
         assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
@@ -89,14 +89,14 @@ fn a_capture_of_a_default_stream_leaves_nothing() {
         // SAFETY: as above.
         let capture = unsafe { Capture::begin(&stream, CaptureMode::Relaxed) }.expect("a capture");
         fail_pops(&soft, from_then_on);
-        told(capture.end());
+        expect_code(capture.end());
         clear_stack(&soft, usize::from(from_then_on));
         assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
 
         let graph = Graph::new(&context).expect("a graph");
         fail_pops(&soft, from_then_on);
         // SAFETY: as above.
-        told(unsafe { Capture::begin_to_graph(&stream, graph, &[], CaptureMode::Relaxed) });
+        expect_code(unsafe { Capture::begin_to_graph(&stream, graph, &[], CaptureMode::Relaxed) });
         clear_stack(&soft, usize::from(from_then_on));
         assert_eq!((soft.live().captures, soft.live().graphs), (0, 0));
         assert!(soft.misuses().is_empty(), "{:?}", soft.misuses());
@@ -115,7 +115,7 @@ fn nothing_is_popped_twice() {
     for after in [false, true] {
         let fault = Fault::on("cuCtxPopCurrent_v2").once().answer(CODE);
         soft.inject(if after { fault.after_the_work() } else { fault });
-        told(Event::new(&second, EventFlags::empty()));
+        expect_code(Event::new(&second, EventFlags::empty()));
         soft.clear_faults();
         // SAFETY: both contexts live on.
         assert_eq!(unsafe { Context::current(driver) }, Ok(Some(first.clone())));

@@ -374,9 +374,9 @@ fn external_semaphores(run: &Run) -> Result<()> {
     let binary = match binary {
         Ok(binary) => binary,
         Err(refused) => {
-            let said = refused.error().clone();
+            let stored = refused.error().clone();
             let (error, fd) = refused.into_parts();
-            assert_eq!(said, error);
+            assert_eq!(stored, error);
             // It is still of the scenario.
             drop(fd);
             return Err(error);

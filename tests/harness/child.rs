@@ -171,8 +171,8 @@ impl Child {
                 panic!("the child ended without an answer\n{}", self.errors.text());
             };
             // The harness may have begun the line.
-            if let Some((_, said)) = line.split_once(MARK) {
-                return said.trim_end().to_owned();
+            if let Some((_, reply)) = line.split_once(MARK) {
+                return reply.trim_end().to_owned();
             }
         }
     }
@@ -184,14 +184,14 @@ impl Child {
             let Some(line) = self.line() else {
                 return Err(self.process.wait().expect("the child has ended"));
             };
-            if let Some((_, said)) = line.split_once(MARK) {
-                return Ok(said.trim_end().to_owned());
+            if let Some((_, reply)) = line.split_once(MARK) {
+                return Ok(reply.trim_end().to_owned());
             }
         }
     }
 
     /// What the child says on standard error: for who finds that it failed.
-    pub fn said(&mut self) -> String {
+    pub fn errors(&mut self) -> String {
         self.errors.text()
     }
 

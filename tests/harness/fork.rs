@@ -26,15 +26,15 @@ pub fn in_child(work: impl FnOnce() -> String) -> (String, i32) {
     let child = unsafe { fork() };
     if child == 0 {
         end_at_once(match catch_unwind(AssertUnwindSafe(work)) {
-            Ok(said) => i32::from(writer.write_all(said.as_bytes()).is_err()),
+            Ok(reply) => i32::from(writer.write_all(reply.as_bytes()).is_err()),
             Err(_) => 101,
         });
     }
     drop(writer);
-    let mut said = String::new();
-    reader.read_to_string(&mut said).expect("the child writes text");
+    let mut reply = String::new();
+    reader.read_to_string(&mut reply).expect("the child writes text");
     let mut status = 0;
     // SAFETY: a place for the status; the child is ours.
     assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
-    (said, status)
+    (reply, status)
 }

@@ -102,13 +102,13 @@ fn watch() {
         let late = |since: &Instant| since.elapsed() > limit.mul_f64(stretch);
         if let Some((name, since)) = tests().values().find(|(_, since)| late(since)) {
             // Past the harness, which keeps what tests print to itself, and which ends here.
-            let said = format!(
+            let message = format!(
                 "\nHUNG: test {name} has shown no sign of life for {:.0} s; the limit is {:.0} s, \
                  {stretch:.1} times as long on this busy machine",
                 since.elapsed().as_secs_f64(),
                 limit.as_secs_f64()
             );
-            let _ = writeln!(std::io::stderr(), "{said}");
+            let _ = writeln!(std::io::stderr(), "{message}");
             std::process::abort();
         }
     }

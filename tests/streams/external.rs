@@ -499,10 +499,10 @@ fn a_forked_child_calls_nothing() {
     let fd = descriptor(&theirs);
     let device = uuid(&context);
     let [first, second] = ours;
-    let said = watched.none_in_child(|| {
+    let reply = watched.none_in_child(|| {
         // SAFETY: a descriptor of a timeline; nothing is imported in a forked child.
         let import = unsafe { TimelineSemaphore::import_fd(&context, fd, device) };
-        let said = format!(
+        let reply = format!(
             "{:?} {:?} {:?} {:?} {:?} {:?}",
             import.map(drop).map_err(|refused| refused.into_parts().0),
             stream.signal_external(&first, 1),
@@ -512,9 +512,9 @@ fn a_forked_child_calls_nothing() {
             binary.close(),
         );
         drop(second);
-        said
+        reply
     });
-    assert_eq!(said.matches("does not survive a fork").count(), 6, "{said}");
+    assert_eq!(reply.matches("does not survive a fork").count(), 6, "{reply}");
     assert_eq!(theirs.value(), 0);
     drop(context);
 }

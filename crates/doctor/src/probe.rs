@@ -335,14 +335,14 @@ impl Probe {
         let library = if let Some(version) = text(&library["version"]) {
             let lacks = list(&library["lacks"]).filter_map(text).collect();
             Library::Loaded { file: text(&library["file"]), version, lacks }
-        } else if let Some(said) = text(&library["text"]) {
+        } else if let Some(refusal) = text(&library["text"]) {
             let attempts = list(&library["attempts"]).map(|attempt| Attempt {
                 candidate: text(&attempt[0]),
                 kind: text(&attempt[1]).unwrap_or_default(),
                 text: text(&attempt[2]).unwrap_or_default(),
                 lacks: list(&attempt[3]).filter_map(text).collect(),
             });
-            Library::Refused { attempts: attempts.collect(), text: said }
+            Library::Refused { attempts: attempts.collect(), text: refusal }
         } else {
             Library::Unknown
         };

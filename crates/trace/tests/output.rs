@@ -290,9 +290,9 @@ fn what_is_missing_is_said_in_both() {
     drop(tracer.span(&stream, "dropped").unwrap());
     let mut trace = tracer.finish(Duration::from_secs(60));
     trace.merge(tracer.finish(Duration::from_secs(60)));
-    let told = "not shown: 2 dropped without an end";
-    assert_eq!(chrome(&trace)["otherData"]["missing"], told);
-    assert!(html(&trace).contains(told));
+    let missing = "not shown: 2 dropped without an end";
+    assert_eq!(chrome(&trace)["otherData"]["missing"], missing);
+    assert!(html(&trace).contains(missing));
 }
 
 /// The times of a trace are its owner's to change. A span that ends before its start has no length.

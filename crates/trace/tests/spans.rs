@@ -235,9 +235,9 @@ fn a_span_without_an_end_is_counted() {
     assert_eq!((tracer.open(), tracer.dropped()), (1, 2));
     let trace = tracer.finish(Duration::ZERO);
     assert_eq!((trace.open, trace.dropped, trace.unfinished, trace.failed), (1, 2, 0, 0));
-    let told = "0 spans of the GPU, 0 of the host, 0 driver calls; not shown: 1 not ended yet, 2 \
+    let summary = "0 spans of the GPU, 0 of the host, 0 driver calls; not shown: 1 not ended yet, 2 \
                 dropped without an end";
-    assert_eq!(trace.to_string(), told);
+    assert_eq!(trace.to_string(), summary);
     kept.end(&stream).unwrap();
     assert_eq!(names(&tracer.finish(Duration::from_secs(60)).spans), ["kept"]);
     assert_eq!(tracer.open(), 0);

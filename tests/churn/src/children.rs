@@ -70,7 +70,7 @@ fn file_of(process: &str, number: &str) -> std::io::Result<OwnedFd> {
 }
 
 /// What another process needs.
-fn told(event: &Event, timeline: &Timeline, file: &TimelineFile) -> Result<String> {
+fn offer(event: &Event, timeline: &Timeline, file: &TimelineFile) -> Result<String> {
     let descriptor = timeline.descriptor().expect("it is shared");
     Ok(format!(
         "{} {} {} {}",
@@ -96,7 +96,7 @@ fn export(context: &Context, mut random: Random) -> Result<()> {
     let timeline = Timeline::shared(stream, &file)?;
     event.record(timeline.stream())?;
     event.synchronize()?;
-    say(&told(&event, &timeline, &file)?);
+    say(&offer(&event, &timeline, &file)?);
     while hear().is_some_and(|line| line == "next") {
         let slow = Duration::from_micros(random.number() % 500);
         timeline.stream().launch_host_function(move || std::thread::sleep(slow))?;
@@ -311,7 +311,7 @@ fn outlive_an_importer(
     let timeline = Timeline::shared(stream, file)?;
     event.record(timeline.stream())?;
     event.synchronize()?;
-    let line = told(&event, &timeline, file)?;
+    let line = offer(&event, &timeline, file)?;
     let mut child = Beside::start("importer", generation.chosen, random.number());
     child.send(&line);
     assert_eq!(child.line(), "opened");

@@ -194,12 +194,12 @@ pub mod call {
         Ok(Answer { function, code: CUresult::CUDA_SUCCESS })
     }
 
-    macro_rules! ask {
+    macro_rules! call {
         ($driver:expr, $function:ident($($argument:expr),*)) => {
             crate::world::call::succeed(crate::sys::Function::$function)
         };
     }
-    pub(crate) use ask;
+    pub(crate) use call;
 }
 
 /// The fork handler, which is registered once.

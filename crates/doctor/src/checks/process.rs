@@ -105,10 +105,10 @@ pub(super) fn limits(facts: &Facts) -> Vec<Finding> {
     };
     let mut findings = Vec::new();
     let refused = matches!(facts.code(), Some(2 | 304));
-    let mut limited = |said: String, advice: &str| {
+    let mut limited = |text: String, advice: &str| {
         findings.push(match refused {
-            true => Finding::wrong(check, said, advice),
-            false => Finding::note(check, said),
+            true => Finding::wrong(check, text, advice),
+            false => Finding::note(check, text),
         });
     };
     let space = limit(&text, "Max address space");

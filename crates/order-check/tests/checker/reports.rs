@@ -44,7 +44,7 @@ impl Program {
         self
     }
 
-    fn said(&mut self) -> Vec<String> {
+    fn findings(&mut self) -> Vec<String> {
         self.checker.take_findings().iter().map(ToString::to_string).collect()
     }
 }
@@ -173,7 +173,7 @@ fn a_report_says_which_order_there_is_and_which_is_missing() {
         .tell("cuStreamWaitEvent", Do::Wait(2, 7))
         .tell("cuMemcpyDtoHAsync", read(2));
     assert_eq!(
-        program.said(),
+        program.findings(),
         ["\
 error: missing order: two calls touch the same 64 bytes, and nothing orders them
   first:   call #3 (cuMemcpyHtoDAsync) writes them on stream copies, submitted by thread main
@@ -192,18 +192,18 @@ fn the_missing_order_depends_on_who_they_are() {
     program
         .tell("cuMemsetD8Async", write(1))
         .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
-    let said = program.said();
+    let findings = program.findings();
     assert_eq!(
-        line(&said[0], "missing:"),
+        line(&findings[0], "missing:"),
         "have thread main synchronize with stream copies, or with an event recorded on it, after \
          call #1 (cuMemsetD8Async) and before call #2 (read)"
     );
-    assert_eq!(line(&said[0], "second:"), "call #2 (read) reads them on thread main");
+    assert_eq!(line(&findings[0], "second:"), "call #2 (read) reads them on thread main");
 
     let mut program = Program::new();
     program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoH", read(9));
     assert_eq!(
-        line(&program.said()[0], "order:"),
+        line(&program.findings()[0], "order:"),
         "stream default is not after any call on stream copies; stream copies is non-blocking, so \
          the legacy default stream does not order it"
     );
@@ -214,17 +214,17 @@ fn the_missing_order_depends_on_who_they_are() {
     program
         .tell("cuGraphInstantiate", Do::Define(1, nodes.to_vec()))
         .tell("cuGraphLaunch", Do::Launch(2, 1));
-    let said = program.said();
+    let findings = program.findings();
     assert_eq!(
-        line(&said[0], "missing:"),
+        line(&findings[0], "missing:"),
         "add an edge from node 0 to node 1 to the graph of call #2 (cuGraphLaunch)"
     );
     assert_eq!(
-        line(&said[0], "order:"),
+        line(&findings[0], "order:"),
         "the two are nodes of one launch, and no path of edges joins them"
     );
     assert_eq!(
-        line(&said[0], "first:"),
+        line(&findings[0], "first:"),
         "call #2 (cuGraphLaunch) writes them on node 0 of a graph in stream work, submitted by \
             thread main"
     );
@@ -232,15 +232,18 @@ fn the_missing_order_depends_on_who_they_are() {
     let mut program = Program::new();
     let free = Do::Host(vec![Access::free(0x1000, 64)]);
     program.tell("cuMemFree", free).tell("cuMemsetD8Async", write(2));
-    let said = program.said();
+    let findings = program.findings();
     assert!(
-        said[0].starts_with("error: use after free: a call touches 64 bytes that were freed\n"),
+        findings[0].starts_with("error: use after free: a call touches 64 bytes that were freed\n"),
         "{}",
-        said[0]
+        findings[0]
     );
-    assert_eq!(line(&said[0], "order:"), "call #2 (cuMemsetD8Async) is after call #1 (cuMemFree)");
     assert_eq!(
-        line(&said[0], "missing:"),
+        line(&findings[0], "order:"),
+        "call #2 (cuMemsetD8Async) is after call #1 (cuMemFree)"
+    );
+    assert_eq!(
+        line(&findings[0], "missing:"),
         "free the memory after call #2 (cuMemsetD8Async), or stop using it after the free"
     );
 
@@ -249,7 +252,7 @@ fn the_missing_order_depends_on_who_they_are() {
     program.tell("spawn", Do::Start(2)).tell("store", Do::Host(vec![Access::write(0x1000, 64)]));
     program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
     assert_eq!(
-        line(&program.said()[0], "missing:"),
+        line(&program.findings()[0], "missing:"),
         "synchronize thread main with thread 2, which makes call #9 (cuMemcpyHtoDAsync), after \
          call #2 (store) and before that call"
     );
@@ -308,13 +311,13 @@ fn one_byte_is_a_byte() {
     let byte = |stream, access: fn(u64, u64) -> Access| Do::Work(stream, vec![access(0x1000, 1)]);
     let mut program = Program::new();
     program.tell("set", byte(1, Access::write)).tell("get", byte(2, Access::read));
-    let said = program.said();
-    assert!(said[0].contains("two calls touch the same 1 byte, and"), "{}", said[0]);
+    let findings = program.findings();
+    assert!(findings[0].contains("two calls touch the same 1 byte, and"), "{}", findings[0]);
     let mut program = Program::new();
     let free = Do::Host(vec![Access::free(0x1000, 1)]);
     program.tell("cuMemFree", free).tell("set", byte(1, Access::write));
-    let said = program.said();
-    assert!(said[0].contains("a call touches 1 byte that was freed"), "{}", said[0]);
+    let findings = program.findings();
+    assert!(findings[0].contains("a call touches 1 byte that was freed"), "{}", findings[0]);
 }
 
 /// The first call's stream is held back, so that the checker comes to the second call first. An
@@ -330,31 +333,34 @@ fn the_missing_order_follows_the_calls() {
             program.checker.apply(Call::new(name, number, ThreadId(by)), does.op());
         }
         program.checker.apply(Call::new("end", 9, ThreadId(1)), Do::End(5).op());
-        let said = program.said();
-        assert_eq!(said.len(), 1);
-        said[0].clone()
+        let findings = program.findings();
+        assert_eq!(findings.len(), 1);
+        findings[0].clone()
     };
     for (order, by) in [
         (HostOrder::Submission, [1, 1]),
         (HostOrder::Submission, [1, 2]),
         (HostOrder::Reported, [1, 1]),
     ] {
-        let said = held(order, by);
+        let findings = held(order, by);
         assert_eq!(
-            line(&said, "missing:"),
+            line(&findings, "missing:"),
             "record an event on stream copies after call #2 (cuMemsetD8Async), and have \
              stream work wait for it before call #3 (cuMemcpyDtoHAsync)"
         );
-        assert!(line(&said, "first:").starts_with("call #2 (cuMemsetD8Async) writes them"));
+        assert!(line(&findings, "first:").starts_with("call #2 (cuMemsetD8Async) writes them"));
         assert_eq!(
-            line(&said, "order:"),
+            line(&findings, "order:"),
             "stream work is not after call #2 (cuMemsetD8Async) on stream copies; stream copies is \
              not after any call on stream work"
         );
     }
     // The calls of two threads have no order, where none is reported.
-    let said = held(HostOrder::Reported, [1, 2]);
-    assert!(line(&said, "first:").starts_with("call #3 (cuMemcpyDtoHAsync) reads them"), "{said}");
+    let findings = held(HostOrder::Reported, [1, 2]);
+    assert!(
+        line(&findings, "first:").starts_with("call #3 (cuMemcpyDtoHAsync) reads them"),
+        "{findings}"
+    );
 }
 
 #[test]
@@ -381,13 +387,13 @@ fn each_pair_of_places_is_reported_once() {
     for _ in 0..50 {
         program.tell("cuMemcpyHtoDAsync", write(1)).tell("cuMemcpyDtoHAsync", read(2));
     }
-    assert_eq!(program.said().len(), 1);
+    assert_eq!(program.findings().len(), 1);
     // Other calls, or the same ones in other streams, are other places.
     program.tell("cuMemsetD8Async", write(2));
-    assert_eq!(program.said().len(), 1);
+    assert_eq!(program.findings().len(), 1);
     program.tell("cuMemcpyDtoHAsync", read(3));
-    let said = program.said();
-    assert_eq!(said.len(), 2, "{said:?}");
+    let findings = program.findings();
+    assert_eq!(findings.len(), 2, "{findings:?}");
     // And so are other lines.
     for number in 0..3 {
         let at = cuda_order_check::Location {
@@ -399,7 +405,7 @@ fn each_pair_of_places_is_reported_once() {
             .checker
             .apply(Call::new("cuMemcpyDtoHAsync", 1000, ThreadId(1)).at(at), read(4).op());
     }
-    assert_eq!(program.said().len(), 4);
+    assert_eq!(program.findings().len(), 4);
 }
 
 /// With backtraces a place is how the program came to the call, whatever the stream.
@@ -417,7 +423,7 @@ fn backtraces_tell_places_apart() {
                 program.checker.apply(call, Do::Work(stream, vec![access]).op());
             }
         }
-        program.said().len()
+        program.findings().len()
     };
     assert_eq!(races(&[["upload", "download"]; 5]), 1);
     assert_eq!(races(&[["upload", "download"], ["upload", "other"], ["more", "download"]]), 3);
@@ -433,8 +439,8 @@ fn backtraces_tell_places_apart() {
             program.checker.apply(call, does.op());
         }
     }
-    let said = program.said().len();
-    assert!((64..=128).contains(&said), "{said}");
+    let findings = program.findings().len();
+    assert!((64..=128).contains(&findings), "{findings}");
 }
 
 #[test]
@@ -445,7 +451,7 @@ fn a_report_names_what_may_order_it_and_is_not_known() {
         .tell("cuMemsetD8Async", write(1))
         .tell("cuStreamWaitEvent", Do::Wait(2, 7))
         .tell("cuMemcpyDtoHAsync", read(2));
-    let order = line(&program.said()[0], "order:");
+    let order = line(&program.findings()[0], "order:");
     assert_eq!(
         order,
         "stream work is not after any call on stream copies; stream work waited for interprocess \
@@ -467,10 +473,10 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
         .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))))
         .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
     assert_eq!(program.checker.size().tasks, 0);
-    assert!(program.said().is_empty());
+    assert!(program.findings().is_empty());
     program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoHAsync", read(2));
     assert!(
-        line(&program.said()[0], "order:")
+        line(&program.findings()[0], "order:")
             .ends_with("in call #1 (cuStreamWaitValue32) for a value that no known write set")
     );
 
@@ -482,8 +488,8 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
         .tell("cuMemcpyHtoDAsync", write(1))
         .tell("cuMemcpyHtoDAsync", Do::Work(1, vec![Access::write(cell.address, 4)]))
         .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))));
-    let said = program.said();
-    assert!(said.iter().all(|text| line(text, "bytes:") != "0x1000..0x1040"), "{said:?}");
+    let findings = program.findings();
+    assert!(findings.iter().all(|text| line(text, "bytes:") != "0x1000..0x1040"), "{findings:?}");
 
     // A host function whose end nobody tells.
     let mut program = Program::new();
@@ -491,7 +497,7 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
     program
         .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
         .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
-    assert!(program.said().is_empty() && program.checker.size().tasks == 0);
+    assert!(program.findings().is_empty() && program.checker.size().tasks == 0);
     // And one that is reported too late changes nothing.
     let by = By::Function(FunctionId(5));
     for does in [Do::Begin(5), Do::End(5)] {
@@ -500,7 +506,7 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
         call.by = by;
         program.checker.apply(call, does.op());
     }
-    assert!(program.said().is_empty());
+    assert!(program.findings().is_empty());
 }
 
 #[test]
@@ -509,7 +515,7 @@ fn a_host_function_is_named_as_such() {
     program
         .tell("cuLaunchHostFunc", Do::Function(1, Some(5), vec![Access::write(0x1000, 64)]))
         .tell("cuMemcpyDtoHAsync", read(2));
-    let text = &program.said()[0];
+    let text = &program.findings()[0];
     assert_eq!(
         line(text, "first:"),
         "call #1 (cuLaunchHostFunc) writes them on a host function in stream copies, submitted by \
@@ -531,9 +537,9 @@ fn a_mark_is_what_a_call_waits_for_and_not_what_comes_meanwhile() {
     program.tell("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 64)]));
     program.checker.reached(&Call::new("cuStreamSynchronize", 3, ThreadId(1)), &mark);
     program.tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
-    assert!(program.said().is_empty());
+    assert!(program.findings().is_empty());
     program.tell("read", Do::Host(vec![Access::read(0x2000, 64)]));
-    assert_eq!(program.said().len(), 1);
+    assert_eq!(program.findings().len(), 1);
 }
 
 /// A program that is wrong in each way that there is a warning for.
@@ -685,7 +691,7 @@ fn waits_that_the_program_did_not_make() {
     // The first record was waited for, so that it is not lost.
     program.tell("write", Do::Work(3, vec![Access::write(0x2000, 64)]));
     program.tell("record", Do::Record(1, 3)).tell("wait", Do::Wait(1, 1));
-    assert_eq!(program.said(), [""; 0]);
+    assert_eq!(program.findings(), [""; 0]);
 
     // Nor is one that another thread has asked about.
     for (asked, lost) in [(true, 0), (false, 1)] {
@@ -698,21 +704,22 @@ fn waits_that_the_program_did_not_make() {
             program.checker.apply(Call::new("query", 9, ThreadId(2)), query);
         }
         program.tell("record", Do::Record(1, 3)).tell("wait", Do::Wait(4, 1));
-        let said = program.said();
-        let lost_ones = said.iter().filter(|said| said.contains("does not wait for the work"));
-        assert_eq!(lost_ones.count(), lost, "{said:?}");
+        let findings = program.findings();
+        let lost_ones =
+            findings.iter().filter(|findings| findings.contains("does not wait for the work"));
+        assert_eq!(lost_ones.count(), lost, "{findings:?}");
     }
 
     let mut program = Program::new();
     program.tell("write", write(2)).tell("wait", Do::Wait(9, 7)).tell("read", read(1));
-    assert_eq!(program.said().len(), 1);
+    assert_eq!(program.findings().len(), 1);
     // Another process may have recorded this one, so that the wait is an operation.
     for (interprocess, reports) in [(false, 1), (true, 0)] {
         let mut program = Program::new();
         program.tell("create", Do::Create(3, 0, StreamKind::Blocking));
         program.tell("create", Do::Event(7, interprocess));
         program.tell("write", write(2)).tell("wait", Do::Wait(9, 7)).tell("read", read(3));
-        assert_eq!(program.said().len(), reports);
+        assert_eq!(program.findings().len(), reports);
     }
 }
 
@@ -725,14 +732,14 @@ fn a_wait_that_begins_is_warned_about() {
     let mark = program.checker.begin_wait(wait.clone(), What::Event(EventId(1)));
     program.checker.reached(&wait, &mark);
     assert_eq!(
-        program.said(),
+        program.findings(),
         ["warning: call #7 (wait) waits for nothing: event 0x1 was never recorded"]
     );
     // It has waited for the first record, which is therefore not lost.
     program.tell("write", write(1)).tell("record", Do::Record(1, 1));
     program.checker.begin_wait(wait, What::Event(EventId(1)));
     program.tell("record", Do::Record(1, 1)).tell("wait", Do::Wait(2, 1));
-    assert_eq!(program.said(), [""; 0]);
+    assert_eq!(program.findings(), [""; 0]);
 }
 
 /// Where a driver refuses what leaves a capture, it says so.
@@ -744,9 +751,9 @@ fn a_refused_use_of_captured_work_is_a_warning() {
             let call = Call::new("cuStreamEndCapture", 3, ThreadId(1));
             program.checker.apply(call, Op::CaptureLeft { what });
         }
-        let said = program.said();
-        assert_eq!(said.len(), expected);
-        if let [event, stream] = &said[..] {
+        let findings = program.findings();
+        assert_eq!(findings.len(), expected);
+        if let [event, stream] = &findings[..] {
             assert!(event.contains("leaves a capture: event 0x1 has work in a graph only"));
             assert!(stream.contains("leaves a capture: stream copies has work"), "{stream}");
         }

@@ -56,13 +56,13 @@ fn destroy(raw: &Raw, semaphore: CUexternalSemaphore) -> u32 {
 
 /// The order checker, for which a signal that is done by the next call orders nothing: the host may
 /// have seen it, and on a slow machine it often is.
-fn told() -> Builder {
+fn reporting() -> Builder {
     SoftDriver::builder().check_order(OrderCheck::Report).order_host(HostOrder::Reported)
 }
 
 /// Two streams write the same bytes: how many findings there are.
 fn findings(kind: SemaphoreKind, waits: bool) -> usize {
-    let raw = Raw::planting(told());
+    let raw = Raw::planting(reporting());
     let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
     // One for each way: a binary one would be taken by the stream that signals it. Two handles of
     // one semaphore are one semaphore.
@@ -190,21 +190,24 @@ fn the_other_side_in_another_process() {
 fn the_other_side_keeps_the_rules_too() {
     let refused = |of: &ExternalSemaphore, value| {
         let signal = std::panic::AssertUnwindSafe(|| of.signal(value));
-        let said = std::panic::catch_unwind(signal).expect_err("it is forbidden");
-        said.downcast_ref::<String>().expect("a message").clone()
+        let printed = std::panic::catch_unwind(signal).expect_err("it is forbidden");
+        printed.downcast_ref::<String>().expect("a message").clone()
     };
     let timeline = ExternalSemaphore::new(SemaphoreKind::Timeline).unwrap();
     timeline.signal(4);
     for value in [0, 3, 4] {
-        let said = refused(&timeline, value);
-        assert!(said.contains(&format!("a signal of {value}, where the value is 4")), "{said}");
+        let printed = refused(&timeline, value);
+        assert!(
+            printed.contains(&format!("a signal of {value}, where the value is 4")),
+            "{printed}"
+        );
         assert_eq!(timeline.value(), 4);
     }
     timeline.signal(5);
     let binary = ExternalSemaphore::new(SemaphoreKind::Binary).unwrap();
     binary.signal(0);
-    let said = refused(&binary, 0);
-    assert!(said.contains("a second signal, where no wait has consumed the first"), "{said}");
+    let printed = refused(&binary, 0);
+    assert!(printed.contains("a second signal, where no wait has consumed the first"), "{printed}");
     assert_eq!((timeline.value(), binary.value()), (5, 1));
 }
 
@@ -229,7 +232,7 @@ fn the_c_functions() {
 /// How many findings there are when a graph with a wait for a binary semaphore and a signal of
 /// another one is launched four times.
 fn findings_of_a_graph(waits: bool) -> usize {
-    let raw = Raw::planting(told());
+    let raw = Raw::planting(reporting());
     let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
     let [there, back] =
         [(), ()].map(|()| imported(&raw, &ExternalSemaphore::new(SemaphoreKind::Binary).unwrap()));
@@ -386,8 +389,8 @@ fn a_value_that_does_not_rise_is_misuse() {
         assert_eq!(signal(&raw, one, ours, value), OK, "the call cannot know");
         raw.sync(one);
         count += 1;
-        let said = format!("a signal of {value}, where the value is {current} already");
-        misused(&raw, count, &[call, " of this driver: ", &name, &said]);
+        let printed = format!("a signal of {value}, where the value is {current} already");
+        misused(&raw, count, &[call, " of this driver: ", &name, &printed]);
         assert_eq!(theirs.value(), current);
     }
     // What counts is the value at the time of the signal, and not the order of the calls.
@@ -444,8 +447,8 @@ fn a_second_signal_without_a_wait_is_misuse() {
         misused(&raw, count - 1, &[]);
         assert_eq!(signal(&raw, one, ours, 0), OK);
         raw.sync(one);
-        let said = format!("external semaphore {:#x}: a second signal", ours.addr());
-        misused(&raw, count, &["cuSignalExternalSemaphoresAsync, call ", &said]);
+        let printed = format!("external semaphore {:#x}: a second signal", ours.addr());
+        misused(&raw, count, &["cuSignalExternalSemaphoresAsync, call ", &printed]);
         assert_eq!(theirs.value(), 1);
         assert_eq!(wait(&raw, two, ours, 0), OK);
         raw.sync(two);
@@ -487,8 +490,8 @@ fn a_forbidden_signal_is_said_on_standard_error() {
         [("abort", Some("aborted"), "so far\n"), ("error", None, "and further, with 1 misuse\n")]
     {
         let output = command(&own_binary(), &full_name("forbidden_signal"), role).output().unwrap();
-        let said = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        let (out, err) = (said(&output.stdout), said(&output.stderr));
+        let printed = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (printed(&output.stdout), printed(&output.stderr));
         assert_eq!(how_it_failed(output.status).as_deref(), failed, "{role}: {out}\n{err}");
         assert!(out.contains(last), "{role}: {out}");
         let lines: Vec<&str> = err.lines().filter(|line| line.starts_with(signal)).collect();

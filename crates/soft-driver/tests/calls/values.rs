@@ -63,8 +63,8 @@ fn waiting_streams(raw: &Raw, count: usize) -> usize {
     let last = raw.stream(NON_BLOCKING);
     assert_eq!(raw.soft.deadlocks(), [""; 0], "no write was submitted that could be held back");
     assert_eq!(write(raw, last, words.at(0), 1), OK);
-    let told = raw.soft.deadlocks().len();
-    if told > 0 {
+    let reported = raw.soft.deadlocks().len();
+    if reported > 0 {
         assert!(waiting.iter().all(|stream| raw.busy(*stream)));
         // The host releases all of them.
         words.word(0).store(1, Ordering::Release);
@@ -72,8 +72,8 @@ fn waiting_streams(raw: &Raw, count: usize) -> usize {
     for stream in waiting.into_iter().chain([last]) {
         raw.sync(stream);
     }
-    assert_eq!(raw.soft.deadlocks().len(), told);
-    told
+    assert_eq!(raw.soft.deadlocks().len(), reported);
+    reported
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn a_write_behind_waiting_streams_deadlocks() {
                 let builder = channels
                     .into_iter()
                     .fold(builder, |builder, channels| builder.connections(channels));
-                let told = waiting_streams(&hanging(builder), count);
+                let reported = waiting_streams(&hanging(builder), count);
                 let limit = channels.unwrap_or(8) as usize;
                 assert_eq!(
-                    told,
+                    reported,
                     usize::from(count >= limit),
                     "{count} streams, {channels:?} channels"
                 );
@@ -110,12 +110,12 @@ fn backwards(raw: &Raw, count: usize) -> usize {
         }
         assert_eq!(write(raw, *stream, words.at(at), 1), OK);
     }
-    let told = raw.soft.deadlocks().len();
-    if told > 0 {
+    let reported = raw.soft.deadlocks().len();
+    if reported > 0 {
         (0..count).for_each(|at| words.word(at).store(1, Ordering::Release));
     }
     streams.into_iter().for_each(|stream| raw.sync(stream));
-    told
+    reported
 }
 
 #[test]
@@ -271,9 +271,9 @@ fn as_an_error_it_fails_the_contexts_and_hangs_nothing() {
         assert_eq!(unsafe { (raw.cuStreamSynchronize)(waiting) }.0, LAUNCH_TIMEOUT);
         assert_eq!(unsafe { (raw.cuStreamQuery)(other) }.0, LAUNCH_TIMEOUT);
         assert_eq!(words.word(5).load(Ordering::Acquire), 0, "a failed context writes nothing");
-        let told = raw.soft.misuses();
-        assert_eq!(told, raw.soft.deadlocks());
-        assert_eq!(raw.soft.control("deadlocks").unwrap(), format!("{}\n", told[0]));
+        let reported = raw.soft.misuses();
+        assert_eq!(reported, raw.soft.deadlocks());
+        assert_eq!(raw.soft.control("deadlocks").unwrap(), format!("{}\n", reported[0]));
         for part in [
             "deadlock: 1 stream waits for values",
             &format!("stream {:#x} (channel 0 of 1 in context", waiting.addr()),
@@ -285,7 +285,7 @@ fn as_an_error_it_fails_the_contexts_and_hangs_nothing() {
             "writes 9 there: cuStreamWriteValue64_v2, call ",
             "which has the same channel",
         ] {
-            assert!(told[0].contains(part), "{part:?} in {}", told[0]);
+            assert!(reported[0].contains(part), "{part:?} in {}", reported[0]);
         }
         // Dropping the driver, and so the last release, waits for nothing.
     });
@@ -299,8 +299,8 @@ fn apart(test: &str, body: impl FnOnce()) {
         return body();
     }
     let output = command(&own_binary(), &full_name(test), "apart").output().unwrap();
-    let said = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (said(&output.stdout), said(&output.stderr));
+    let printed = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (printed(&output.stdout), printed(&output.stderr));
     assert!(output.status.success() && out.contains("1 passed"), "{out}\n{err}");
 }
 
@@ -312,8 +312,8 @@ fn child() {
         Some("abort") => Raw::with_default_misuse(),
         Some(_) => hanging(SoftDriver::builder()),
     };
-    let told = waiting_streams(&raw, 3);
-    println!("told {told}");
+    let reported = waiting_streams(&raw, 3);
+    println!("told {reported}");
 }
 
 #[test]
@@ -325,17 +325,20 @@ fn the_environment_says_how_many_channels_there_are() {
             .unwrap()
     };
     // Three streams wait.
-    for (channels, told) in
+    for (channels, reported) in
         [("1", 1), ("3", 1), ("4", 0), ("", 0), ("0", 0), ("many", 0), ("99", 0)]
     {
         let output = run("hang", channels);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(said.contains(&format!("told {told}\n")), "{channels:?}: {said}");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(printed.contains(&format!("told {reported}\n")), "{channels:?}: {printed}");
     }
     let output = run("abort", "1");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(how_it_failed(output.status).as_deref(), Some("aborted"), "{said}");
-    assert!(said.contains("deadlock: 1 stream") && said.contains("waits here forever"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(how_it_failed(output.status).as_deref(), Some("aborted"), "{printed}");
+    assert!(
+        printed.contains("deadlock: 1 stream") && printed.contains("waits here forever"),
+        "{printed}"
+    );
 }
 
 /// A program of signals and waits, each for what was submitted before it, in streams that share few
@@ -391,7 +394,7 @@ fn random_program(seed: u64, ahead: bool) -> usize {
         }
     }
     drop(latch.take());
-    let told = raw.soft.deadlocks().len();
+    let reported = raw.soft.deadlocks().len();
     // The host does what the write cannot, until the wait has seen it: earlier writes may come in
     // between.
     while let Some((word, value)) = planted
@@ -403,8 +406,8 @@ fn random_program(seed: u64, ahead: bool) -> usize {
     for stream in streams {
         raw.sync(stream);
     }
-    assert_eq!(raw.soft.deadlocks().len(), told);
-    told
+    assert_eq!(raw.soft.deadlocks().len(), reported);
+    reported
 }
 
 #[test]

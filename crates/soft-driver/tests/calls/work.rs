@@ -12,13 +12,13 @@ use cuda_soft_driver::SoftDriver;
 /// What was submitted before the failure, too.
 #[test]
 fn a_context_that_has_failed_never_writes_a_value() {
-    extern "C" fn tell(_: CUstream, _: CUresult, told: *mut c_void) {
+    extern "C" fn set(_: CUstream, _: CUresult, called: *mut c_void) {
         // SAFETY: the counter that is passed with it.
-        unsafe { &*told.cast::<AtomicU32>() }.store(1, Ordering::SeqCst);
+        unsafe { &*called.cast::<AtomicU32>() }.store(1, Ordering::SeqCst);
     }
     let raw = Raw::new();
     let stream = raw.stream(1);
-    let told = AtomicU32::new(0);
+    let called = AtomicU32::new(0);
     let mut word = 0;
     unsafe {
         assert_eq!((raw.cuMemAlloc_v2)(&mut word, 8).0, OK);
@@ -31,12 +31,12 @@ fn a_context_that_has_failed_never_writes_a_value() {
         latch.reached();
         assert_eq!(write(stream, word, 2, 0).0, OK);
         // Callbacks are called after a failure, too.
-        let place = std::ptr::from_ref(&told).cast_mut().cast();
-        assert_eq!((raw.cuStreamAddCallback)(stream, Some(tell), place, 0).0, OK);
+        let place = std::ptr::from_ref(&called).cast_mut().cast();
+        assert_eq!((raw.cuStreamAddCallback)(stream, Some(set), place, 0).0, OK);
         raw.soft.fail_contexts(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         latch.release();
         assert_eq!(write(stream, word, 3, 0), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
-        while told.load(Ordering::SeqCst) == 0 {
+        while called.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }
         assert_eq!(value(), 1);

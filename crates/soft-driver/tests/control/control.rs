@@ -73,7 +73,7 @@ fn the_log_says_what_was_made_and_leaves_lookups_out() {
 #[test]
 fn commands_that_cannot_be_meant_are_refused() {
     let soft = SoftDriver::builder().time(Time::Virtual).build();
-    for (command, told) in [
+    for (command, expected) in [
         ("clear=1", "clear takes no value"),
         ("injected=3", "injected takes no value"),
         ("live=1", "live takes no value"),
@@ -85,8 +85,8 @@ fn commands_that_cannot_be_meant_are_refused() {
         ("fail=CUDA_ERROR_NOT_READY", "a context cannot fail with"),
         ("fault=cuEventQuery:block:poison", "needs a result code"),
     ] {
-        let said = soft.control(command).expect_err(command);
-        assert!(said.contains(told), "{command}: {said}");
+        let printed = soft.control(command).expect_err(command);
+        assert!(printed.contains(expected), "{command}: {printed}");
     }
     for command in ["advance=5000000000", "fail=CUDA_ERROR_LAUNCH_FAILED", "clear", "live"] {
         assert!(soft.control(command).is_ok(), "{command}");
@@ -645,9 +645,9 @@ fn what_was_destroyed_in_a_failed_context_is_no_leak() {
     let live = raw.soft.live();
     assert_eq!((live.streams, live.events, live.ipc_slots, live.lost), (1, 1, 0, 0));
     let report = raw.soft.leak_report();
-    let told = |handle: usize| report.contains(&format!("{handle:#x}"));
-    assert_eq!([other.addr(), kept.addr()].map(told), [true; 2], "{report}");
-    assert_eq!([stream.addr(), event.addr(), shared.addr()].map(told), [false; 3], "{report}");
+    let in_report = |handle: usize| report.contains(&format!("{handle:#x}"));
+    assert_eq!([other.addr(), kept.addr()].map(in_report), [true; 2], "{report}");
+    assert_eq!([stream.addr(), event.addr(), shared.addr()].map(in_report), [false; 3], "{report}");
     unsafe {
         assert_eq!(
             ((raw.cuEventDestroy_v2)(kept).0, (raw.cuStreamDestroy_v2)(other).0),

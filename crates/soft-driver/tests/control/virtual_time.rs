@@ -244,7 +244,7 @@ fn threads_have_the_same_times_in_each_run() {
         let machine = &machine;
         let begun = machine.clock.now();
         thread::scope(|scope| {
-            let (tell, told) = channel();
+            let (sender, receiver) = channel();
             let workers = [
                 scope.spawn(move || {
                     let mut times = Vec::new();
@@ -252,13 +252,13 @@ fn threads_have_the_same_times_in_each_run() {
                         let (_stream, event) = machine.busy(at * SECOND / 7);
                         event.synchronize().unwrap();
                         times.push(machine.clock.now() - begun);
-                        tell.send(at).unwrap();
+                        sender.send(at).unwrap();
                     }
                     times
                 }),
                 scope.spawn(move || {
                     let mut times = Vec::new();
-                    while let Ok(at) = told.recv() {
+                    while let Ok(at) = receiver.recv() {
                         let (_stream, event) = machine.busy(at * SECOND / 11);
                         while event.synchronize_timeout(SECOND / 13).unwrap().is_pending() {}
                         times.push(machine.clock.now() - begun);

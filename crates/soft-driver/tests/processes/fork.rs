@@ -14,8 +14,8 @@ use cuda_soft_driver::SoftDriver;
 
 /// Runs `f` in a forked child; what it returns, or the signal that ended it.
 fn in_child(f: impl FnOnce() -> i32) -> Result<i32, i32> {
-    let (said, status) = fork::in_child(|| f().to_string());
-    if libc::WIFEXITED(status) { Ok(said.parse().unwrap()) } else { Err(libc::WTERMSIG(status)) }
+    let (printed, status) = fork::in_child(|| f().to_string());
+    if libc::WIFEXITED(status) { Ok(printed.parse().unwrap()) } else { Err(libc::WTERMSIG(status)) }
 }
 
 #[test]

@@ -160,9 +160,9 @@ fn an_import_of_a_destroyed_event_is_misuse() {
     );
     let refused = |peer: &mut Child, call: &str, taken: &str| {
         peer.send(call);
-        let said = peer.receive();
-        assert!(said.starts_with("400 cu"), "{said}");
-        assert!(said.ends_with(&format!("{named} {taken} now")), "{said}");
+        let printed = peer.receive();
+        assert!(printed.starts_with("400 cu"), "{printed}");
+        assert!(printed.ends_with(&format!("{named} {taken} now")), "{printed}");
     };
     refused(&mut query, "query", "is free");
     // In its slot there is another event, whose descriptor has the same bytes.

@@ -13,13 +13,13 @@ use crate::shared::{load, run};
 #[test]
 fn what_is_not_supported_says_so_once() {
     let errors = run("inner_unsupported", "version=13.1");
-    let said: Vec<&str> = errors
+    let printed: Vec<&str> = errors
         .lines()
         .filter_map(|line| line.strip_prefix("cuda-soft-driver: "))
         .filter(|line| line.contains("not supported"))
         .collect();
     assert_eq!(
-        said,
+        printed,
         [
             "cuGetExportTable is not supported: programs of the CUDA runtime (PyTorch, CuPy) \
              cannot run here",

@@ -15,19 +15,19 @@ fn run(test: &str, role: &str) -> (Output, String) {
     // A child has half of it.
     let output =
         command(&own_binary(), &full_name(test), role).env(LIMIT_VARIABLE, "2").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output, said)
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, printed)
 }
 
 #[test]
 fn a_test_that_hangs_is_named_and_ended() {
     let Some(role) = role() else {
         for role in ["at once", "later"] {
-            let (output, said) = run("a_test_that_hangs_is_named_and_ended", role);
-            assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
+            let (output, printed) = run("a_test_that_hangs_is_named_and_ended", role);
+            assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{printed}");
             assert!(
-                said.contains("HUNG: test watch::a_test_that_hangs_is_named_and_ended has"),
-                "{said}"
+                printed.contains("HUNG: test watch::a_test_that_hangs_is_named_and_ended has"),
+                "{printed}"
             );
         }
         return;
@@ -45,8 +45,8 @@ fn a_test_that_hangs_is_named_and_ended() {
 #[test]
 fn a_test_may_take_long_that_goes_on() {
     if role().is_none() {
-        let (output, said) = run("a_test_may_take_long_that_goes_on", "lives");
-        assert!(output.status.success(), "{said}");
+        let (output, printed) = run("a_test_may_take_long_that_goes_on", "lives");
+        assert!(output.status.success(), "{printed}");
         return;
     }
     for _ in 0..25 {
@@ -61,9 +61,9 @@ fn a_test_may_wait_for_another() {
     const NAME: &str = "a_test_may_wait_for_another";
     match role() {
         None => {
-            let (output, said) = run(NAME, "waits, then hangs");
-            assert!(said.contains("it has waited"), "{said}");
-            assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{said}");
+            let (output, printed) = run(NAME, "waits, then hangs");
+            assert!(printed.contains("it has waited"), "{printed}");
+            assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{printed}");
         }
         Some(_) => {
             alive();

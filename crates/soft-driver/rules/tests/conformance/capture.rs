@@ -8,7 +8,7 @@ use cuda_events::sys::*;
 
 use crate::raw::{
     BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
-    TIMING, elsewhere, must, said,
+    TIMING, code_text, elsewhere, must,
 };
 use crate::rules;
 use crate::rules::Saw;
@@ -63,7 +63,11 @@ pub fn fate(raw: &Raw, stream: CUstream) -> String {
         (Ok(2), INVALIDATED, true) => "invalidated".to_owned(),
         (Ok(0), ILLEGAL_STATE, true) => "over".to_owned(),
         (status, code, null) => {
-            format!("status {status:?}, end {}{}", said(code), if null { " and NULL" } else { "" })
+            format!(
+                "status {status:?}, end {}{}",
+                code_text(code),
+                if null { " and NULL" } else { "" }
+            )
         }
     }
 }
@@ -84,7 +88,7 @@ fn in_each_mode(saw: &Saw, work: impl Fn(CUstreamCaptureMode) -> String) {
 fn call_in_each_mode(rig: &Rig, saw: &Saw, call: impl Fn(CUstream) -> CUresult) {
     in_each_mode(saw, |mode| {
         let stream = capturing(rig, mode);
-        let code = said(call(stream));
+        let code = code_text(call(stream));
         format!("{code}, {}", fate(rig, stream))
     });
 }
@@ -104,7 +108,7 @@ fn grouped(
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, call) in calls {
         let stream = capturing();
-        let code = said(call(stream));
+        let code = code_text(call(stream));
         let answer = format!("{code}, {}", fate(rig, stream));
         match groups.iter_mut().find(|(seen, _)| *seen == answer) {
             Some((_, names)) => names.push(name),
@@ -196,7 +200,7 @@ rules! {
             let (code, graph) = end(rig, stream);
             let after = status(rig, stream).expect("a status");
             must("cuGraphDestroy", rig.cuGraphDestroy(graph));
-            format!("status {before}, status {during}, {} with a graph, status {after}", said(code))
+            format!("status {before}, status {during}, {} with a graph, status {after}", code_text(code))
         });
     }
 
@@ -208,7 +212,7 @@ rules! {
     {
         in_each_mode(saw, |mode| {
             let codes =
-                [NULL_STREAM, LEGACY].map(|stream| said(rig.cuStreamBeginCapture_v2(stream, mode)));
+                [NULL_STREAM, LEGACY].map(|stream| code_text(rig.cuStreamBeginCapture_v2(stream, mode)));
             format!("NULL {}, legacy {}", codes[0], codes[1])
         });
     }
@@ -216,7 +220,7 @@ rules! {
     /// A capture can begin in a per-thread default stream.
     fn beginning_in_a_per_thread_stream(rig, saw) = "each mode: success, unharmed" {
         in_each_mode(saw, |mode| {
-            let code = said(rig.cuStreamBeginCapture_v2(PER_THREAD, mode));
+            let code = code_text(rig.cuStreamBeginCapture_v2(PER_THREAD, mode));
             format!("{code}, {}", fate(rig, PER_THREAD))
         });
     }
@@ -619,7 +623,7 @@ rules! {
         in_each_mode(saw, |mode| {
             let (stream, joined) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
-            let code = said(rig.cuStreamWaitEvent(joined, event, 0));
+            let code = code_text(rig.cuStreamWaitEvent(joined, event, 0));
             let during = status(rig, joined).expect("a status");
             must("cuGraphDestroy", rig.cuGraphDestroy(end(rig, stream).1));
             format!(
@@ -636,7 +640,7 @@ rules! {
         in_each_mode(saw, |mode| {
             let (one, two) = (capturing(rig, mode), capturing(rig, mode));
             let event = rig.recorded(one);
-            let code = said(rig.cuStreamWaitEvent(two, event, 0));
+            let code = code_text(rig.cuStreamWaitEvent(two, event, 0));
             format!("{code}, {} and {}", fate(rig, one), fate(rig, two))
         });
     }
@@ -662,7 +666,7 @@ rules! {
             must("cuStreamWaitEvent", rig.cuStreamWaitEvent(joined, event, 0));
             let (code, graph) = end(rig, joined);
             let graph = if graph.is_null() { "NULL" } else { "a graph" };
-            format!("{} and {graph}, {}", said(code), fate(rig, stream))
+            format!("{} and {graph}, {}", code_text(code), fate(rig, stream))
         });
     }
 
@@ -678,7 +682,7 @@ rules! {
             let (code, graph) = end(rig, stream);
             let graph = if graph.is_null() { "NULL" } else { "a graph" };
             let after = [stream, forked].map(|stream| status(rig, stream).expect("a status"));
-            format!("{} and {graph}, origin {}, forked {}", said(code), after[0], after[1])
+            format!("{} and {graph}, origin {}, forked {}", code_text(code), after[0], after[1])
         });
     }
 
@@ -715,11 +719,11 @@ rules! {
             let event = rig.recorded(stream);
             must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
             must("cuLaunchHostFunc", rig.host(forked, || {}));
-            let destroyed = said(rig.cuStreamDestroy_v2(forked));
+            let destroyed = code_text(rig.cuStreamDestroy_v2(forked));
             let (code, graph) = end(rig, stream);
             let graph = if graph.is_null() { "NULL" } else { "a graph" };
             let after = status(rig, stream).expect("a status");
-            format!("destroy {destroyed}, {} and {graph}, origin {after}", said(code))
+            format!("destroy {destroyed}, {} and {graph}, origin {after}", code_text(code))
         });
     }
 
@@ -760,7 +764,7 @@ rules! {
                 must("cuGraphDestroy", rig.cuGraphDestroy(graph));
             }
             let graph = if graph.is_null() { "NULL" } else { "a graph" };
-            format!("{} and {graph}, {}", said(code), fate(rig, stream))
+            format!("{} and {graph}, {}", code_text(code), fate(rig, stream))
         });
     }
 
@@ -771,7 +775,7 @@ rules! {
     {
         let answer = |stream| {
             let (code, graph) = end(rig, stream);
-            format!("{}, {}", said(code), if graph.is_null() { "NULL" } else { "something else" })
+            format!("{}, {}", code_text(code), if graph.is_null() { "NULL" } else { "something else" })
         };
         saw.text(answer(rig.stream(NON_BLOCKING)));
         saw.text(format_args!("NULL stream {}", answer(NULL_STREAM)));
@@ -780,7 +784,7 @@ rules! {
     /// At the end of a capture, the place for the graph may be NULL.
     fn no_place_for_the_graph(rig, saw) = "success; over" {
         let stream = capturing(rig, GLOBAL);
-        saw.text(said(rig.cuStreamEndCapture(stream, null_mut())));
+        saw.text(code_text(rig.cuStreamEndCapture(stream, null_mut())));
         saw.text(fate(rig, stream));
     }
 
@@ -788,7 +792,7 @@ rules! {
     fn a_host_function(rig, saw) = "each mode: success, unharmed, not called" {
         in_each_mode(saw, |mode| {
             let (stream, (call, called)) = (capturing(rig, mode), std::sync::mpsc::channel::<()>());
-            let code = said(rig.host(stream, move || {
+            let code = code_text(rig.host(stream, move || {
                 let _ = call.send(());
             }));
             let fate = fate(rig, stream);
@@ -841,7 +845,7 @@ rules! {
             let stream = rig.stream(BLOCKING);
             begin(rig, stream, mode);
             let code =
-                status(rig, NULL_STREAM).map_or_else(said, |status| format!("status {status}"));
+                status(rig, NULL_STREAM).map_or_else(code_text, |status| format!("status {status}"));
             format!("{code}, {}", fate(rig, stream))
         });
     }
@@ -881,12 +885,12 @@ rules! {
         in_each_mode(saw, |mode| {
             let (event, other) = unsafe_calls(rig);
             let stream = capturing(rig, mode);
-            let code = said(rig.cuStreamDestroy_v2(stream));
+            let code = code_text(rig.cuStreamDestroy_v2(stream));
             // No capture forbids these any more.
             let others =
                 [rig.cuEventQuery(event), rig.cuStreamQuery(other), rig.cuCtxSynchronize()];
             let failed = others.into_iter().find(|code| *code != CUresult::CUDA_SUCCESS);
-            format!("{code}, others {}", said(failed.unwrap_or(CUresult::CUDA_SUCCESS)))
+            format!("{code}, others {}", code_text(failed.unwrap_or(CUresult::CUDA_SUCCESS)))
         });
     }
 
@@ -948,10 +952,10 @@ rules! {
             let (stream, other) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
             let _ = rig.cuStreamQuery(stream);
-            let code = said(rig.cuStreamWaitEvent(other, event, 0));
+            let code = code_text(rig.cuStreamWaitEvent(other, event, 0));
             format!(
                 "{code}, status {}, {}",
-                status(rig, other).map_or_else(said, |status| status.to_string()),
+                status(rig, other).map_or_else(code_text, |status| status.to_string()),
                 fate(rig, stream)
             )
         });
@@ -1003,7 +1007,7 @@ rules! {
     {
         let (event, _) = unsafe_calls(rig);
         let (global, relaxed) = (capturing(rig, GLOBAL), capturing(rig, RELAXED));
-        saw.text(said(rig.cuEventQuery(event)));
+        saw.text(code_text(rig.cuEventQuery(event)));
         saw.text(format_args!("global {}", fate(rig, global)));
         saw.text(format_args!("relaxed {}", fate(rig, relaxed)));
     }

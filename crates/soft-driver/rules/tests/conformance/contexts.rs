@@ -8,7 +8,7 @@ use cuda_events::sys::*;
 
 use crate::raw::{
     BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
-    Sent, TIMING, elsewhere, must, said,
+    Sent, TIMING, code_text, elsewhere, must,
 };
 use crate::rules;
 
@@ -77,7 +77,7 @@ impl Beside {
 fn ends_with_work(rig: &Rig, saw: &crate::rules::Saw, end: impl FnOnce() -> CUresult) -> CUresult {
     let work = Beside::in_stream(rig, rig.stream(NON_BLOCKING));
     let code = end();
-    saw.text(crate::raw::said(code));
+    saw.text(crate::raw::code_text(code));
     saw.holds("the work was done", work.was_done());
     code
 }
@@ -95,7 +95,7 @@ rules! {
             let code = rig.cuCtxGetCurrent(&mut context);
             saw.text(format_args!(
                 "{}, {}",
-                crate::raw::said(code),
+                crate::raw::code_text(code),
                 if context.is_null() { "NULL" } else { "a context" }
             ));
         });
@@ -137,10 +137,10 @@ rules! {
     fn setting_null_pops(rig, saw) = "success; A; success; success; empty" {
         let (a, b) = (rig.context, rig.new_context());
         must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
-        saw.text(crate::raw::said(rig.cuCtxSetCurrent(null_mut())));
+        saw.text(crate::raw::code_text(rig.cuCtxSetCurrent(null_mut())));
         saw.text(if rig.current() == a { "A" } else { "another" });
-        saw.text(crate::raw::said(rig.cuCtxSetCurrent(null_mut())));
-        saw.text(crate::raw::said(rig.cuCtxSetCurrent(null_mut())));
+        saw.text(crate::raw::code_text(rig.cuCtxSetCurrent(null_mut())));
+        saw.text(crate::raw::code_text(rig.cuCtxSetCurrent(null_mut())));
         saw.text(stack(rig, &[]));
     }
 
@@ -155,18 +155,18 @@ rules! {
     /// Popping an empty stack returns `CUDA_ERROR_INVALID_CONTEXT`.
     fn popping_an_empty_stack(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
         let mut popped = null_mut();
-        saw.text(crate::raw::said(elsewhere(|| rig.cuCtxPopCurrent_v2(&mut popped))));
+        saw.text(crate::raw::code_text(elsewhere(|| rig.cuCtxPopCurrent_v2(&mut popped))));
     }
 
     /// The place for the popped context may be NULL.
     fn no_place_for_the_popped(rig, saw) = "success; empty" {
-        saw.text(crate::raw::said(rig.cuCtxPopCurrent_v2(null_mut())));
+        saw.text(crate::raw::code_text(rig.cuCtxPopCurrent_v2(null_mut())));
         saw.text(stack(rig, &[]));
     }
 
     /// Pushing NULL returns `CUDA_ERROR_INVALID_VALUE`.
     fn pushing_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
-        saw.text(crate::raw::said(rig.cuCtxPushCurrent_v2(null_mut())));
+        saw.text(crate::raw::code_text(rig.cuCtxPushCurrent_v2(null_mut())));
     }
 
     /// If the place for a required result is NULL, the call returns an error.
@@ -213,7 +213,7 @@ rules! {
         let mut device = 77;
         let code = rig.cuCtxGetDevice(&mut device);
         let its = if device == rig.device { "its device" } else { "another device" };
-        saw.text(format_args!("{}, {its}", crate::raw::said(code)));
+        saw.text(format_args!("{}, {its}", crate::raw::code_text(code)));
         saw.code("with none", elsewhere(|| rig.cuCtxGetDevice(&mut device)));
     }
 
@@ -251,7 +251,7 @@ rules! {
             rig.cuCtxGetId(null_mut(), &mut current),
             rig.cuCtxGetId(other, &mut others),
         ];
-        saw.text(codes.map(crate::raw::said).join(", "));
+        saw.text(codes.map(crate::raw::code_text).join(", "));
         saw.holds(
             "all different but NULL's, which is the current one's",
             primary == current && primary != others,
@@ -282,7 +282,7 @@ rules! {
     [bare]
     fn a_release_without_a_retain(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
         initialised(rig);
-        saw.text(crate::raw::said(rig.cuDevicePrimaryCtxRelease_v2(0)));
+        saw.text(crate::raw::code_text(rig.cuDevicePrimaryCtxRelease_v2(0)));
     }
 
     /// Retaining the primary context does not make it current.
@@ -358,7 +358,7 @@ rules! {
     /// `cuCtxDestroy` of the primary context returns `CUDA_ERROR_INVALID_CONTEXT`.
     [alone]
     fn destroying_the_primary_context(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
-        saw.text(crate::raw::said(rig.cuCtxDestroy_v2(rig.context)));
+        saw.text(crate::raw::code_text(rig.cuCtxDestroy_v2(rig.context)));
         std::process::exit(0);
     }
 
@@ -367,7 +367,7 @@ rules! {
     fn destroying_pops(rig, saw) = "success; primary" {
         let context = rig.new_context();
         must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(context));
-        saw.text(crate::raw::said(rig.destroy_context(context)));
+        saw.text(crate::raw::code_text(rig.destroy_context(context)));
         saw.text(stack(rig, &[("new", context), ("primary", rig.context)]));
     }
 
@@ -413,7 +413,7 @@ rules! {
         let context = rig.new_context();
         must("cuCtxDestroy", rig.destroy_context(context));
         let mut event = null_mut();
-        saw.text(crate::raw::said(rig.cuCtxSetCurrent(context)));
+        saw.text(crate::raw::code_text(rig.cuCtxSetCurrent(context)));
         saw.code("then cuEventCreate", rig.cuEventCreate(&mut event, 0));
         // To make another one current in its place ended a real driver's process, and at times its
         // exit handlers did.
@@ -469,14 +469,14 @@ rules! {
     [since(12, 0)]
     fn the_id_needs_none(rig, saw) = "success" {
         let (stream, mut id) = (rig.stream(NON_BLOCKING), 0);
-        saw.text(crate::raw::said(elsewhere(|| rig.cuStreamGetId(stream, &mut id))));
+        saw.text(crate::raw::code_text(elsewhere(|| rig.cuStreamGetId(stream, &mut id))));
     }
 
     /// A stream's device needs no current context.
     [since(12, 8)]
     fn the_device_needs_none(rig, saw) = "success" {
         let (stream, mut device) = (rig.stream(NON_BLOCKING), 77);
-        saw.text(crate::raw::said(elsewhere(|| rig.cuStreamGetDevice(stream, &mut device))));
+        saw.text(crate::raw::code_text(elsewhere(|| rig.cuStreamGetDevice(stream, &mut device))));
     }
 
     /// A capture in a stream that the program created needs no current context.
@@ -572,8 +572,8 @@ rules! {
         success" {
         let streams = [rig.stream(BLOCKING), rig.stream(NON_BLOCKING)];
         let work = streams.map(|stream| Beside::in_stream(rig, stream));
-        saw.text(crate::raw::said(rig.cuCtxSynchronize()));
-        let queried = streams.map(|stream| crate::raw::said(rig.cuStreamQuery(stream)));
+        saw.text(crate::raw::code_text(rig.cuCtxSynchronize()));
+        let queried = streams.map(|stream| crate::raw::code_text(rig.cuStreamQuery(stream)));
         saw.text(format_args!("then both streams {}", queried.join(", ")));
         // The work of a call that did not wait is let go.
         let _ = work.map(Beside::was_done);
@@ -585,7 +585,7 @@ rules! {
         let other = rig.new_context();
         let stream = rig.within(other, || rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);
-        saw.text(crate::raw::said(rig.cuCtxSynchronize()));
+        saw.text(crate::raw::code_text(rig.cuCtxSynchronize()));
         saw.code("the other's stream", rig.cuStreamQuery(stream));
         latch.release();
         rig.synchronize(stream);
@@ -604,7 +604,7 @@ rules! {
         must("cuCtxCreate", rig.cuCtxCreate_v2(&mut created, 0, rig.device));
         let code = rig.cuCtxAttach(&mut attached, 0);
         let same = if attached == created { "the same" } else { "another one" };
-        saw.text(format_args!("attach {}, {same}", said(code)));
+        saw.text(format_args!("attach {}, {same}", code_text(code)));
         saw.code("flags", rig.cuCtxAttach(&mut attached, 1));
         saw.code("no place", rig.cuCtxAttach(null_mut(), 0));
         saw.code("NULL", rig.cuCtxDetach(null_mut()));

@@ -9,7 +9,7 @@ use cuda_test_harness::soft_settings;
 
 use crate::capture::{GLOBAL, begin, fate};
 use crate::raw::{
-    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said,
+    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, code_text, must,
 };
 use crate::rules;
 use crate::rules::{Saw, do_not_hang, in_child};
@@ -47,7 +47,7 @@ fn visible() {
     let rig = Rig::bare("");
     let code = rig.cuInit(0);
     if code != CUresult::CUDA_SUCCESS {
-        return say(&said(code));
+        return say(&code_text(code));
     }
     let uuids = (0..rig.device_count()).map(|device| {
         let mut uuid = CUuuid { bytes: [0; 16] };
@@ -67,7 +67,7 @@ fn sees(list: Option<&str>) -> String {
     let mut environment = vec![("CUDA_SOFT_DRIVER", settings.as_str())];
     environment.extend(list.map(|list| ("CUDA_VISIBLE_DEVICES", list)));
     let ended = in_child("devices::visible", VISIBLE, &environment);
-    ended.badly.unwrap_or_else(|| ended.said.join(", "))
+    ended.badly.unwrap_or_else(|| ended.answers.join(", "))
 }
 
 fn all_visible() -> Result<(), String> {
@@ -196,11 +196,11 @@ rules! {
             let latch = rig.hold(held);
             rig.record(event, held);
             must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
-            let before = said(rig.cuStreamQuery(waiting));
+            let before = code_text(rig.cuStreamQuery(waiting));
             latch.release();
             saw.text(format_args!(
                 "{name}: {before}, then {}",
-                said(rig.cuStreamSynchronize(waiting))
+                code_text(rig.cuStreamSynchronize(waiting))
             ));
         }
     }
@@ -217,7 +217,7 @@ rules! {
             event
         };
         let events = (recorded(), rig.within(second.context, recorded));
-        saw.text(said(rig.elapsed_code(events.0, events.1)));
+        saw.text(code_text(rig.elapsed_code(events.0, events.1)));
     }
 
     /// An event of one device can be queried, synchronized and destroyed while a context of another
@@ -312,7 +312,7 @@ rules! {
         saw.code("wait", rig.cuStreamWaitEvent(theirs, fork, 0));
         saw.text(
             crate::capture::status(rig, theirs)
-                .map_or_else(said, |status| format!("status {status}")),
+                .map_or_else(code_text, |status| format!("status {status}")),
         );
         let join = rig.within(second.context, || rig.event(NO_TIMING));
         rig.record(join, theirs);
@@ -420,15 +420,15 @@ rules! {
         saw.text(format_args!("can reach {}, itself {itself}", can(rig.device, second.device)));
         let mut value = 77;
         let code = rig.cuDeviceGetP2PAttribute(&mut value, 2, rig.device, second.device);
-        saw.text(format_args!("access supported {}, {value}", said(code)));
+        saw.text(format_args!("access supported {}, {value}", code_text(code)));
         let code = rig.cuDeviceGetP2PAttribute(&mut value, 2, rig.device, rig.device);
         saw.code("of itself", code);
-        let enable = |peer, flags| said(rig.cuCtxEnablePeerAccess(peer, flags));
+        let enable = |peer, flags| code_text(rig.cuCtxEnablePeerAccess(peer, flags));
         let once = enable(second.context, 0);
         saw.text(format_args!("enabling {once}, again {}", enable(second.context, 0)));
         saw.text(format_args!("itself {}", enable(rig.context, 0)));
         saw.text(format_args!("flags {}", enable(second.context, 1)));
-        let disable = || said(rig.cuCtxDisablePeerAccess(second.context));
+        let disable = || code_text(rig.cuCtxDisablePeerAccess(second.context));
         let once = disable();
         saw.text(format_args!("disabling {once}, again {}", disable()));
         must("cuMemFree", rig.cuMemFree_v2(from));

@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{Copy3D, MemsetParams, Side3D, UpdateInfo};
 
-use crate::raw::{NON_BLOCKING, Raw, Rig, must, said};
+use crate::raw::{NON_BLOCKING, Raw, Rig, code_text, must};
 use crate::rules;
 
 pub fn graph(raw: &Raw) -> CUgraph {
@@ -94,7 +94,7 @@ fn update(rig: &Rig, exec: CUgraphExec, graph: CUgraph) -> String {
     let code = rig.cuGraphExecUpdate_v2(exec, graph, &mut info);
     let there = |node: CUgraphNode| if node.is_null() { "none" } else { "one" };
     let (node, from) = (there(info.error_node), there(info.error_from_node));
-    format!("{}, result {}, node {node}, from {from}", said(code), info.result)
+    format!("{}, result {}, node {node}, from {from}", code_text(code), info.result)
 }
 
 rules! {
@@ -378,7 +378,7 @@ rules! {
         let later = empty(rig, one, &[]);
         let code = rig.cuGraphNodeFindInClone(&mut found, node, clone);
         let which = if found != node { "another node" } else { "the same node" };
-        saw.text(format_args!("found {}, {which}", said(code)));
+        saw.text(format_args!("found {}, {which}", code_text(code)));
         let code = rig.cuGraphNodeFindInClone(&mut found, later, clone);
         saw.code("one added later", code);
         must("cuGraphDestroy", rig.cuGraphDestroy(one));

@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 
 use cuda_events::sys::*;
 
-use crate::raw::{NON_BLOCKING, Raw, Rig, TIMING, said};
+use crate::raw::{NON_BLOCKING, Raw, Rig, TIMING, code_text};
 use crate::rules;
 
 /// Two events with timing, recorded one after the other and done.
@@ -61,14 +61,14 @@ rules! {
                 "success, {}",
                 if time >= 0.0 { "not negative" } else { "negative" }
             )),
-            Err(code) => saw.text(said(code)),
+            Err(code) => saw.text(code_text(code)),
         }
     }
 
     /// The time from an event to itself is exactly zero.
     fn the_same_event_twice(rig, saw) = "0" {
         let (start, _) = pair(rig);
-        saw.text(rig.elapsed(start, start).map_or_else(said, |time| time.to_string()));
+        saw.text(rig.elapsed(start, start).map_or_else(code_text, |time| time.to_string()));
     }
 
     /// If the two events are swapped, the time is the exact negative.
@@ -131,7 +131,7 @@ rules! {
     /// not `CUDA_ERROR_INVALID_VALUE`.
     fn no_place_for_the_result(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let (start, end) = pair(rig);
-        saw.text(said(rig.cuEventElapsedTime(null_mut(), start, end)));
+        saw.text(code_text(rig.cuEventElapsedTime(null_mut(), start, end)));
     }
 
     /// If the place for the time is NULL, the second version of `cuEventElapsedTime` also returns
@@ -139,7 +139,7 @@ rules! {
     [since(12, 8)]
     fn no_place_for_the_result_of_the_second_version(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let (start, end) = pair(rig);
-        saw.text(said(rig.cuEventElapsedTime_v2(null_mut(), start, end)));
+        saw.text(code_text(rig.cuEventElapsedTime_v2(null_mut(), start, end)));
     }
 
     /// Events of different streams of one context have an elapsed time.
@@ -150,7 +150,7 @@ rules! {
             rig.synchronize(stream);
             event
         });
-        saw.text(said(rig.elapsed_code(events[0], events[1])));
+        saw.text(code_text(rig.elapsed_code(events[0], events[1])));
     }
 
     /// A call that returns an error writes no time.
@@ -209,7 +209,7 @@ rules! {
         let (stream, event) = (rig.stream(NON_BLOCKING), rig.event(CU_EVENT_BLOCKING_SYNC));
         rig.record(event, stream);
         rig.synchronize(stream);
-        saw.text(said(rig.elapsed_code(event, event)));
+        saw.text(code_text(rig.elapsed_code(event, event)));
     }
 
     /// The call for the elapsed time needs no current context, and any context may be current.
@@ -218,11 +218,11 @@ rules! {
         let other = rig.new_context();
         saw.text(format_args!(
             "{} with none current",
-            said(crate::raw::elsewhere(|| rig.elapsed_code(start, end)))
+            code_text(crate::raw::elsewhere(|| rig.elapsed_code(start, end)))
         ));
         saw.text(format_args!(
             "{} with another current",
-            said(rig.within(other, || rig.elapsed_code(start, end)))
+            code_text(rig.within(other, || rig.elapsed_code(start, end)))
         ));
     }
 }

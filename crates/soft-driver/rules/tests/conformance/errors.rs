@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 use cuda_test_harness::TestDriver;
 
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, TIMING, elsewhere, must, said};
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, TIMING, code_text, elsewhere, must};
 use crate::rules;
 
 const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
@@ -97,7 +97,7 @@ fn counted(codes: impl Iterator<Item = CUresult>) -> String {
         }
     }
     seen.iter()
-        .map(|(code, times)| format!("{times} times {}", said(*code)))
+        .map(|(code, times)| format!("{times} times {}", code_text(*code)))
         .collect::<Vec<_>>()
         .join(", ")
 }
@@ -221,7 +221,7 @@ rules! {
             handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd: file.as_raw_fd() },
             ..Default::default()
         };
-        saw.text(said(rig.cuImportExternalSemaphore(&mut null_mut(), &description)));
+        saw.text(code_text(rig.cuImportExternalSemaphore(&mut null_mut(), &description)));
     }
 
     /// In a failed context, `cuStreamGetId` returns the context's error.
@@ -229,7 +229,7 @@ rules! {
     fn ids(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let stream = rig.stream(NON_BLOCKING);
         break_context(rig, |_| {});
-        saw.text(said(rig.cuStreamGetId(stream, &mut 0)));
+        saw.text(code_text(rig.cuStreamGetId(stream, &mut 0)));
     }
 
     /// In a failed context, the second version of `cuEventElapsedTime` returns the context's error,
@@ -240,7 +240,7 @@ rules! {
         rig.record(event, stream);
         rig.synchronize(stream);
         break_context(rig, |_| {});
-        saw.text(said(rig.cuEventElapsedTime_v2(&mut 0.0, event, event)));
+        saw.text(code_text(rig.cuEventElapsedTime_v2(&mut 0.0, event, event)));
     }
 
     /// After a context failed, the current context can still be queried and changed, devices can be
@@ -303,7 +303,7 @@ rules! {
         // The callback drops its sender; a callback that is never called keeps the rule from going
         // on forever.
         let status = statuses.recv().expect("the callback is called");
-        saw.text(format_args!("the callback got {}", said(status)));
+        saw.text(format_args!("the callback got {}", code_text(status)));
         saw.holds("the host function was not called", calls.try_recv().is_err());
     }
 
@@ -361,6 +361,6 @@ rules! {
     fn in_another_thread(rig, saw) = "CUDA_ERROR_LAUNCH_FAILED (719)" {
         let event = rig.event(NO_TIMING);
         break_context(rig, |_| {});
-        saw.text(said(elsewhere(|| rig.cuEventQuery(event))));
+        saw.text(code_text(elsewhere(|| rig.cuEventQuery(event))));
     }
 }

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, TIMING, must, said,
+    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, TIMING, code_text, must,
 };
 use crate::rules;
 
@@ -38,7 +38,7 @@ rules! {
 
     /// A new event needs a place for its handle.
     fn no_place_for_the_handle(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
-        saw.text(said(rig.cuEventCreate(null_mut(), 0)));
+        saw.text(code_text(rig.cuEventCreate(null_mut(), 0)));
     }
 
     /// An event that was never recorded stands for no work: it is done, and waiting for it is
@@ -131,7 +131,7 @@ rules! {
         let latch = rig.hold(held);
         let event = rig.recorded(held);
         saw.code("wait", rig.cuStreamWaitEvent(waiting, event, 0));
-        saw.text(said(rig.cuStreamQuery(waiting)));
+        saw.text(code_text(rig.cuStreamQuery(waiting)));
         latch.release();
         saw.code("then", rig.cuStreamSynchronize(waiting));
     }
@@ -156,7 +156,7 @@ rules! {
         latch.release();
         saw.text(format_args!(
             "both {}",
-            streams.map(|stream| said(rig.cuStreamSynchronize(stream))).join(", ")
+            streams.map(|stream| code_text(rig.cuStreamSynchronize(stream))).join(", ")
         ));
     }
 
@@ -207,7 +207,7 @@ rules! {
         let latch = rig.hold(held);
         let event = rig.recorded(held);
         saw.code("wait", rig.cuStreamWaitEvent(waiting, event, 0));
-        saw.text(said(rig.cuStreamQuery(waiting)));
+        saw.text(code_text(rig.cuStreamQuery(waiting)));
         latch.release();
         saw.code("then", rig.cuStreamSynchronize(waiting));
     }
@@ -313,7 +313,7 @@ rules! {
         saw.code("event", rig.cuEventQuery(event));
         saw.code("stream", rig.cuStreamQuery(idle));
         latch.release();
-        let after = [rig.cuEventSynchronize(event), rig.cuStreamSynchronize(idle)].map(said);
+        let after = [rig.cuEventSynchronize(event), rig.cuStreamSynchronize(idle)].map(code_text);
         saw.text(format_args!("then event {}, stream {}", after[0], after[1]));
     }
 
@@ -402,7 +402,7 @@ rules! {
             rig.cuCtxRecordEvent(rig.context, null_mut()),
             rig.cuCtxWaitEvent(rig.context, null_mut()),
         ];
-        saw.text(format_args!("NULL event {}", null.map(said).join(", ")));
+        saw.text(format_args!("NULL event {}", null.map(code_text).join(", ")));
     }
 
     /// A whole-context record (`cuCtxRecordEvent`) accepts an interprocess event.

@@ -10,7 +10,7 @@ use cuda_soft_driver::SemaphoreKind;
 use cuda_test_harness::memory;
 
 use crate::green::{one, stream_in};
-use crate::raw::{NON_BLOCKING, Rig, said};
+use crate::raw::{NON_BLOCKING, Rig, code_text};
 use crate::rules;
 use crate::semaphores::{available, exported};
 
@@ -72,11 +72,11 @@ fn in_two_contexts(
     let then = rig.cuStreamSynchronize(own);
     format!(
         "signal {}; the other's signal {}, wait {}; wait {}; then {}",
-        said(signalled),
-        said(others[0]),
-        said(others[1]),
-        said(waited),
-        said(then)
+        code_text(signalled),
+        code_text(others[0]),
+        code_text(others[1]),
+        code_text(waited),
+        code_text(then)
     )
 }
 
@@ -110,7 +110,7 @@ rules! {
     /// The flags of an import must be 0.
     [alone]
     fn an_import_with_flags(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
-        saw.text(said(import(rig, OPAQUE, nothing().as_raw_fd(), 1)));
+        saw.text(code_text(import(rig, OPAQUE, nothing().as_raw_fd(), 1)));
     }
 
     /// A file that is not a semaphore cannot be imported. Its descriptor stays open.
@@ -162,7 +162,7 @@ rules! {
     fn an_import_without_a_context(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
         let file = nothing();
         rig.cuCtxSetCurrent(null_mut());
-        saw.text(said(import(rig, OPAQUE, file.as_raw_fd(), 0)));
+        saw.text(code_text(import(rig, OPAQUE, file.as_raw_fd(), 0)));
     }
 
     /// A signal or a wait with no semaphores returns `CUDA_ERROR_INVALID_VALUE`.
@@ -179,7 +179,7 @@ rules! {
     /// Destroying NULL as a semaphore returns `CUDA_ERROR_INVALID_VALUE`.
     [alone]
     fn destroying_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
-        saw.text(said(rig.cuDestroyExternalSemaphore(null_mut())));
+        saw.text(code_text(rig.cuDestroyExternalSemaphore(null_mut())));
     }
 
     /// A wait for NULL as a semaphore returns `CUDA_ERROR_INVALID_VALUE`.
@@ -187,7 +187,7 @@ rules! {
     fn waiting_for_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let stream = rig.stream(NON_BLOCKING);
         let wait = Default::default();
-        saw.text(said(rig.cuWaitExternalSemaphoresAsync(&null_mut(), &wait, 1, stream)));
+        saw.text(code_text(rig.cuWaitExternalSemaphoresAsync(&null_mut(), &wait, 1, stream)));
     }
 
     /// A stream that waits for several timelines in one call continues after the last of them is
@@ -295,6 +295,6 @@ rules! {
     [alone]
     fn a_name_of_windows(rig, saw) = "CUDA_ERROR_NOT_SUPPORTED (801)" {
         let (mut luid, mut nodes) = ([0; 8], 0);
-        saw.text(said(rig.cuDeviceGetLuid(luid.as_mut_ptr(), &mut nodes, 0)));
+        saw.text(code_text(rig.cuDeviceGetLuid(luid.as_mut_ptr(), &mut nodes, 0)));
     }
 }

@@ -5,7 +5,9 @@ use std::ptr::{null, null_mut};
 use cuda_events::sys::*;
 
 use crate::capture::{GLOBAL, RELAXED, begin, capturing, end, fate, status};
-use crate::raw::{NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, Sent, TIMING, elsewhere, must, said};
+use crate::raw::{
+    NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, Sent, TIMING, code_text, elsewhere, must,
+};
 use crate::rules;
 
 const EXTERNAL: u32 = CU_EVENT_RECORD_EXTERNAL;
@@ -153,9 +155,9 @@ rules! {
             "something else \
             written"
         };
-        saw.text(format_args!("{}, status {}, {others}", said(one.code), one.status));
+        saw.text(format_args!("{}, status {}, {others}", code_text(one.code), one.status));
         let null = info(rig, NULL_STREAM);
-        saw.text(format_args!("NULL stream {}, status {}", said(null.code), null.status));
+        saw.text(format_args!("NULL stream {}, status {}", code_text(null.code), null.status));
     }
 
     /// For an invalidated capture, `cuStreamGetCaptureInfo_v2` returns only the status, and writes
@@ -171,7 +173,7 @@ rules! {
             "something else \
             written"
         };
-        saw.text(format_args!("{}, status {}, {others}", said(one.code), one.status));
+        saw.text(format_args!("{}, status {}, {others}", code_text(one.code), one.status));
         let _ = end(rig, stream);
     }
 
@@ -195,7 +197,7 @@ rules! {
     fn the_first_version(rig, saw) = "success; the same status and id" {
         let stream = capturing(rig, GLOBAL);
         let (mut status, mut id) = (CUstreamCaptureStatus(77), 77);
-        saw.text(said(rig.cuStreamGetCaptureInfo(stream, &mut status, &mut id)));
+        saw.text(code_text(rig.cuStreamGetCaptureInfo(stream, &mut status, &mut id)));
         let second = info(rig, stream);
         saw.holds("the same status and id", (status.0, id) == (second.status, second.id));
         let _ = fate(rig, stream);
@@ -222,7 +224,7 @@ rules! {
                 &mut count,
             )
         };
-        saw.text(said(ask(&mut edges)));
+        saw.text(code_text(ask(&mut edges)));
         saw.code("without edges", ask(null_mut()));
         let second = info(rig, stream);
         let same =
@@ -236,9 +238,9 @@ rules! {
     [since(11, 3)]
     fn the_graph_being_captured(rig, saw) = "the same graph" {
         let stream = capturing(rig, GLOBAL);
-        let told = info(rig, stream).graph;
+        let returned = info(rig, stream).graph;
         let (_, graph) = end(rig, stream);
-        saw.holds("the same graph", told == graph);
+        saw.holds("the same graph", returned == graph);
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
@@ -322,7 +324,7 @@ rules! {
     fn dependencies_without_edges(rig, saw) = "success; 1" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         let mut node = record_node(rig, info(rig, stream).graph, event);
-        saw.text(said(rig.cuStreamUpdateCaptureDependencies_v2(stream, &mut node, null(), 1, SET)));
+        saw.text(code_text(rig.cuStreamUpdateCaptureDependencies_v2(stream, &mut node, null(), 1, SET)));
         saw.text(dependencies(rig, stream).len());
         let _ = fate(rig, stream);
     }
@@ -355,7 +357,7 @@ rules! {
     fn capturing_into_a_graph(rig, saw) = "success; depends on 1; the same graph" {
         let (stream, event, into) = (rig.stream(NON_BLOCKING), rig.event(NO_TIMING), graph(rig));
         let node = record_node(rig, into, event);
-        saw.text(said(rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, RELAXED)));
+        saw.text(code_text(rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, RELAXED)));
         saw.text(format_args!("depends on {}", dependencies(rig, stream).len()));
         let (code, ended) = end(rig, stream);
         must("cuStreamEndCapture", code);
@@ -443,7 +445,7 @@ rules! {
         let (stream, into) = (rig.stream(NON_BLOCKING), graph(rig));
         must("begin", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 0, RELAXED));
         must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
-        saw.text(said(rig.cuGraphDestroy(into)));
+        saw.text(code_text(rig.cuGraphDestroy(into)));
     }
 
     /// The driver checks the handles of graphs, executable graphs and nodes, including destroyed
@@ -539,7 +541,7 @@ rules! {
         record_node(rig, of, event);
         let exec = instantiate(rig, of);
         let stream = capturing(rig, RELAXED);
-        saw.text(said(rig.cuGraphLaunch(exec, stream)));
+        saw.text(code_text(rig.cuGraphLaunch(exec, stream)));
         saw.text(fate(rig, stream));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
@@ -586,25 +588,25 @@ rules! {
             (instantiate(rig, of), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         saw.text(format_args!(
             "before: query {}, elapsed {}",
-            said(rig.cuEventQuery(last)),
-            said(rig.elapsed_code(first, last))
+            code_text(rig.cuEventQuery(last)),
+            code_text(rig.elapsed_code(first, last))
         ));
         let latch = rig.hold(stream);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, last, 0));
         saw.text(format_args!(
             "launched: query {}, a stream that waits {}",
-            said(rig.cuEventQuery(last)),
-            said(rig.cuStreamQuery(waiting))
+            code_text(rig.cuEventQuery(last)),
+            code_text(rig.cuStreamQuery(waiting))
         ));
         latch.release();
         rig.synchronize(stream);
         rig.synchronize(waiting);
         saw.text(format_args!(
             "done: query {}, the stream {}, elapsed {}",
-            said(rig.cuEventQuery(last)),
-            said(rig.cuStreamQuery(waiting)),
-            said(rig.elapsed_code(first, last))
+            code_text(rig.cuEventQuery(last)),
+            code_text(rig.cuStreamQuery(waiting)),
+            code_text(rig.elapsed_code(first, last))
         ));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
@@ -649,7 +651,7 @@ rules! {
         saw.code("launch", launched);
         saw.code("stream", synchronized);
         let (launched, synchronized) = launch(exec, stream);
-        saw.text(format_args!("again {}, {}", said(launched), said(synchronized)));
+        saw.text(format_args!("again {}, {}", code_text(launched), code_text(synchronized)));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
 
         let event = rig.event(NO_TIMING);
@@ -663,8 +665,8 @@ rules! {
         latch.release();
         saw.text(format_args!(
             "destroyed while launched {}, {}",
-            said(destroyed),
-            said(rig.cuStreamSynchronize(stream))
+            code_text(destroyed),
+            code_text(rig.cuStreamSynchronize(stream))
         ));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
     }
@@ -684,9 +686,9 @@ rules! {
             rig.cuGraphExecEventRecordNodeSetEvent(exec, node, second),
         );
         must("cuGraphEventRecordNodeSetEvent", rig.cuGraphEventRecordNodeSetEvent(node, second));
-        let mut told = null_mut();
-        must("cuGraphEventRecordNodeGetEvent", rig.cuGraphEventRecordNodeGetEvent(node, &mut told));
-        saw.holds("the graph tells the new one", told == second);
+        let mut returned = null_mut();
+        must("cuGraphEventRecordNodeGetEvent", rig.cuGraphEventRecordNodeGetEvent(node, &mut returned));
+        saw.holds("the graph tells the new one", returned == second);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
         // Only a recorded event has a time.
@@ -703,7 +705,7 @@ rules! {
     fn replacing_a_wait_nodes_event(rig, saw) = "the graph tells the new one; launched success" {
         let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
         let latch = rig.hold(held);
-        let (pending, never, mut node, mut told) =
+        let (pending, never, mut node, mut returned) =
             (rig.recorded(held), rig.event(NO_TIMING), null_mut(), null_mut());
         must(
             "cuGraphAddEventWaitNode",
@@ -715,8 +717,8 @@ rules! {
             rig.cuGraphExecEventWaitNodeSetEvent(exec, node, never),
         );
         must("cuGraphEventWaitNodeSetEvent", rig.cuGraphEventWaitNodeSetEvent(node, never));
-        must("cuGraphEventWaitNodeGetEvent", rig.cuGraphEventWaitNodeGetEvent(node, &mut told));
-        saw.holds("the graph tells the new one", told == never);
+        must("cuGraphEventWaitNodeGetEvent", rig.cuGraphEventWaitNodeGetEvent(node, &mut returned));
+        saw.holds("the graph tells the new one", returned == never);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         // The first event is still pending.
         saw.code("launched", rig.cuStreamSynchronize(stream));
@@ -789,7 +791,7 @@ rules! {
         });
         let count: usize = made.iter().flatten().sum();
         let failed = made.iter().find_map(|made| made.as_ref().err());
-        let end = failed.map_or_else(|| "success".to_owned(), |code| said(*code));
+        let end = failed.map_or_else(|| "success".to_owned(), |code| code_text(*code));
         saw.text(format_args!("{THREADS} threads, {count} graphs, {end}"));
     }
 }

@@ -12,7 +12,7 @@ use cuda_test_harness::TestDriver;
 
 use crate::raw::{
     BLOCKING, INTERPROCESS, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Rig,
-    Sent, TIMING, must, said,
+    Sent, TIMING, code_text, must,
 };
 use crate::rules;
 
@@ -139,9 +139,9 @@ rules! {
     [since(13, 0)]
     fn a_device(rig, saw) = "132 of 8 and 8; next NULL" {
         let all = all(rig);
-        let told = sm(&all);
+        let sizes = sm(&all);
         let (count, least, together) =
-            (told.smCount, told.minSmPartitionSize, told.smCoscheduledAlignment);
+            (sizes.smCount, sizes.minSmPartitionSize, sizes.smCoscheduledAlignment);
         saw.text(format_args!("{count} of {least} and {together}"));
         saw.holds("next NULL", all.nextResource.is_null());
     }
@@ -228,10 +228,10 @@ rules! {
     fn a_split_without_places(rig, saw) = "success, 15; without the remainder success, 1" {
         let (all, mut made, mut part) = (all(rig), 0, CUdevResource::default());
         let code = rig.cuDevSmResourceSplitByCount(null_mut(), &mut made, &all, null_mut(), 0, 8);
-        saw.text(format_args!("{}, {made}", said(code)));
+        saw.text(format_args!("{}, {made}", code_text(code)));
         made = 1;
         let code = rig.cuDevSmResourceSplitByCount(&mut part, &mut made, &all, null_mut(), 0, 8);
-        saw.text(format_args!("without the remainder {}, {made}", said(code)));
+        saw.text(format_args!("without the remainder {}, {made}", code_text(code)));
     }
 
     /// The whole resource of a device, one part, and several parts of one split can be described.
@@ -251,13 +251,13 @@ rules! {
     fn describing_a_part_and_the_remainder(rig, saw) = "success" {
         let (code, parts, rest) = split(rig, &all(rig), 1, 16);
         must("cuDevSmResourceSplitByCount", code);
-        saw.text(said(describing(rig, "a part and the remainder", &[parts[0], rest])));
+        saw.text(code_text(describing(rig, "a part and the remainder", &[parts[0], rest])));
     }
 
     /// The description of a resource of zeros returns `CUDA_ERROR_INVALID_RESOURCE_TYPE`.
     [alone, since(12, 4)]
     fn describing_zeros(rig, saw) = "CUDA_ERROR_INVALID_RESOURCE_TYPE (914)" {
-        saw.text(said(describing(rig, "zeros", &[CUdevResource::default()])));
+        saw.text(code_text(describing(rig, "zeros", &[CUdevResource::default()])));
     }
 
     /// The description of no resource returns `CUDA_ERROR_INVALID_VALUE` if the address of the
@@ -266,21 +266,21 @@ rules! {
     fn describing_nothing_at_null(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let mut description = null_mut();
         step("no resource, with NULL");
-        saw.text(said(rig.cuDevResourceGenerateDesc(&mut description, null_mut(), 0)));
+        saw.text(code_text(rig.cuDevResourceGenerateDesc(&mut description, null_mut(), 0)));
     }
 
     /// Parts of two splits can be described together, although NVIDIA documents an error.
     [alone, since(12, 4)]
     fn describing_parts_of_two_splits(rig, saw) = "success" {
         let (one, other) = (parts(rig, 2), parts(rig, 2));
-        saw.text(said(describing(rig, "parts of two splits", &[one[0], other[1]])));
+        saw.text(code_text(describing(rig, "parts of two splits", &[one[0], other[1]])));
     }
 
     /// A description can have the same part twice.
     [alone, since(12, 4)]
     fn describing_a_part_twice(rig, saw) = "success" {
         let part = parts(rig, 1)[0];
-        saw.text(said(describing(rig, "a part twice", &[part, part])));
+        saw.text(code_text(describing(rig, "a part twice", &[part, part])));
     }
 
     /// Before CUDA 13.3, creating a green context needs the flag for a default stream. It does not
@@ -342,7 +342,7 @@ rules! {
         let code = rig.within(green.context, || rig.cuCtxGetDevice(&mut device));
         saw.text(format_args!(
             "device {}, {}",
-            said(code),
+            code_text(code),
             if device == rig.device { "the same" } else { "another" }
         ));
         destroy(rig, green);
@@ -443,10 +443,10 @@ rules! {
                 let second = rig.cuStreamGetCtx_v2(stream, &mut context, &mut by_v2);
                 saw.text(format_args!(
                     "{which}: {}, green {} {}, v2 {} {}",
-                    said(query),
-                    said(first),
+                    code_text(query),
+                    code_text(first),
                     by_green == green.green,
-                    said(second),
+                    code_text(second),
                     by_v2 == green.green,
                 ));
             }
@@ -462,7 +462,7 @@ rules! {
         let code = rig.cuStreamGetGreenCtx(LEGACY, &mut which);
         saw.text(format_args!(
             "{}, {}",
-            said(code),
+            code_text(code),
             if which.is_null() { "NULL" } else { "a green context" }
         ));
         destroy(rig, green);
@@ -548,8 +548,8 @@ rules! {
         latches.into_iter().for_each(crate::raw::Latch::release);
         saw.text(format_args!(
             "then {}, {}",
-            said(rig.cuStreamSynchronize(a)),
-            said(rig.cuStreamSynchronize(b))
+            code_text(rig.cuStreamSynchronize(a)),
+            code_text(rig.cuStreamSynchronize(b))
         ));
         clear(rig, &[own, primary, a, b], &[inside, outside]);
         destroy(rig, green);
@@ -689,7 +689,7 @@ rules! {
             if !graph.is_null() {
                 must("cuGraphDestroy", rig.cuGraphDestroy(graph));
             }
-            format!("{}, {}", said(begun), said(ended))
+            format!("{}, {}", code_text(begun), code_text(ended))
         };
         saw.text(format_args!("its stream: {}", capture(own)));
         saw.text(format_args!("NULL: {}", rig.within(green.context, || capture(NULL_STREAM))));
@@ -702,7 +702,7 @@ rules! {
         }
         let mut graph = null_mut();
         let ended = rig.cuStreamEndCapture(own, &mut graph);
-        saw.text(format_args!("joined by the primary's: {}, {}", said(joined), said(ended)));
+        saw.text(format_args!("joined by the primary's: {}, {}", code_text(joined), code_text(ended)));
         if !graph.is_null() {
             must("cuGraphDestroy", rig.cuGraphDestroy(graph));
         }
@@ -751,10 +751,10 @@ rules! {
             });
             rig.cuGreenCtxDestroy(green.green)
         });
-        saw.text(said(code));
+        saw.text(code_text(code));
         saw.text(format_args!(
             "the stream is destroyed with {}",
-            said(rig.cuStreamDestroy_v2(stream))
+            code_text(rig.cuStreamDestroy_v2(stream))
         ));
     }
 
@@ -828,7 +828,7 @@ rules! {
         cuEventCreate, record, query" {
         let green = one(rig);
         must("cuCtxSetCurrent", rig.cuCtxSetCurrent(green.context));
-        saw.text(said(rig.cuDevicePrimaryCtxRelease_v2(rig.device)));
+        saw.text(code_text(rig.cuDevicePrimaryCtxRelease_v2(rig.device)));
         let (mut stream, mut event) = (null_mut(), null_mut());
         let created = [
             rig.cuStreamCreate(&mut stream, NON_BLOCKING),
@@ -839,7 +839,7 @@ rules! {
         let worst = all.into_iter().find(|code| *code != SUCCESS).unwrap_or(SUCCESS);
         saw.text(format_args!(
             "then {} from cuStreamCreate, cuEventCreate, record, query",
-            said(worst)
+            code_text(worst)
         ));
         clear(rig, &[stream], &[event]);
         destroy(rig, green);
@@ -876,7 +876,7 @@ rules! {
             let ended = threads.into_iter().map(|thread| thread.join().expect("no panic"));
             ended.fold(SUCCESS, |worst, code| if worst == SUCCESS { code } else { worst })
         });
-        saw.text(format_args!("8 threads of 500 rounds: {}", said(worst)));
+        saw.text(format_args!("8 threads of 500 rounds: {}", code_text(worst)));
         destroy(rig, green);
     }
 }

@@ -11,7 +11,7 @@ use cuda_events::sys::*;
 
 use crate::raw::{
     BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Raw, Rig, Sent, TIMING, Word,
-    must, said,
+    code_text, must,
 };
 use crate::rules;
 use crate::rules::Saw;
@@ -40,11 +40,12 @@ fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) ->
     let mut waiting = Vec::new();
     for (name, make_call) in calls {
         let stream = rig.stream(NON_BLOCKING);
-        let ((begin, begun), (answer, answered), (tell, told)) = (channel(), channel(), channel());
+        let ((begin, begun), (answer, answered), (send_result, result)) =
+            (channel(), channel(), channel());
         let work = move || {
             let _ = begin.send(());
             // If the call waits for this function, no time is enough.
-            let _ = tell.send(answered.recv_timeout(Duration::from_secs(5)).is_ok());
+            let _ = send_result.send(answered.recv_timeout(Duration::from_secs(5)).is_ok());
         };
         let code = if old_form {
             let work: Box<Work> = Box::new(Box::new(work));
@@ -58,7 +59,7 @@ fn beside(rig: &Rig, old_form: bool, calls: &[(&str, &dyn Fn() -> CUresult)]) ->
         // The function may have ended.
         let _ = answer.send(());
         rig.synchronize(stream);
-        if !told.recv().expect("the function has ended") {
+        if !result.recv().expect("the function has ended") {
             waiting.push(*name);
         }
     }
@@ -122,7 +123,7 @@ rules! {
         let event = rig.recorded(stream);
         begun.recv().expect("the function was called");
         let codes = [rig.cuEventQuery(event), rig.cuStreamQuery(stream)];
-        saw.text(format_args!("while it runs {}", codes.map(said).join(", ")));
+        saw.text(format_args!("while it runs {}", codes.map(code_text).join(", ")));
         drop(end);
         saw.code("then", rig.cuEventSynchronize(event));
     }
@@ -139,7 +140,7 @@ rules! {
     /// The NULL stream also calls host functions.
     fn in_the_null_stream(rig, saw) = "success; called" {
         let (call, called) = channel();
-        saw.text(said(rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits"))));
+        saw.text(code_text(rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits"))));
         rig.synchronize(NULL_STREAM);
         saw.holds("called", called.try_recv().is_ok());
     }
@@ -196,7 +197,7 @@ rules! {
         saw.text(format_args!(
             "{}, {}",
             if handle == stream.addr() { "its stream" } else { "another stream" },
-            said(status)
+            code_text(status)
         ));
     }
 
@@ -209,7 +210,7 @@ rules! {
         saw.text(format_args!(
             "{}, {}",
             if handle == 0 { "NULL" } else { "another handle" },
-            said(status)
+            code_text(status)
         ));
     }
 

@@ -8,7 +8,7 @@ use cuda_events::sys::*;
 use cuda_soft_driver::attributes::H200;
 use cuda_test_harness::TestDriver;
 
-use crate::raw::{NULL_STREAM, Raw, Rig, must, said};
+use crate::raw::{NULL_STREAM, Raw, Rig, code_text, must};
 use crate::rules;
 
 /// A text of the driver: the code, and the text or what the place holds.
@@ -23,7 +23,7 @@ fn text(call: impl FnOnce(*mut *const u8) -> CUresult) -> String {
         // freed.
         unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy()
     };
-    format!("{}, {text}", said(code))
+    format!("{}, {text}", code_text(code))
 }
 
 fn calls(raw: &Raw) -> Vec<(&'static str, CUresult)> {
@@ -129,7 +129,7 @@ rules! {
     /// `cuInit` can be repeated.
     [bare]
     fn init_again(rig, saw) = "success, success, success" {
-        let codes: Vec<String> = (0..3).map(|_| said(rig.cuInit(0))).collect();
+        let codes: Vec<String> = (0..3).map(|_| code_text(rig.cuInit(0))).collect();
         saw.text(codes.join(", "));
     }
 
@@ -256,7 +256,7 @@ rules! {
     fn loading_lazily(rig, saw) = "success, 2" {
         let mut mode = 77;
         let code = rig.cuModuleGetLoadingMode(&mut mode);
-        saw.text(format_args!("{}, {mode}", said(code)));
+        saw.text(format_args!("{}, {mode}", code_text(code)));
     }
 
     /// Modules are loaded eagerly if `CUDA_MODULE_LOADING` is `EAGER`.
@@ -264,7 +264,7 @@ rules! {
     fn loading_eagerly(rig, saw) = "success, 1" {
         let mut mode = 77;
         let code = rig.cuModuleGetLoadingMode(&mut mode);
-        saw.text(format_args!("{}, {mode}", said(code)));
+        saw.text(format_args!("{}, {mode}", code_text(code)));
     }
 
     /// `cuProfilerStart` and `cuProfilerStop` need a current context. They succeed even if no

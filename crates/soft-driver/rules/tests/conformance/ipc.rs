@@ -9,7 +9,9 @@ use cuda_events::sys::*;
 use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
 use cuda_test_harness::{TestDriver, soft_settings};
 
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, must, said};
+use crate::raw::{
+    INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, code_text, must,
+};
 use crate::rules;
 use crate::rules::{Saw, do_not_hang};
 
@@ -52,7 +54,7 @@ fn peer() {
             "export" => say(&to_hex(&rig.descriptor(event()))),
             "import" => {
                 let (code, imported) = rig.open(from_hex(word).try_into().expect("64 bytes"));
-                say(&said(code));
+                say(&code_text(code));
                 events.extend((code == CUresult::CUDA_SUCCESS).then_some(imported));
             }
             "import-many" => say(&import_many(&rig, from_hex(word).try_into().expect("64 bytes"))),
@@ -67,15 +69,15 @@ fn peer() {
                 drop(latch.take());
                 say("released");
             }
-            "record" => say(&said(rig.cuEventRecord(event(), stream))),
-            "record-idle" => say(&said(rig.cuEventRecord(event(), rig.stream(NON_BLOCKING)))),
-            "query" => say(&said(rig.cuEventQuery(event()))),
-            "synchronize" => say(&said(rig.cuEventSynchronize(event()))),
-            "wait" => say(&said(rig.cuStreamWaitEvent(stream, event(), 0))),
-            "stream-query" => say(&said(rig.cuStreamQuery(stream))),
-            "stream-synchronize" => say(&said(rig.cuStreamSynchronize(stream))),
-            "destroy" => say(&said(rig.cuEventDestroy_v2(events.remove(at)))),
-            "give-back" => say(&said(rig.cuDevicePrimaryCtxRelease_v2(rig.device))),
+            "record" => say(&code_text(rig.cuEventRecord(event(), stream))),
+            "record-idle" => say(&code_text(rig.cuEventRecord(event(), rig.stream(NON_BLOCKING)))),
+            "query" => say(&code_text(rig.cuEventQuery(event()))),
+            "synchronize" => say(&code_text(rig.cuEventSynchronize(event()))),
+            "wait" => say(&code_text(rig.cuStreamWaitEvent(stream, event(), 0))),
+            "stream-query" => say(&code_text(rig.cuStreamQuery(stream))),
+            "stream-synchronize" => say(&code_text(rig.cuStreamSynchronize(stream))),
+            "destroy" => say(&code_text(rig.cuEventDestroy_v2(events.remove(at)))),
+            "give-back" => say(&code_text(rig.cuDevicePrimaryCtxRelease_v2(rig.device))),
             "end" => break,
             "exit" => std::process::exit(0),
             other => panic!("{other:?} is no step"),
@@ -161,7 +163,7 @@ fn import_many(rig: &Rig, good: [u8; 64]) -> String {
         }
     }
     codes.sort_by_key(|code| code.0);
-    codes.into_iter().map(said).collect::<Vec<_>>().join(", ")
+    codes.into_iter().map(code_text).collect::<Vec<_>>().join(", ")
 }
 
 /// Opens a descriptor once for each byte, with one bit of the byte changed. Returns the code for
@@ -185,7 +187,7 @@ fn import_flipped(rig: &Rig, good: [u8; 64]) -> String {
         }
     }
     let range = |(code, from, to): &(CUresult, usize, usize)| {
-        format!("bytes {from} to {to} {}", said(*code))
+        format!("bytes {from} to {to} {}", code_text(*code))
     };
     ranges.iter().map(range).collect::<Vec<_>>().join(", ")
 }
@@ -237,7 +239,7 @@ fn files_of_new() -> impl Fn(u32) -> Vec<std::path::PathBuf> {
 /// The result of an importer that opens an event whose exporter has ended.
 fn opened_late(when: &str, importer: &mut Peer, descriptor: &[u8; 64]) -> String {
     let opened = importer.import(descriptor);
-    if opened == said(CUresult::CUDA_SUCCESS) {
+    if opened == code_text(CUresult::CUDA_SUCCESS) {
         format!("{when} {opened}, query {}", importer.step("query"))
     } else {
         format!("{when} {opened}")
@@ -264,7 +266,7 @@ rules! {
         let mut value = 77;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED;
         let code = rig.cuDeviceGetAttribute(&mut value, attribute, rig.device);
-        saw.text(format_args!("{}, {value}", said(code)));
+        saw.text(format_args!("{}, {value}", code_text(code)));
     }
 
     /// Only an interprocess event can be exported.
@@ -302,17 +304,17 @@ rules! {
     /// An interprocess event that also has the blocking flag can be exported.
     fn exporting_a_blocking_event(rig, saw) = "success" {
         let event = rig.event(INTERPROCESS | CU_EVENT_BLOCKING_SYNC);
-        saw.text(said(rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, event)));
+        saw.text(code_text(rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, event)));
     }
 
     /// The exporting process cannot open its own descriptor.
     fn opening_ones_own(rig, saw) = "CUDA_ERROR_INVALID_CONTEXT (201)" {
-        saw.text(said(rig.open(rig.descriptor(rig.event(INTERPROCESS))).0));
+        saw.text(code_text(rig.open(rig.descriptor(rig.event(INTERPROCESS))).0));
     }
 
     /// A descriptor of zeros cannot be opened: the call returns `CUDA_ERROR_MAP_FAILED`.
     fn opening_zeroes(rig, saw) = "CUDA_ERROR_MAP_FAILED (205)" {
-        saw.text(said(rig.open([0; 64]).0));
+        saw.text(code_text(rig.open([0; 64]).0));
     }
 
     /// A descriptor that names the wrong process cannot be opened: the call returns
@@ -322,7 +324,7 @@ rules! {
         let mut descriptor = peer.export();
         // No process has this number.
         descriptor[..4].copy_from_slice(&0x7FFF_FFF1_u32.to_le_bytes());
-        saw.text(said(rig.open(descriptor).0));
+        saw.text(code_text(rig.open(descriptor).0));
         peer.end();
     }
 
@@ -330,7 +332,7 @@ rules! {
     fn opening_without_a_place(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let mut peer = Peer::start();
         let handle = CUipcEventHandle { reserved: peer.export() };
-        saw.text(said(rig.cuIpcOpenEventHandle(null_mut(), handle)));
+        saw.text(code_text(rig.cuIpcOpenEventHandle(null_mut(), handle)));
         peer.end();
     }
 
@@ -341,13 +343,13 @@ rules! {
         let mut peer = Peer::start();
         let descriptor = peer.export();
         let [(first, one), (second, two)] = [rig.open(descriptor), rig.open(descriptor)];
-        saw.text(format_args!("{}, {}", said(first), said(second)));
+        saw.text(format_args!("{}, {}", code_text(first), code_text(second)));
         saw.holds("two handles", one != two);
         saw.code("destroy", rig.cuEventDestroy_v2(one));
         saw.text(format_args!(
             "the other query {}, destroy {}",
-            said(rig.cuEventQuery(two)),
-            said(rig.cuEventDestroy_v2(two))
+            code_text(rig.cuEventQuery(two)),
+            code_text(rig.cuEventDestroy_v2(two))
         ));
         peer.end();
     }
@@ -377,7 +379,7 @@ rules! {
         peer.step("hold");
         peer.step("record");
         saw.code("wait", rig.cuStreamWaitEvent(stream, event, 0));
-        saw.text(said(rig.cuStreamQuery(stream)));
+        saw.text(code_text(rig.cuStreamQuery(stream)));
         peer.step("release");
         saw.code("then", rig.cuStreamSynchronize(stream));
         peer.end();
@@ -469,7 +471,7 @@ rules! {
     fn exporting_an_import(rig, saw) = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let mut peer = Peer::start();
         let event = imported(rig, &mut peer);
-        saw.text(said(rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, event)));
+        saw.text(code_text(rig.cuIpcGetEventHandle(&mut CUipcEventHandle { reserved: [0; 64] }, event)));
         peer.end();
     }
 
@@ -500,7 +502,7 @@ rules! {
             }
             assert!(events.len() < 100_000, "there is no limit");
         };
-        saw.text(format_args!("{}, then {}", events.len(), said(code)));
+        saw.text(format_args!("{}, then {}", events.len(), code_text(code)));
         must("cuEventDestroy", rig.cuEventDestroy_v2(events[0]));
         saw.code("after one was destroyed", rig.cuEventCreate(&mut events[0], INTERPROCESS));
         events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
@@ -585,10 +587,10 @@ rules! {
         let mut peer = Peer::start();
         let (one, two) = (peer.export(), peer.export());
         let ((_, plain), (code, mixed)) = (rig.open(one), rig.open(at_place(one, place(&two))));
-        saw.text(said(code));
+        saw.text(code_text(code));
         peer.step("hold");
         peer.step("record");
-        let codes = [mixed, plain].map(|event| said(rig.cuEventQuery(event)));
+        let codes = [mixed, plain].map(|event| code_text(rig.cuEventQuery(event)));
         saw.text(format_args!(
             "the other event pending: by its place {}, without {}",
             codes[0], codes[1]
@@ -641,7 +643,7 @@ rules! {
         saw.text(format_args!("query {}", importer.step("query")));
         saw.text(format_args!("the stream that waits {}", importer.step("stream-query")));
         let (code, again) = rig.open(descriptor);
-        saw.text(format_args!("opened again {}, {}", said(code), said(rig.cuEventQuery(again))));
+        saw.text(format_args!("opened again {}, {}", code_text(code), code_text(rig.cuEventQuery(again))));
         importer.0.kill();
         // The killed processes left these files.
         for process in [peer.0.id(), importer.0.id()] {
@@ -661,18 +663,18 @@ rules! {
         let descriptor = peer.export();
         let [mut never, mut destroyed, mut open] = [(); 3].map(|()| Peer::start());
         for importer in [&mut destroyed, &mut open] {
-            assert_eq!(importer.import(&descriptor), said(CUresult::CUDA_SUCCESS));
+            assert_eq!(importer.import(&descriptor), code_text(CUresult::CUDA_SUCCESS));
         }
-        assert_eq!(destroyed.step("destroy"), said(CUresult::CUDA_SUCCESS));
+        assert_eq!(destroyed.step("destroy"), code_text(CUresult::CUDA_SUCCESS));
         for step in ["record", "synchronize", "destroy"] {
-            assert_eq!(peer.step(step), said(CUresult::CUDA_SUCCESS), "{step}");
+            assert_eq!(peer.step(step), code_text(CUresult::CUDA_SUCCESS), "{step}");
         }
         // When the peer ends, its rig releases the primary context for the last time.
         peer.end();
         saw.text(format_args!("never open {}", never.import(&descriptor)));
         for (when, importer) in [("destroyed before", &mut destroyed), ("still open", &mut open)] {
             let opened = importer.import(&descriptor);
-            let query = if opened == said(CUresult::CUDA_SUCCESS) {
+            let query = if opened == code_text(CUresult::CUDA_SUCCESS) {
                 importer.step("query")
             } else {
                 String::new()
@@ -693,22 +695,22 @@ rules! {
         let [wanted, another, third] = [(); 3].map(|()| peer.export());
         let [mut was, mut is, mut two] = [(); 3].map(|()| Peer::start());
         for importer in [&mut was, &mut is, &mut two] {
-            assert_eq!(importer.import(&another), said(CUresult::CUDA_SUCCESS));
+            assert_eq!(importer.import(&another), code_text(CUresult::CUDA_SUCCESS));
         }
-        assert_eq!(two.import(&third), said(CUresult::CUDA_SUCCESS));
+        assert_eq!(two.import(&third), code_text(CUresult::CUDA_SUCCESS));
         for (importer, count) in [(&mut was, 1), (&mut two, 2)] {
             for _ in 0..count {
-                assert_eq!(importer.step("destroy"), said(CUresult::CUDA_SUCCESS));
+                assert_eq!(importer.step("destroy"), code_text(CUresult::CUDA_SUCCESS));
             }
         }
         for at in 0..3 {
             for step in ["record", "synchronize"] {
                 let step = format!("{step} {at}");
-                assert_eq!(peer.step(&step), said(CUresult::CUDA_SUCCESS), "{step}");
+                assert_eq!(peer.step(&step), code_text(CUresult::CUDA_SUCCESS), "{step}");
             }
         }
         for _ in 0..3 {
-            assert_eq!(peer.step("destroy"), said(CUresult::CUDA_SUCCESS));
+            assert_eq!(peer.step("destroy"), code_text(CUresult::CUDA_SUCCESS));
         }
         peer.end();
         let importers =
@@ -733,11 +735,11 @@ rules! {
             let descriptor = peer.export();
             let [never, mut was, mut is] = [(); 3].map(|()| Peer::start());
             for importer in [&mut was, &mut is] {
-                assert_eq!(importer.import(&descriptor), said(CUresult::CUDA_SUCCESS));
+                assert_eq!(importer.import(&descriptor), code_text(CUresult::CUDA_SUCCESS));
             }
-            assert_eq!(was.step("destroy"), said(CUresult::CUDA_SUCCESS));
+            assert_eq!(was.step("destroy"), code_text(CUresult::CUDA_SUCCESS));
             for step in ["record", "synchronize"] {
-                assert_eq!(peer.step(step), said(CUresult::CUDA_SUCCESS), "{step}");
+                assert_eq!(peer.step(step), code_text(CUresult::CUDA_SUCCESS), "{step}");
             }
             let process = peer.0.id();
             if end == "exit" {
@@ -746,12 +748,12 @@ rules! {
                 peer.0.kill();
             }
             let importers = [("never open", never), ("was open", was), ("is open", is)];
-            let said = importers.map(|(when, mut importer)| {
-                let said = opened_late(when, &mut importer, &descriptor);
+            let output = importers.map(|(when, mut importer)| {
+                let output = opened_late(when, &mut importer, &descriptor);
                 importer.end();
-                said
+                output
             });
-            saw.text(format_args!("{end}: {}", said.join("; ")));
+            saw.text(format_args!("{end}: {}", output.join("; ")));
             // The killed processes left these files.
             files_of(process).into_iter().for_each(|file| drop(std::fs::remove_file(file)));
         }
@@ -768,11 +770,11 @@ rules! {
         let descriptor = peer.export();
         let [never, mut was, mut is] = [(); 3].map(|()| Peer::start());
         for importer in [&mut was, &mut is] {
-            assert_eq!(importer.import(&descriptor), said(CUresult::CUDA_SUCCESS));
+            assert_eq!(importer.import(&descriptor), code_text(CUresult::CUDA_SUCCESS));
         }
-        assert_eq!(was.step("destroy"), said(CUresult::CUDA_SUCCESS));
+        assert_eq!(was.step("destroy"), code_text(CUresult::CUDA_SUCCESS));
         for step in ["record", "synchronize", "destroy", "give-back"] {
-            assert_eq!(peer.step(step), said(CUresult::CUDA_SUCCESS), "{step}");
+            assert_eq!(peer.step(step), code_text(CUresult::CUDA_SUCCESS), "{step}");
         }
         for (when, mut importer) in [("never open", never), ("was open", was), ("is open", is)] {
             saw.text(opened_late(when, &mut importer, &descriptor));
@@ -818,7 +820,7 @@ rules! {
         query(saw, "query", rig, event);
         saw.code("stream", rig.cuStreamQuery(stream));
         peer.step("release");
-        let after = [rig.cuStreamSynchronize(stream), rig.cuEventSynchronize(event)].map(said);
+        let after = [rig.cuStreamSynchronize(stream), rig.cuEventSynchronize(event)].map(code_text);
         saw.text(format_args!("released: {}", after.join(", ")));
         peer.end();
     }
@@ -831,7 +833,7 @@ rules! {
         file" {
         use std::os::unix::fs::PermissionsExt;
         let _ = rig;
-        let said = |files: &[std::path::PathBuf]| match files.len() {
+        let listed = |files: &[std::path::PathBuf]| match files.len() {
             0 => "no file".to_owned(),
             1 => "one file".to_owned(),
             count => format!("{count} files"),
@@ -845,10 +847,10 @@ rules! {
             .first()
             .and_then(|file| file.metadata().ok())
             .map_or(0, |file| file.permissions().mode() & 0o777);
-        saw.text(format_args!("{}, mode {mode:o}", said(&files)));
+        saw.text(format_args!("{}, mode {mode:o}", listed(&files)));
         peer.exit();
         let left = files_of(process);
-        saw.text(format_args!("after exit {}", said(&left)));
+        saw.text(format_args!("after exit {}", listed(&left)));
         left.into_iter().for_each(|file| drop(std::fs::remove_file(file)));
 
         let files_of = files_of_new();
@@ -857,7 +859,7 @@ rules! {
         peer.export();
         // When the peer ends, its rig releases the primary context.
         peer.end();
-        saw.text(format_args!("after the last release {}", said(&files_of(process))));
+        saw.text(format_args!("after the last release {}", listed(&files_of(process))));
     }
 
     /// The file in shared memory is created with the first interprocess event, before an export.
@@ -869,7 +871,7 @@ rules! {
         let files_of = files_of_new();
         let mut peer = Peer::start();
         let process = peer.0.id();
-        let said = |count: usize| {
+        let counted = |count: usize| {
             if count == 0 {
                 "no file".to_owned()
             } else {
@@ -878,11 +880,11 @@ rules! {
         };
         // After any result the peer has its context.
         peer.step("stream-query");
-        saw.text(format_args!("before {}", said(files_of(process).len())));
+        saw.text(format_args!("before {}", counted(files_of(process).len())));
         peer.step(&format!("create {NO_TIMING}"));
-        saw.text(format_args!("an ordinary event {}", said(files_of(process).len())));
+        saw.text(format_args!("an ordinary event {}", counted(files_of(process).len())));
         peer.step(&format!("create {INTERPROCESS}"));
-        saw.text(format_args!("an interprocess event {}", said(files_of(process).len())));
+        saw.text(format_args!("an interprocess event {}", counted(files_of(process).len())));
         peer.end();
     }
 

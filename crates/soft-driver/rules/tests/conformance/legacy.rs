@@ -65,7 +65,7 @@ rules! {
     fn blocking_streams_alone(rig, saw) = "success" {
         let (held, other) = (rig.stream(BLOCKING), rig.stream(BLOCKING));
         let latch = rig.hold(held);
-        saw.text(crate::raw::said(rig.settled(rig.recorded(other))));
+        saw.text(crate::raw::code_text(rig.settled(rig.recorded(other))));
         latch.release();
         rig.synchronize(held);
     }
@@ -85,7 +85,7 @@ rules! {
     /// Non-blocking streams do not wait for the legacy stream.
     fn non_blocking_streams_ignore_it(rig, saw) = "success" {
         let latch = rig.hold(NULL_STREAM);
-        saw.text(crate::raw::said(rig.settled(rig.recorded(rig.stream(NON_BLOCKING)))));
+        saw.text(crate::raw::code_text(rig.settled(rig.recorded(rig.stream(NON_BLOCKING)))));
         latch.release();
         rig.synchronize(NULL_STREAM);
     }
@@ -131,7 +131,7 @@ rules! {
     fn a_per_thread_stream_waits_for_it(rig, saw) = "CUDA_ERROR_NOT_READY (600); then success" {
         let latch = rig.hold(NULL_STREAM);
         let event = rig.recorded(PER_THREAD);
-        saw.text(crate::raw::said(rig.cuEventQuery(event)));
+        saw.text(crate::raw::code_text(rig.cuEventQuery(event)));
         latch.release();
         saw.code("then", rig.cuEventSynchronize(event));
     }
@@ -145,7 +145,7 @@ rules! {
             must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
             [rig.cuStreamQuery(PER_THREAD), rig.settled(rig.recorded(PER_THREAD))]
         });
-        saw.text(format_args!("there {}", there.map(crate::raw::said).join(", ")));
+        saw.text(format_args!("there {}", there.map(crate::raw::code_text).join(", ")));
         latch.release();
         rig.synchronize(PER_THREAD);
     }
@@ -160,7 +160,7 @@ rules! {
         let there = rig.within(other, || {
             [rig.cuStreamQuery(NULL_STREAM), rig.cuStreamSynchronize(NULL_STREAM)]
         });
-        saw.text(format_args!("in another context {}", there.map(crate::raw::said).join(", ")));
+        saw.text(format_args!("in another context {}", there.map(crate::raw::code_text).join(", ")));
         latch.release();
         rig.synchronize(stream);
     }
@@ -177,7 +177,7 @@ rules! {
         latch.release();
         saw.text(format_args!(
             "then {}",
-            events.map(|event| crate::raw::said(rig.cuEventSynchronize(event))).join(", ")
+            events.map(|event| crate::raw::code_text(rig.cuEventSynchronize(event))).join(", ")
         ));
     }
 }

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 use cuda_test_harness::TestDriver;
 
-use crate::raw::{Raw, courtesy, said};
+use crate::raw::{Raw, code_text, courtesy};
 use crate::rules;
 
 const LEGACY: u64 = CU_GET_PROC_ADDRESS_LEGACY_STREAM as u64;
@@ -36,7 +36,7 @@ impl fmt::Display for Found {
             BEFORE => "function not written",
             _ => "a function",
         };
-        write!(f, "{}, {function}", said(self.code))?;
+        write!(f, "{}, {function}", code_text(self.code))?;
         if self.status == STATUS_BEFORE {
             write!(f, ", status not written")
         } else {
@@ -62,7 +62,7 @@ fn ask_v1(raw: &Raw, name: &CStr, version: i32, flags: u64) -> String {
         BEFORE => "function not written",
         _ => "a function",
     };
-    format!("{}, {function}", said(code))
+    format!("{}, {function}", code_text(code))
 }
 
 fn version(raw: &Raw) -> i32 {
@@ -306,7 +306,7 @@ rules! {
                 null_mut(),
             );
             let function = if function.is_null() { "NULL" } else { "a function" };
-            saw.text(format_args!("{label} {}, {function}", said(code)));
+            saw.text(format_args!("{label} {}, {function}", code_text(code)));
         }
     }
 

@@ -10,7 +10,7 @@ use cuda_soft_driver::abi::{
 use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
 use cuda_test_harness::soft_settings;
 
-use crate::raw::{NON_BLOCKING, Rig, must, said};
+use crate::raw::{NON_BLOCKING, Rig, code_text, must};
 use crate::rules;
 use crate::rules::do_not_hang;
 
@@ -134,18 +134,18 @@ fn importer() {
     let mut pool = null_mut();
     let handle = std::ptr::without_provenance_mut(descriptor as usize);
     let code = rig.cuMemPoolImportFromShareableHandle(&mut pool, handle, FILE_DESCRIPTOR, 0);
-    say(&format!("pool {}", said(code)));
+    say(&format!("pool {}", code_text(code)));
     let data = PoolPointer { reserved: from_hex(words[2]).try_into().expect("64 bytes") };
     let mut address = 0;
-    say(&format!("memory {}", said(rig.cuMemPoolImportPointer(&mut address, pool, &data))));
+    say(&format!("memory {}", code_text(rig.cuMemPoolImportPointer(&mut address, pool, &data))));
     let same = bytes(&rig, address, 64) == [5; 64];
     say(if same { "the same bytes" } else { "other bytes" });
     let (stream, mut none) = (rig.stream(NON_BLOCKING), 0);
     let allocating = rig.cuMemAllocFromPoolAsync(&mut none, 64, pool, stream);
-    say(&format!("allocating {}", said(allocating)));
-    let freed = said(rig.cuMemFreeAsync(address, stream));
+    say(&format!("allocating {}", code_text(allocating)));
+    let freed = code_text(rig.cuMemFreeAsync(address, stream));
     rig.synchronize(stream);
-    say(&format!("closed {freed}, {}", said(rig.cuMemPoolDestroy(pool))));
+    say(&format!("closed {freed}, {}", code_text(rig.cuMemPoolDestroy(pool))));
 }
 
 rules! {
@@ -329,8 +329,8 @@ rules! {
         saw.holds("nothing before its turn", first() == [0; 8]);
         latch.release();
         rig.synchronize(stream);
-        let told = first().iter().map(u8::to_string).collect::<Vec<_>>();
-        saw.text(told.join(" "));
+        let values = first().iter().map(u8::to_string).collect::<Vec<_>>();
+        saw.text(values.join(" "));
         saw.holds("the bytes of the call", bytes(rig, from, 64) == [5; 64]);
         let row = [[5; 8], [1, 2, 3, 4, 1, 2, 3, 4]].concat();
         saw.holds("the rows of the call", bytes(rig, to, 64) == row.repeat(4));
@@ -373,12 +373,12 @@ rules! {
         saw.text(format_args!("with rows {}", range(rows + 7 * 512 - 1).1));
         let mut value = 0_u64;
         let other = rig.cuPointerGetAttribute(std::ptr::from_mut(&mut value).cast(), 99, memory);
-        let nobodys = said(kind(16).0);
-        saw.text(format_args!("nobody's {nobodys}, no such attribute {}", said(other)));
+        let nobodys = code_text(kind(16).0);
+        saw.text(format_args!("nobody's {nobodys}, no such attribute {}", code_text(other)));
         let (mut kind, mut ordinal, mut which) = (77_u32, 77_i32, [2, 9]);
         let mut places: [*mut c_void; 2] = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
         let code = rig.cuPointerGetAttributes(2, which.as_mut_ptr(), places.as_mut_ptr(), 0x1000);
-        saw.text(format_args!("several of nobody's {}, {kind}, {ordinal}", said(code)));
+        saw.text(format_args!("several of nobody's {}, {kind}, {ordinal}", code_text(code)));
         must("cuMemFreeHost", rig.cuMemFreeHost(pinned));
         free(rig, rows);
         free(rig, memory);
@@ -571,8 +571,8 @@ rules! {
         saw.text(format_args!("attributes {}", attributes.collect::<Vec<_>>().join(", ")));
         saw.code("destroying it", rig.cuMemPoolDestroy(default));
         let mut pool = null_mut();
-        let created = said(rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
-        let set = said(rig.cuDeviceSetMemPool(rig.device, pool));
+        let created = code_text(rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        let set = code_text(rig.cuDeviceSetMemPool(rig.device, pool));
         let is = if current() == pool { "current" } else { "not current" };
         saw.text(format_args!("another one {created}, {set}, {is}"));
         saw.code("destroyed", rig.cuMemPoolDestroy(pool));
@@ -598,7 +598,7 @@ rules! {
         rig.synchronize(stream);
         saw.text(format_args!("used {}", pool_attribute(rig, default, 7)));
         let mut nothing = 77;
-        let code = said(rig.cuMemAllocAsync(&mut nothing, 0, stream));
+        let code = code_text(rig.cuMemAllocAsync(&mut nothing, 0, stream));
         let what = if nothing == 0 { "NULL" } else { "an address" };
         saw.text(format_args!("of nothing {code}, {what}"));
         must("cuMemAllocAsync", rig.cuMemAllocAsync(&mut address, 4096, stream));
@@ -683,7 +683,7 @@ rules! {
         must("cuMemPoolSetAttribute", rig.cuMemPoolSetAttribute(pool, 4, place));
         use_once();
         saw.holds("with a threshold: reserved", value(5) > 0);
-        let code = said(rig.cuMemPoolTrimTo(pool, 0));
+        let code = code_text(rig.cuMemPoolTrimTo(pool, 0));
         saw.text(format_args!("trimmed {code}, reserved {}", value(5)));
         must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
     }
@@ -702,8 +702,8 @@ rules! {
         must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, 17, address));
         saw.holds("the memory is of the pool", of == pool);
         saw.code("destroyed", rig.cuMemPoolDestroy(pool));
-        let set = said(rig.cuMemsetD8Async(address, 1, 4096, stream));
-        saw.text(format_args!("the memory: {set}, {}", said(rig.cuMemFreeAsync(address, stream))));
+        let set = code_text(rig.cuMemsetD8Async(address, 1, 4096, stream));
+        saw.text(format_args!("the memory: {set}, {}", code_text(rig.cuMemFreeAsync(address, stream))));
         rig.synchronize(stream);
     }
 
@@ -727,9 +727,9 @@ rules! {
             flags
         };
         saw.text(format_args!("at first {}, {}", access(0), access(1)));
-        let given = said(give(1, 3));
+        let given = code_text(give(1, 3));
         saw.text(format_args!("given {given}, {}", access(1)));
-        let taken = said(give(1, 0));
+        let taken = code_text(give(1, 0));
         saw.text(format_args!("taken {taken}, {}", access(1)));
         saw.codes(&[
             ("its own taken", give(0, 0)),

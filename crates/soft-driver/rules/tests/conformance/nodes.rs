@@ -9,7 +9,7 @@ use cuda_soft_driver::abi::{Copy3D, InstantiateParams, MemsetParams, UpdateInfo}
 
 use crate::capture::{RELAXED, capturing, end, fate, status};
 use crate::edits::{BYTES, Memory, count, empty, graph, instantiate};
-use crate::raw::{NON_BLOCKING, Rig, must, said};
+use crate::raw::{NON_BLOCKING, Rig, code_text, must};
 use crate::rules;
 
 /// The nodes of a graph, of which there are so many.
@@ -84,23 +84,23 @@ rules! {
         let a = empty(rig, graph, &[]);
         let b = empty(rig, graph, &[a]);
         let c = empty(rig, graph, &[b]);
-        let told = |nodes: &[CUgraphNode]| letters(nodes, [a, b, c]);
-        saw.text(format_args!("nodes {}", told(&nodes::<3>(rig, graph))));
+        let named = |nodes: &[CUgraphNode]| letters(nodes, [a, b, c]);
+        saw.text(format_args!("nodes {}", named(&nodes::<3>(rig, graph))));
         let (mut root, mut one) = (null_mut(), 1);
         must("cuGraphGetRootNodes", rig.cuGraphGetRootNodes(graph, &mut root, &mut one));
-        saw.text(format_args!("roots {}", told(&[root])));
+        saw.text(format_args!("roots {}", named(&[root])));
         let (mut from, mut to, mut count) = ([a; 3], [a; 3], 3);
         let code = rig.cuGraphGetEdges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &mut count);
         must("cuGraphGetEdges", code);
-        saw.text(format_args!("edges {count}, {} to {}", told(&from), told(&to)));
+        saw.text(format_args!("edges {count}, {} to {}", named(&from), named(&to)));
         let (mut some, mut count) = ([b; 2], 2);
         let code = rig.cuGraphNodeGetDependencies(b, some.as_mut_ptr(), &mut count);
         must("cuGraphNodeGetDependencies", code);
-        saw.text(format_args!("before b {count}, {}", told(&some)));
+        saw.text(format_args!("before b {count}, {}", named(&some)));
         count = 2;
         let code = rig.cuGraphNodeGetDependentNodes(b, some.as_mut_ptr(), &mut count);
         must("cuGraphNodeGetDependentNodes", code);
-        saw.text(format_args!("after b {count}, {}", told(&some)));
+        saw.text(format_args!("after b {count}, {}", named(&some)));
         let code = rig.cuGraphNodeGetDependencies(a, null_mut(), &mut count);
         must("cuGraphNodeGetDependencies", code);
         saw.text(format_args!("before a {count}"));
@@ -131,10 +131,10 @@ rules! {
         must("cuGraphInstantiate", code);
         launch(rig, exec);
         saw.text(called());
-        let set = said(rig.cuGraphExecHostNodeSetParams(exec, node, &second));
+        let set = code_text(rig.cuGraphExecHostNodeSetParams(exec, node, &second));
         launch(rig, exec);
         saw.text(format_args!("set in the executable graph {set}, {}", called()));
-        let set = said(rig.cuGraphHostNodeSetParams(node, &second));
+        let set = code_text(rig.cuGraphHostNodeSetParams(node, &second));
         let (code, new) = instantiate(rig, graph);
         must("cuGraphInstantiate", code);
         launch(rig, new);
@@ -200,13 +200,13 @@ rules! {
         saw.text(format_args!("executable graph gone: {}", destroyed(&counters[0])));
         let (object, of) = (user_object(rig, &counters[1]), graph(rig));
         must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(of, object, 1, 0));
-        let retained = said(rig.cuUserObjectRetain(object, 1));
-        let released = said(rig.cuGraphReleaseUserObject(of, object, 1));
+        let retained = code_text(rig.cuUserObjectRetain(object, 1));
+        let released = code_text(rig.cuGraphReleaseUserObject(of, object, 1));
         let ended = counters[1].load(Ordering::SeqCst);
         saw.text(format_args!(
             "the other: retained {retained}, released by the graph {released}: {ended}"
         ));
-        let last = [(); 2].map(|()| said(rig.cuUserObjectRelease(object, 1)));
+        let last = [(); 2].map(|()| code_text(rig.cuUserObjectRelease(object, 1)));
         saw.text(format_args!("released {}: {}", last.join(", "), destroyed(&counters[1])));
         must("cuGraphDestroy", rig.cuGraphDestroy(of));
     }
@@ -251,7 +251,7 @@ rules! {
         let (code, exec) = instantiate(rig, graph);
         must("cuGraphInstantiate", code);
         let half = Copy3D { width: BYTES / 2, ..copied };
-        let code = said(rig.cuGraphExecMemcpyNodeSetParams(exec, copy, &half, rig.context));
+        let code = code_text(rig.cuGraphExecMemcpyNodeSetParams(exec, copy, &half, rig.context));
         launch(rig, exec);
         let count = host.iter().filter(|byte| **byte == 5).count();
         saw.text(format_args!("half of it {code}, copied {count}"));
@@ -290,7 +290,7 @@ rules! {
             let mut info = UpdateInfo { result: 77, error_node, error_from_node };
             let code = rig.cuGraphExecUpdate_v2(exec, graph, &mut info);
             let its = if !node.is_null() && info.error_node == node { ", its node" } else { "" };
-            saw.text(format_args!("{what} {}, {}{its}", said(code), info.result));
+            saw.text(format_args!("{what} {}, {}{its}", code_text(code), info.result));
         };
         update("value", (value, null_mut()));
         update("width", wider);
@@ -298,7 +298,7 @@ rules! {
         // A driver may name the node or the one within.
         update("in a child graph", (nested, null_mut()));
         let (mut node, mut result) = (null_mut(), 77);
-        let code = said(rig.cuGraphExecUpdate(exec, wider.0, &mut node, &mut result));
+        let code = code_text(rig.cuGraphExecUpdate(exec, wider.0, &mut node, &mut result));
         let its = if node == wider.1 { "its node" } else { "another" };
         saw.text(format_args!("the first form {code}, {result}, {its}"));
         let circle = graph(rig);
@@ -328,7 +328,7 @@ rules! {
         let (node, stream) = (memory.set(into, &[], 1), rig.stream(NON_BLOCKING));
         let code = rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, RELAXED);
         must("cuStreamBeginCaptureToGraph", code);
-        let code = said(rig.cuGraphDestroyNode(node));
+        let code = code_text(rig.cuGraphDestroyNode(node));
         let set = rig.cuMemsetD8Async(memory.address, 5, BYTES, stream);
         must("cuMemsetD8Async", set);
         let unharmed = status(rig, stream) == Ok(1);
@@ -359,7 +359,7 @@ rules! {
             ("port 77 to", begin(CUgraphEdgeData { to_port: 77, ..plain })),
         ]);
         saw.text(format_args!("status {}", status(rig, stream).expect("a status")));
-        saw.text(format_args!("plain edges {}, {}", said(begin(plain)), fate(rig, stream)));
+        saw.text(format_args!("plain edges {}, {}", code_text(begin(plain)), fate(rig, stream)));
     }
 
     /// `cuGraphInstantiateWithParams` returns the node that keeps a graph from being launched by
@@ -393,7 +393,7 @@ rules! {
         let node = empty(rig, graph, &[]);
         let (code, result, error_node, _) = instantiated(4);
         let which = if error_node == node { "the empty node" } else { "another" };
-        saw.text(format_args!("flag 4 with an empty node {}, {result}, {which}", said(code)));
+        saw.text(format_args!("flag 4 with an empty node {}, {result}, {which}", code_text(code)));
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
@@ -422,7 +422,7 @@ rules! {
         let operation = unsafe { *params.paramArray };
         let mut two = [operation; 2];
         let twice = CUDA_BATCH_MEM_OP_NODE_PARAMS { count: 2, paramArray: two.as_mut_ptr(), ..params };
-        let code = said(rig.cuGraphBatchMemOpNodeSetParams(node, &twice));
+        let code = code_text(rig.cuGraphBatchMemOpNodeSetParams(node, &twice));
         read(&mut params);
         saw.text(format_args!("two operations {code}, count {}", params.count));
         let set = |operations: &mut [CUstreamBatchMemOpParams], write: u64| {

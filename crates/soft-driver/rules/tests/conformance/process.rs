@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 use cuda_test_harness::child::say;
 
-use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, must, said};
+use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, code_text, must};
 use crate::rules;
 use crate::rules::Saw;
 #[cfg(unix)]
@@ -25,20 +25,24 @@ unsafe extern "C" {
 /// Runs `work` in a forked child, and returns its result, or the end of the child.
 #[cfg(unix)]
 fn in_forked_child(work: impl FnOnce() -> String) -> String {
-    let (said, status) = fork::in_child(|| {
+    let (output, status) = fork::in_child(|| {
         // The parent's time limit does not apply here.
         crate::rules::do_not_hang();
         work()
     });
-    if status == 0 { said } else { format!("{said} (the child ended with wait status {status})") }
+    if status == 0 {
+        output
+    } else {
+        format!("{output} (the child ended with wait status {status})")
+    }
 }
 
 /// Makes a call in a forked child, and returns its code. If a signal ended the child, this process
 /// ends in the same way.
 #[cfg(unix)]
 pub fn forked_call(call: impl FnOnce() -> CUresult) -> CUresult {
-    let said = in_forked_child(|| call().0.to_string());
-    match said.parse() {
+    let output = in_forked_child(|| call().0.to_string());
+    match output.parse() {
         Ok(code) => CUresult(code),
         Err(_) => std::process::abort(),
     }
@@ -299,7 +303,7 @@ rules! {
     [alone]
     fn exit_without_release(rig, saw) = "ended well" {
         let _ = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), rig.new_context());
-        saw.text(if said(rig.cuCtxSynchronize()) == "success" {
+        saw.text(if code_text(rig.cuCtxSynchronize()) == "success" {
             "ended well"
         } else {
             "not ready to end"

@@ -455,7 +455,7 @@ pub fn must(call: &str, code: CUresult) {
 }
 
 /// A code in the form of the results.
-pub fn said(code: CUresult) -> String {
+pub fn code_text(code: CUresult) -> String {
     if code == CUresult::CUDA_SUCCESS { "success".to_owned() } else { code.to_string() }
 }
 

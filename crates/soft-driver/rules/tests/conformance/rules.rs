@@ -11,7 +11,7 @@ use cuda_test_harness::child::{self, end_after, own_binary, say};
 use cuda_test_harness::soft_settings;
 use cuda_test_harness::{TestDriver, say_not_run};
 
-use crate::raw::{Rig, said};
+use crate::raw::{Rig, code_text};
 
 /// How the result of a rule begins that could not run.
 const NOT_RUN: &str = "not run: ";
@@ -219,7 +219,7 @@ impl Saw {
     }
 
     pub fn code(&self, what: &str, code: CUresult) {
-        self.text(format_args!("{what} {}", said(code)));
+        self.text(format_args!("{what} {}", code_text(code)));
     }
 
     /// Whether something holds that should: the words for it, or that it is not so.
@@ -237,7 +237,7 @@ impl Saw {
             }
         }
         for (code, calls) in groups {
-            self.text(format_args!("{} from {}", said(code), calls.join(", ")));
+            self.text(format_args!("{} from {}", code_text(code), calls.join(", ")));
         }
     }
 
@@ -248,7 +248,7 @@ impl Saw {
 
 /// How a child process ended, and what it said.
 pub struct Ended {
-    pub said: Vec<String>,
+    pub answers: Vec<String>,
     /// None when it ended well.
     pub badly: Option<String>,
     pub errors: String,
@@ -260,13 +260,13 @@ pub fn in_child(test: &str, role: &str, environment: &[(&str, &str)]) -> Ended {
     command.envs(environment.iter().copied());
     let output = command.stdin(Stdio::null()).output().expect("the test binary starts again");
     let text = String::from_utf8_lossy(&output.stdout);
-    let said = text
+    let answers = text
         .lines()
         .filter_map(|line| line.split_once("@ "))
-        .map(|(_, said)| said.to_owned())
+        .map(|(_, answer)| answer.to_owned())
         .collect();
     let badly = child::how_it_failed(output.status);
-    Ended { said, badly, errors: String::from_utf8_lossy(&output.stderr).into_owned() }
+    Ended { answers, badly, errors: String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 
 /// In a child: ends it when a call never returns, so that a wrong answer does not stop everything.
@@ -328,7 +328,7 @@ pub fn run(rule: &Rule) {
             let mut environment = rule.how.environment.clone();
             environment.push(("CUDA_SOFT_DRIVER", &settings));
             let ended = in_child(&rule.test(), ROLE, &environment);
-            let mut items = ended.said;
+            let mut items = ended.answers;
             items.extend(ended.badly.map(|badly| format!("the process {badly}")));
             let not_run = items.iter().find(|item| item.starts_with(NOT_RUN));
             not_run.cloned().unwrap_or_else(|| items.join("; "))

@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 
 use crate::raw::{
-    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Word, elsewhere, must,
-    said,
+    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, Raw, Word, code_text,
+    elsewhere, must,
 };
 use crate::rules;
 
@@ -177,7 +177,7 @@ rules! {
             match attribute(rig, stream, id) {
                 Ok(word) if id == 9 => saw.text(format_args!("{name} {word:#x}")),
                 Ok(word) => saw.text(format_args!("{name} {word}")),
-                Err(code) => saw.text(format_args!("{name} {}", said(code))),
+                Err(code) => saw.text(format_args!("{name} {}", code_text(code))),
             }
         }
     }
@@ -205,8 +205,8 @@ rules! {
                     None
                 };
                 match back {
-                    Some(back) => saw.text(format_args!("{name} {word} {}, {back}", said(code))),
-                    None => saw.text(format_args!("{name} {word} {}", said(code))),
+                    Some(back) => saw.text(format_args!("{name} {word} {}, {back}", code_text(code))),
+                    None => saw.text(format_args!("{name} {word} {}", code_text(code))),
                 }
             }
         }
@@ -405,7 +405,7 @@ rules! {
             "wait",
             rig.cuStreamWaitValue32_v2(stream, word.device, 5, CU_STREAM_WAIT_VALUE_EQ),
         );
-        saw.text(said(rig.cuStreamQuery(stream)));
+        saw.text(code_text(rig.cuStreamQuery(stream)));
         word.word().store(5, Ordering::SeqCst);
         saw.code("written", rig.cuStreamSynchronize(stream));
     }
@@ -446,13 +446,13 @@ rules! {
                 "cuStreamWaitValue32",
                 rig.cuStreamWaitValue32_v2(stream, word.device, value, flags),
             );
-            saw.text(format_args!("{name}: {}", said(rig.cuStreamSynchronize(stream))));
+            saw.text(format_args!("{name}: {}", code_text(rig.cuStreamSynchronize(stream))));
         }
         must(
             "cuStreamWaitValue32",
             rig.cuStreamWaitValue32_v2(stream, word.device, 7, CU_STREAM_WAIT_VALUE_GEQ),
         );
-        saw.text(format_args!("not at least: {}", said(rig.cuStreamQuery(stream))));
+        saw.text(format_args!("not at least: {}", code_text(rig.cuStreamQuery(stream))));
         word.word().store(7, Ordering::SeqCst);
         rig.synchronize(stream);
     }
@@ -467,11 +467,11 @@ rules! {
         let at_least = |value| {
             let flags = CU_STREAM_WAIT_VALUE_GEQ;
             must("wait", rig.cuStreamWaitValue32_v2(stream, word.device, value, flags));
-            said(rig.cuStreamQuery(stream))
+            code_text(rig.cuStreamQuery(stream))
         };
         must("wait", rig.cuStreamWaitValue32_v2(stream, word.device, u32::MAX,
             CU_STREAM_WAIT_VALUE_GEQ));
-        let passed = said(rig.settled(rig.recorded(stream)));
+        let passed = code_text(rig.settled(rig.recorded(stream)));
         saw.text(format_args!("32 bits: {passed}, then {}", at_least(2)));
         word.word().store(2, Ordering::SeqCst);
         rig.synchronize(stream);
@@ -479,7 +479,7 @@ rules! {
         must("cuMemAlloc", rig.cuMemAlloc_v2(&mut wide, 8));
         must("cuMemsetD8Async", rig.cuMemsetD8Async(wide, 0, 8, stream));
         must("wait", rig.cuStreamWaitValue64_v2(stream, wide, u64::MAX, CU_STREAM_WAIT_VALUE_GEQ));
-        saw.text(format_args!("64 bits: {}", said(rig.settled(rig.recorded(stream)))));
+        saw.text(format_args!("64 bits: {}", code_text(rig.settled(rig.recorded(stream)))));
         must("cuMemFree", rig.cuMemFree_v2(wide));
     }
 }

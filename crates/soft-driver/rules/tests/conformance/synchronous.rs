@@ -108,11 +108,11 @@ type Call<'a> = (&'a str, &'a dyn Fn() -> CUresult);
 /// Reports whether calls wait for a stream that is held. The calls of the first list should return,
 /// and the calls of the second list should wait.
 fn compare(rig: &Rig, saw: &Saw, returning: &[Call<'_>], waiting: &[Call<'_>]) {
-    let said = |calls: &[Call<'_>], patience| {
+    let results = |calls: &[Call<'_>], patience| {
         let kept = calls.iter().filter(|(_, call)| returns(rig, call, patience));
         kept.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     };
-    let (first, second) = (said(returning, LONG), said(waiting, WATCHED));
+    let (first, second) = (results(returning, LONG), results(waiting, WATCHED));
     saw.text(format_args!("these return: {first}"));
     saw.text(format_args!("of the others: {}", if second.is_empty() { "none" } else { &second }));
 }

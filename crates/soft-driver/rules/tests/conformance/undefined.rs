@@ -18,7 +18,7 @@ use crate::green::describe;
 use crate::ipc::Peer;
 #[cfg(unix)]
 use crate::process::forked_call;
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, must, said};
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, code_text, must};
 use crate::rules;
 use crate::rules::{How, Rule, do_not_hang, in_child, report};
 #[cfg(target_os = "linux")]
@@ -62,7 +62,7 @@ fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUre
         do_not_hang();
         let rig = Rig::new("");
         let code = body(&rig, &|handle| say(&format!("{HANDLE}{:#x}", handle.addr())));
-        say(&format!("{ANSWER}{}", said(code)));
+        say(&format!("{ANSWER}{}", code_text(code)));
         // The rest need not be cleaned up, and this may be impossible.
         std::process::exit(0);
     }
@@ -72,13 +72,13 @@ fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUre
     let run = |settings: &str| {
         in_child(&rule.test(), ROLE, &[("CUDA_SOFT_DRIVER", &soft_settings(settings))])
     };
-    let find = |said: &[String], what: &str| {
-        said.iter().find_map(|line| line.strip_prefix(what).map(str::to_owned))
+    let find = |output: &[String], what: &str| {
+        output.iter().find_map(|line| line.strip_prefix(what).map(str::to_owned))
     };
 
     let aborted = run("misuse=abort");
     let end = aborted.badly.unwrap_or_else(|| "did not end".to_owned());
-    let handle = find(&aborted.said, HANDLE);
+    let handle = find(&aborted.answers, HANDLE);
     let message = aborted
         .errors
         .lines()
@@ -94,7 +94,8 @@ fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUre
     let more = if all { String::new() } else { format!(" in \"{message}\"") };
 
     let refused = run("misuse=error");
-    let answer = find(&refused.said, ANSWER).unwrap_or_else(|| refused.badly.unwrap_or_default());
+    let answer =
+        find(&refused.answers, ANSWER).unwrap_or_else(|| refused.badly.unwrap_or_default());
     report(rule, &format!("{end}, naming {}{more}; as an error {answer}", named.join(", ")));
 }
 
@@ -549,6 +550,6 @@ rules! {
             rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event),
         );
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
-        saw.text(said(rig.cuGraphEventRecordNodeGetEvent(node, &mut found)));
+        saw.text(code_text(rig.cuGraphEventRecordNodeGetEvent(node, &mut found)));
     }
 }

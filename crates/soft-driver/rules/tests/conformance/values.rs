@@ -18,7 +18,7 @@ use cuda_test_harness::{TestDriver, soft_settings};
 
 use crate::capture::{RELAXED, capturing, end};
 use crate::green;
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, must, said};
+use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, code_text, must};
 use crate::rules;
 use crate::rules::do_not_hang;
 
@@ -159,8 +159,9 @@ fn table(rig: &Rig, channels: usize, counts: &[usize]) -> String {
         let list = if released(rig, *count, limit).0 { &mut these } else { &mut others };
         list.push(count.to_string());
     }
-    let told = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
-    format!("released {}; held back {}", told(&these), told(&others))
+    let listed =
+        |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+    format!("released {}; held back {}", listed(&these), listed(&others))
 }
 
 /// Each stream waits for the next one's value and then writes its own; all are submitted in this
@@ -228,18 +229,18 @@ fn beside_a_wait(
     call: impl FnOnce() -> CUresult + Send + 'static,
     release: impl FnOnce(),
 ) -> String {
-    let (tell, told) = channel();
+    let (sender, receiver) = channel();
     let context = crate::raw::Sent::new(rig.current());
     let raw = **rig;
     let thread = std::thread::spawn(move || {
         must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
-        let _ = tell.send(call());
+        let _ = sender.send(call());
     });
-    match told.recv_timeout(SHORT) {
-        Ok(code) => format!("returns at once, {}", said(code)),
+    match receiver.recv_timeout(SHORT) {
+        Ok(code) => format!("returns at once, {}", code_text(code)),
         Err(RecvTimeoutError::Timeout) => {
             release();
-            let code = told.recv_timeout(LONG).map_or("never".to_owned(), said);
+            let code = receiver.recv_timeout(LONG).map_or("never".to_owned(), code_text);
             thread.join().expect("no panic");
             format!("waits, then {code}")
         }
@@ -313,12 +314,12 @@ fn peer() {
         let (step, given) = (words.next().expect("a step"), words.next().unwrap_or_default());
         let value = || given.parse().expect("a number");
         match step {
-            "event" => say(&said(rig.open(from_hex(given).try_into().expect("64 bytes")).0)),
+            "event" => say(&code_text(rig.open(from_hex(given).try_into().expect("64 bytes")).0)),
             "memory" => {
                 let (code, opened) =
                     open_mem_handle(&rig, from_hex(given).try_into().expect("64 bytes"), 1);
                 address = opened;
-                say(&said(code));
+                say(&code_text(code));
             }
             "export" => {
                 let device = device_memory(&rig, 4096);
@@ -336,17 +337,17 @@ fn peer() {
                 let flags = if step == "file" { 0 } else { READ_ONLY };
                 address = mapped.at();
                 page = Some(mapped);
-                say(&said(mapped.register(&rig, PORTABLE | MAPPED | flags)));
+                say(&code_text(mapped.register(&rig, PORTABLE | MAPPED | flags)));
             }
-            "wait" => say(&said(wait(&rig, stream, address, value()))),
-            "write" => say(&said(write(&rig, stream, address, value()))),
+            "wait" => say(&code_text(wait(&rig, stream, address, value()))),
+            "write" => say(&code_text(write(&rig, stream, address, value()))),
             "store" => {
                 page.expect("a file").word().store(value(), Ordering::SeqCst);
                 say("stored");
             }
-            "query" => say(&said(rig.cuStreamQuery(stream))),
-            "synchronize" => say(&said(rig.cuStreamSynchronize(stream))),
-            "close" => say(&said(close_mem_handle(&rig, address))),
+            "query" => say(&code_text(rig.cuStreamQuery(stream))),
+            "synchronize" => say(&code_text(rig.cuStreamSynchronize(stream))),
+            "close" => say(&code_text(close_mem_handle(&rig, address))),
             "end" => break,
             other => panic!("{other:?} is no step"),
         }
@@ -628,7 +629,7 @@ rules! {
         let mut value = 77;
         saw.text(format_args!("{}, {value}", {
             let code = rig.cuDeviceGetAttribute(&mut value, CUdevice_attribute(113), rig.device);
-            said(code)
+            code_text(code)
         }));
     }
 
@@ -955,7 +956,7 @@ rules! {
             rig.synchronize(stream);
             saw.text(format_args!(
                 "set {value} {}, launched {}",
-                said(code),
+                code_text(code),
                 words.word(0).load(Ordering::SeqCst)
             ));
         }

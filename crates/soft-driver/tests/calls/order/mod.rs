@@ -97,8 +97,8 @@ fn aside(test: &str, run: impl FnOnce()) {
         .expect("the test's own program runs");
     let text = String::from_utf8_lossy(&output.stdout);
     if !(output.status.success() && text.contains("it is through")) {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let end: Vec<&str> = said.lines().rev().take(60).collect();
+        let printed = String::from_utf8_lossy(&output.stderr);
+        let end: Vec<&str> = printed.lines().rev().take(60).collect();
         let end: Vec<&str> = end.into_iter().rev().collect();
         panic!("{text}\n{}", end.join("\n"));
     }

@@ -164,8 +164,11 @@ fn the_environment_names_each_warning() {
                 assert!(found.iter().all(|found| found.contains(says)));
             }
         }
-        let told = Builder::from_text("order_warnings=lost").expect_err("there is no such name");
-        assert!(told.contains("`lost` is not a value") || told.contains("lost_record"), "{told}");
+        let error = Builder::from_text("order_warnings=lost").expect_err("there is no such name");
+        assert!(
+            error.contains("`lost` is not a value") || error.contains("lost_record"),
+            "{error}"
+        );
         // They are no errors: order=abort does not end the process.
         let builder = text("all").check_order(OrderCheck::Abort);
         assert_eq!(warned(builder, false, ROWS[0].3).0.len(), 1);
