@@ -89,8 +89,10 @@ pub unsafe fn list(of: *const libc::iovec, count: usize) -> impl Iterator<Item =
 /// NULL or a message.
 pub unsafe fn message(of: *const libc::msghdr) -> impl Iterator<Item = Buffer> {
     // SAFETY: as the caller says.
-    let (first, count) = unsafe { of.as_ref() }
-        .map_or((core::ptr::null(), 0), |of| (of.msg_iov.cast_const(), of.msg_iovlen));
+    let of = unsafe { of.as_ref() };
+    #[allow(clippy::unnecessary_cast, reason = "musl has an `int`")]
+    let (first, count) =
+        of.map_or((core::ptr::null(), 0), |of| (of.msg_iov.cast_const(), of.msg_iovlen as usize));
     // SAFETY: as the caller says.
     unsafe { list(first, count) }
 }
