@@ -8,10 +8,6 @@ use crate::pinned::budget::{Budget, PAGES, TIMES};
 use crate::pinned::table::{self, Fact, PAGE, Use};
 use crate::pinned::{self, faults};
 
-/// The driver reads a source of so many bytes before the call returns, by what was measured. So it
-/// may be filled anew at once.
-const READ_AT_ONCE: core::ops::RangeInclusive<u64> = 64..=16 << 10;
-
 /// Asks the software driver to use a mapping of its own for pinned memory, as a device does: it
 /// returns 0 if that is not possible.
 type Alias = unsafe extern "C" fn(*const c_void) -> i32;
@@ -188,10 +184,8 @@ impl Watch {
         let name = self.feed.caller().name;
         let may_be_read = ["Batch", "WithAttributes"].iter().any(|part| name.contains(part));
         for access in accesses {
-            let bytes = access.range.end - access.range.start;
-            let small = access.stride().is_none() && READ_AT_ONCE.contains(&bytes);
             if self.pinned.region(access.range.start).is_none()
-                || access.kind == AccessKind::Read && (small || may_be_read)
+                || access.kind == AccessKind::Read && may_be_read
                 || self.feed.capture_of(stream).is_some()
             {
                 continue;
@@ -201,8 +195,7 @@ impl Watch {
         }
     }
 
-    /// A graph was launched. That the driver reads small sources within the call is known of copies
-    /// alone.
+    /// A graph was launched.
     pub(super) fn launched(&mut self, stream: StreamId, graph: GraphId) {
         if !self.pinned.is_on()
             || self.pinned.regions.is_empty()
