@@ -1,7 +1,7 @@
 //! The host's own accesses to pinned memory: programs that touch it too early, and the same programs
 //! with the wait that they lack.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::fs;

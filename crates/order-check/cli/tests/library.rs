@@ -1,7 +1,7 @@
 //! The stand-in in front of the software driver, in programs that load the driver's library by its
 //! name and know nothing of a checker.
 
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use std::ffi::OsStr;
 use std::fs;

@@ -94,7 +94,7 @@ pub unsafe fn message(of: *const libc::msghdr) -> impl Iterator<Item = Buffer> {
     let (first, count) =
         of.map_or((core::ptr::null(), 0), |of| (of.msg_iov.cast_const(), of.msg_iovlen as usize));
     // SAFETY: as the caller says.
-    unsafe { list(first, count) }
+    unsafe { list(first, count as _) }
 }
 
 /// The program is about to unmap memory.
