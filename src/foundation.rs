@@ -63,7 +63,8 @@
 //! ```
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::driver::Driver;
+use crate::error::{Error, Result, log};
 use crate::sys::{CUresult, Function};
 #[cfg(doc)]
 use crate::{capture::Capture, sys::calls::*};
@@ -121,7 +122,11 @@ macro_rules! foundation_call {
         if $crate::foundation::is_forked_child() {
             Err($crate::Error::ForkedChild { function })
         } else {
-            function.check((driver.symbols().$function)($($argument),*))
+            $crate::foundation::checked(
+                driver,
+                function,
+                (driver.symbols().$function)($($argument),*),
+            )
         }
     }};
     ($driver:expr, $function:ident?($($argument:expr),* $(,)?)) => {{
@@ -131,7 +136,9 @@ macro_rules! foundation_call {
             Err($crate::Error::ForkedChild { function })
         } else {
             match driver.symbols().$function {
-                Some(pointer) => function.check(pointer($($argument),*)),
+                Some(pointer) => {
+                    $crate::foundation::checked(driver, function, pointer($($argument),*))
+                }
                 None => Err($crate::Error::Unsupported {
                     function,
                     since: function.entry_point().version,
@@ -142,12 +149,23 @@ macro_rules! foundation_call {
     }};
 }
 
+/// What [`call!`] does with the code.
+#[doc(hidden)]
+#[inline(always)]
+pub fn checked(driver: Driver, function: Function, code: CUresult) -> Result<()> {
+    if code == CUresult::CUDA_SUCCESS {
+        Ok(())
+    } else {
+        Err(log::failed(driver.symbols(), function, code))
+    }
+}
+
 impl Function {
     /// Turns the code that this function returned into a result.
     ///
     /// The error names the function and the code, as those of this crate do. It makes no driver
     /// call, and a success costs one comparison. [`call!`](crate::foundation::call) makes the call,
-    /// too.
+    /// too, and its error has what the driver [logged](Error::driver_log).
     ///
     /// ```
     /// use cuda_events::sys::Function;

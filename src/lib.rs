@@ -117,6 +117,9 @@
 //! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver gets their numbers and never their addresses | the driver calls them | a mutex, in these two methods and when the driver calls a closure |
 //! | the sixteen places for [observers](Driver::observe): a driver function takes no pointer to an observer's data, so the place identifies the observer | the process ends | one for each place, in the observed calls |
 //!
+//! Each thread keeps the lines that the driver logged for the thread's last failed call
+//! ([`Error::driver_log`]).
+//!
 //! Each graph also has a number, taken from a counter, and its own mutex for the events and the
 //! semaphores that its nodes refer to.
 //!

@@ -22,7 +22,7 @@
 //! compile. The caller writes the `unsafe` block and argues why the arguments are valid.
 
 use crate::driver::{Driver, flag, fork};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, log};
 use crate::progress::Progress;
 use crate::sys::{CUresult, Function, Symbols};
 
@@ -56,7 +56,7 @@ impl Target for Driver {
         call: impl FnOnce(&'static Symbols) -> CUresult,
     ) -> Result<Answer> {
         self.check(other, function)?;
-        Ok(Answer { function, code: call(self.symbols()) })
+        Ok(Answer { driver: self, function, code: call(self.symbols()) })
     }
 }
 
@@ -100,6 +100,7 @@ impl Driver {
 #[derive(Clone, Copy)]
 #[must_use]
 pub(crate) struct Answer {
+    driver: Driver,
     pub(crate) function: Function,
     pub(crate) code: CUresult,
 }
@@ -138,10 +139,16 @@ impl Answer {
         }
     }
 
-    /// The plain driver error.
+    /// The code that a call on this driver returned.
+    #[inline(always)]
+    pub(crate) fn new(driver: Driver, function: Function, code: CUresult) -> Self {
+        Self { driver, function, code }
+    }
+
+    /// The plain driver error, with what the driver logged.
     #[inline(always)]
     pub(crate) fn error(self) -> Error {
-        Error::driver(self.function, self.code)
+        log::failed(self.driver.symbols(), self.function, self.code)
     }
 }
 

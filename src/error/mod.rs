@@ -2,6 +2,7 @@
 
 mod advice;
 mod descriptor;
+pub(crate) mod log;
 mod texts;
 
 use std::path::PathBuf;
@@ -25,7 +26,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// after the call has failed.
 ///
 /// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
-/// returning it from `main`. The type has at most 16 bytes.
+/// returning it from `main`; below it come the lines that the driver
+/// [logged](Self::driver_log). The type has at most 16 bytes.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Error, Event, EventFlags};
@@ -282,6 +284,37 @@ impl Error {
             }
             _ => None,
         }
+    }
+
+    /// Returns the lines that the driver logged for the call that failed; `None` if it logged none.
+    ///
+    /// A driver logs why it refused a call since CUDA 12.9. After an unexpected code, this crate
+    /// reads the lines since the thread's last failure ([`cuLogsDumpToMemory`], and once in each
+    /// thread [`cuLogsCurrent`]), and selects those that end with this call and this code, at most
+    /// eight. It keeps them for the last failed call of each thread. So ask in the thread in which
+    /// the call failed, before its next call fails. `Debug` prints them below the text, so that
+    /// `unwrap` and a `main` that returns the error show them.
+    ///
+    /// If the driver logged nothing for this call, the lines may be those of an earlier call of the
+    /// same name and code, made by another thread or by another library. For `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
+    /// `CUDA_ERROR_NOT_PERMITTED`, and for a cause that this crate names itself, such as
+    /// [`Error::NotRecorded`], the log is not read. This method makes no driver call.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// if let Err(error) = event.synchronize() {
+    ///     println!("{error}");
+    ///     println!("{}", error.driver_log().unwrap_or_default());
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn driver_log(&self) -> Option<String> {
+        log::lines_of(self.function()?, self.code()?)
     }
 
     /// Returns whether this error ends the use of CUDA in this process; only a new process can use

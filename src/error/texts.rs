@@ -339,7 +339,9 @@ fn failed(f: &mut fmt::Formatter<'_>, function: Function, code: CUresult) -> fmt
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        fmt::Display::fmt(self, f)?;
+        let lines = self.driver_log().unwrap_or_default();
+        lines.lines().try_for_each(|line| write!(f, "\n  the driver: {line}"))
     }
 }
 

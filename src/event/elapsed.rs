@@ -87,7 +87,7 @@ impl EventRef {
                 or cuEventElapsedTime(milliseconds.as_mut_ptr(), self.raw, end.raw))
         }?;
         if !answer.is_success() {
-            return Err(self.elapsed_error(end, answer));
+            return Err(self.elapsed_error(end, answer.function, answer.code));
         }
         // SAFETY: on success the driver has written the time.
         Ok(unsafe { milliseconds.assume_init() })
@@ -121,8 +121,9 @@ impl EventRef {
 
     #[cold]
     #[inline(never)]
-    fn elapsed_error(&self, end: &Self, answer: Answer) -> Error {
-        let Answer { function, code } = answer;
+    fn elapsed_error(&self, end: &Self, function: Function, code: CUresult) -> Error {
+        // Made here: a caller would keep its driver in a register across the call.
+        let answer = Answer::new(self.driver, function, code);
         match code {
             CUresult::CUDA_ERROR_INVALID_HANDLE => {
                 if !(self.flags & end.flags).contains(EventFlags::TIMING) {

@@ -148,7 +148,7 @@ fn other_device(
 /// Translates the driver's several refusals of a handle that is not such a semaphore.
 #[cold]
 fn import_error(context: &Context, answer: Answer) -> Error {
-    let Answer { function, code } = answer;
+    let Answer { function, code, .. } = answer;
     // Also the error of a context that failed with this code. In such a context nothing can be
     // created, so another creation distinguishes the two. It does not wait, and disturbs no capture.
     if code == CUresult::CUDA_ERROR_UNKNOWN

@@ -377,7 +377,7 @@ impl StreamRef {
     ) -> Result<Answer> {
         // Before the calls that make the context current.
         self.driver.check(other, function)?;
-        let mut answer = Answer { function, code: CUresult::CUDA_SUCCESS };
+        let mut answer = Answer::new(self.driver, function, CUresult::CUDA_SUCCESS);
         let restored = self.context.with_current(|| {
             answer = self.driver.make(other, function, call)?;
             Ok(())

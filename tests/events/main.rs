@@ -3,5 +3,6 @@
 use cuda_events_test_support as common;
 
 mod causes;
+mod driver_log;
 mod errors;
 mod handles;

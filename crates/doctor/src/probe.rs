@@ -31,7 +31,10 @@ impl Failure {
         Self {
             code: error.code().map(|code| code.0),
             forked: matches!(error, Error::ForkedChild { .. }),
-            text: error.to_string(),
+            text: match error.driver_log() {
+                Some(lines) => format!("{error} (the driver: {})", lines.replace('\n', "; ")),
+                None => error.to_string(),
+            },
         }
     }
 

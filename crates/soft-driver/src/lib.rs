@@ -153,6 +153,7 @@ mod copy;
 #[cfg(feature = "courtesy")]
 mod courtesy;
 mod device;
+mod driver_log;
 mod engine;
 mod errors;
 mod event;

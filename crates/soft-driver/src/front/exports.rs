@@ -23,6 +23,10 @@ macro_rules! for_each_export {
             cuGetErrorName => get_error_name;
             cuGetErrorString => get_error_string;
         }
+        [driver_log] {
+            cuLogsCurrent => logs_current;
+            cuLogsDumpToMemory => logs_dump_to_memory;
+        }
         [front::functions] {
             cuGetProcAddress => get_proc_address_v1;
             cuGetProcAddress_v2, cuGetProcAddress_v2_ptsz 12000 => get_proc_address;
@@ -216,11 +220,10 @@ macro_rules! for_each_export {
         cuGraphExecExternalSemaphoresWaitNodeSetParams,
         cuGraphExternalSemaphoresSignalNodeGetParams, cuGraphExternalSemaphoresSignalNodeSetParams,
         cuGraphExternalSemaphoresWaitNodeGetParams, cuGraphExternalSemaphoresWaitNodeSetParams,
-        cuGreenCtxGetId, cuImportExternalMemory, cuLogsCurrent, cuLogsDumpToFile,
-        cuLogsDumpToMemory, cuLogsRegisterCallback, cuLogsUnregisterCallback,
-        cuStreamBeginCaptureToCig, cuStreamBeginCaptureToCig_ptsz, cuStreamBeginRecaptureToGraph,
-        cuStreamBeginRecaptureToGraph_ptsz, cuStreamEndCaptureToCig, cuStreamEndCaptureToCig_ptsz,
-        cuStreamGetDevResource, cuStreamGetDevResource_ptsz
+        cuGreenCtxGetId, cuImportExternalMemory, cuLogsDumpToFile, cuLogsRegisterCallback,
+        cuLogsUnregisterCallback, cuStreamBeginCaptureToCig, cuStreamBeginCaptureToCig_ptsz,
+        cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, cuStreamEndCaptureToCig,
+        cuStreamEndCaptureToCig_ptsz, cuStreamGetDevResource, cuStreamGetDevResource_ptsz
     } } };
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
 
 use crate::abi::*;
+use crate::driver_log::DriverLog;
 use crate::engine::work::Origin;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::config::OnMisuse;
@@ -31,6 +32,8 @@ pub(crate) struct Misuses {
     reports: Mutex<Vec<String>>,
     /// Unsupported calls that the program made: each is printed once.
     unsupported: Mutex<BTreeSet<&'static str>>,
+    /// What `cuLogsDumpToMemory` gives.
+    pub(crate) log: DriverLog,
 }
 
 impl Misuses {
@@ -40,6 +43,7 @@ impl Misuses {
             destroyed: VecDeque::new(),
             reports: Mutex::new(Vec::new()),
             unsupported: Mutex::new(BTreeSet::new()),
+            log: DriverLog::new(),
         }
     }
 
@@ -89,6 +93,7 @@ impl Misuses {
             OnMisuse::Abort => thread::abort(call.name(), what),
             OnMisuse::Error => {
                 self.report(format!("{}: {what}", call.name()));
+                self.log.add(call, what, code);
                 code
             }
         }
