@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs all programs of this folder under the order checker, and makes a table.
 
-table.py [--command cuda-order-check] [--runs 10] [--jobs 6] [--only PATTERN] [--json FILE]
+table.py [--command cuda-order-check] [--runs 10] [--jobs 6] [--only PATTERN...] [--skip PATTERN...]
 
 Programs that need what the machine lacks (CuPy, JAX, nvcc) are named. The status is 1 if an error
 was missed in any run, or if anything was reported about a correct program. A cost is the best of
@@ -65,7 +65,8 @@ def main():
     parser.add_argument("--command", default="cuda-order-check")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=6)
-    parser.add_argument("--only", default="*")
+    parser.add_argument("--only", default=["*"], nargs="+")
+    parser.add_argument("--skip", default=[], nargs="+")
     parser.add_argument("--json")
     parser.add_argument("--logs")
     parser.add_argument("--native", default=os.path.join(tempfile.gettempdir(), "order-native"))
@@ -94,7 +95,15 @@ def main():
     for (name,) in listed(correct):
         if name not in TIMED:
             tasks.append((name, "correct", "correct", correct + [name], 0, ""))
-    tasks = [task for task in tasks if fnmatch.fnmatch(task[0], options.only)]
+
+    def asked(name):
+        first, second = (
+            any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+            for patterns in (options.only, options.skip)
+        )
+        return first and not second
+
+    tasks = [task for task in tasks if asked(task[0])]
 
     results, wrong = {}, 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -125,7 +134,7 @@ def main():
 
     costs = {}
     for name in TIMED:
-        if not fnmatch.fnmatch(name, options.only):
+        if not asked(name):
             continue
         costs[name] = {"plain": [], "checked": []}
         for number in range(5):
