@@ -160,7 +160,9 @@ macro_rules! for_each_name {
             cuGLMapBufferObject
             cuGLMapBufferObjectAsync
             cuGLMapBufferObjectAsync_v2
+            cuGLMapBufferObjectAsync_v2_ptsz
             cuGLMapBufferObject_v2
+            cuGLMapBufferObject_v2_ptds
             cuGLRegisterBufferObject
             cuGLSetBufferObjectMapFlags
             cuGLUnmapBufferObject
