@@ -106,6 +106,13 @@ pub enum Progress {
 
 pub mod error {
     pub use super::{Error, Result};
+
+    /// What the driver logged is read without any shared state.
+    pub mod log {
+        use super::super::sys::{CUresult, Function};
+
+        pub fn note(_: super::super::Symbols, _: Function, _: CUresult) {}
+    }
 }
 
 #[allow(non_camel_case_types)]
@@ -154,6 +161,9 @@ pub struct Instance {
     pub process: u32,
 }
 
+/// The table of functions, which nothing here looks into.
+pub struct Symbols;
+
 #[derive(Clone, Copy)]
 pub struct Driver(pub &'static Instance);
 
@@ -165,6 +175,10 @@ impl Driver {
 
     pub fn file(&self) -> Option<&'static str> {
         None
+    }
+
+    pub fn symbols(&self) -> Symbols {
+        Symbols
     }
 }
 

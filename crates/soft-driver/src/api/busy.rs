@@ -46,10 +46,11 @@ impl SoftDriver {
     /// on, and any number of streams are busy at the same time. In a capturing stream it becomes a
     /// node of the graph, which looks like an empty node.
     ///
-    /// In [virtual time](crate::Time::Virtual) nothing sleeps. The stream is done when
+    /// In [virtual time](Time::Virtual) nothing sleeps. The stream is done when
     /// [`advance`](Self::advance) has moved the time far enough. Time also moves by itself when
-    /// everything waits; [`Time::Virtual`](crate::Time::Virtual) has the rules. Host functions of the program take no virtual time. If a host function runs for more than some
-    /// milliseconds while a thread waits, the time moves on without the function.
+    /// everything waits; [`Time::Virtual`] has the rules. Host functions of the program take no
+    /// virtual time. If a host function runs for more than some milliseconds while a thread waits,
+    /// the time moves on without the function.
     ///
     /// It counts as a call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.

@@ -1,5 +1,5 @@
-//! Graphs: their nodes, and how they are made and destroyed. [`exec`] has the executable ones and their
-//! launches, [`events`], [`host`] and [`values`] the nodes of a kind.
+//! Graphs: their nodes, and how they are made and destroyed. [`exec`] has the executable ones and
+//! their launches, [`events`], [`host`] and `values` the nodes of a kind.
 
 use core::ffi::c_uint;
 use std::collections::BTreeSet;
