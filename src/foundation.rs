@@ -211,7 +211,8 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 /// While one is, some calls would invalidate it or become a part of its graph, whichever thread
 /// makes them: destroying an event that it recorded, for example. Code that could do without such a
 /// call asks here first. It is one load, and no driver call. Captures that other libraries begin do
-/// not count; [`capture_status`](crate::StreamRef::capture_status) asks the driver about one stream.
+/// not count; [`capture_status`](crate::StreamRef::capture_status) asks the driver about one
+/// stream.
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode};

@@ -248,8 +248,8 @@ impl Context {
     /// [interprocess](crate::EventFlags::INTERPROCESS) event must be waited for in its own context.
     /// The streams must be non-blocking, which is the default; others are
     /// [refused](Error::BlockingInGreenContext). The context has its own default stream, which can
-    /// be captured. It has no [per-thread](crate::StreamRef::per_thread_default) default stream: the
-    /// driver returns `CUDA_ERROR_INVALID_HANDLE` for it.
+    /// be captured. It has no [per-thread](crate::StreamRef::per_thread_default) default stream:
+    /// the driver returns `CUDA_ERROR_INVALID_HANDLE` for it.
     ///
     /// The context is destroyed when the last clone and the last object made in it are dropped, or
     /// never if it is [leaked](Self::leak). Whether the driver then waits for work in its streams

@@ -1,4 +1,5 @@
-//! Traits that a handle shares with its owners: comparison, hash, debug output, `Borrow` and `AsRef`.
+//! Traits that a handle shares with its owners: comparison, hash, debug output, `Borrow` and
+//! `AsRef`.
 
 /// Implements for a type that dereferences to a handle's type the traits of the handle's type.
 ///

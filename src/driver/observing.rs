@@ -264,9 +264,9 @@ impl Driver {
     ///
     /// An observer may use and drop every object of this crate, also those of the observed call,
     /// and may wait for threads that do: no lock of this crate is held while it runs. Where code
-    /// holds a lock over driver calls [and defers observers](crate::foundation::deferring_observers),
-    /// the observer runs when the lock is released. [`started`](Call::started) and
-    /// [`elapsed`](Call::elapsed) are those of the call.
+    /// holds a lock over driver calls [and defers
+    /// observers](crate::foundation::deferring_observers), the observer runs when the lock is
+    /// released. [`started`](Call::started) and [`elapsed`](Call::elapsed) are those of the call.
     ///
     /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,
     /// are observed on those threads.

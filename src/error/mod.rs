@@ -181,8 +181,8 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. No call was made.
     ExportOfImport,
-    /// A blocking stream was to be created in a [green](crate::Context::green) context, in which all
-    /// streams must be [non-blocking](crate::StreamOptions::blocking). No stream was created.
+    /// A blocking stream was to be created in a [green](crate::Context::green) context, in which
+    /// all streams must be [non-blocking](crate::StreamOptions::blocking). No stream was created.
     BlockingInGreenContext,
     /// The [exporter](crate::ipc::ExporterProcess) of an event has ended before the event's record
     /// completed.
@@ -296,8 +296,8 @@ impl Error {
     /// `unwrap` and a `main` that returns the error show them.
     ///
     /// If the driver logged nothing for this call, the lines may be those of an earlier call of the
-    /// same name and code, made by another thread or by another library. For `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
-    /// `CUDA_ERROR_NOT_PERMITTED`, and for a cause that this crate names itself, such as
+    /// same name and code, made by another thread or by another library. For
+    /// `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and `CUDA_ERROR_NOT_PERMITTED`, and for a cause that this crate names itself, such as
     /// [`Error::NotRecorded`], the log is not read. This method makes no driver call.
     ///
     /// ```

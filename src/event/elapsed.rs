@@ -97,7 +97,8 @@ impl EventRef {
     /// not wait. The time is computed from the result of [`elapsed_ms`](Self::elapsed_ms), and has
     /// the same resolution.
     ///
-    /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms). [`Event`](crate::Event) has an example.
+    /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms). [`Event`](crate::Event) has an
+    /// example.
     ///
     /// # Errors
     ///

@@ -444,8 +444,8 @@ impl EventRef {
 
     /// Marks the event as failed, so that a pool does not use it again.
     ///
-    /// This crate's own methods do it when they return an error. Code that calls the driver with the
-    /// bare handle does it by this method. It makes no driver call.
+    /// This crate's own methods do it when they return an error. Code that calls the driver with
+    /// the bare handle does it by this method. It makes no driver call.
     ///
     /// ```
     /// use cuda_events::ext::EventPool;

@@ -150,7 +150,8 @@ fn other_device(
 fn import_error(context: &Context, answer: Answer) -> Error {
     let Answer { function, code, .. } = answer;
     // Also the error of a context that failed with this code. In such a context nothing can be
-    // created, so another creation distinguishes the two. It does not wait, and disturbs no capture.
+    // created, so another creation distinguishes the two. It does not wait, and disturbs no
+    // capture.
     if code == CUresult::CUDA_ERROR_UNKNOWN
         && let Err(error) = Event::new(context, EventFlags::empty())
     {

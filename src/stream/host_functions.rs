@@ -113,10 +113,10 @@ impl StreamRef {
     /// stream, because the driver may run the host functions of all streams one after another. A
     /// drop may be a CUDA call too: a [`Stream`](crate::Stream), an [`Event`](crate::Event) or a
     /// [`Context`](crate::Context) that the function owns is destroyed on the driver's thread when
-    /// the function ends. Dropping a `Completion` of the crate `cuda-timelines` may wait for a query
-    /// that cannot return before the function does. Such a call may deadlock, or the driver may
-    /// refuse it: then the object is never destroyed. Keep such objects elsewhere, or send them to
-    /// another thread and drop them there, as in the example.
+    /// the function ends. Dropping a `Completion` of the crate `cuda-timelines` may wait for a
+    /// query that cannot return before the function does. Such a call may deadlock, or the driver
+    /// may refuse it: then the object is never destroyed. Keep such objects elsewhere, or send them
+    /// to another thread and drop them there, as in the example.
     ///
     /// If the stream's context fails first, the function is never called (see
     /// [`pending_host_functions`]); a callback of [`add_callback`](Self::add_callback) is called

@@ -222,8 +222,8 @@ macro_rules! symbols {
         ///
         /// Each variant gives the type of the function and links to its description by NVIDIA. The
         /// number in the type's name is the CUDA version that introduced the entry point: `v2000`
-        /// is CUDA 2.0, `v12080` is CUDA 12.8. A suffix such as `_v2` belongs to the exported name. NVIDIA's
-        /// pages usually leave it out: their [`cuEventDestroy`] is [`cuEventDestroy_v2`].
+        /// is CUDA 2.0, `v12080` is CUDA 12.8. A suffix such as `_v2` belongs to the exported name.
+        /// NVIDIA's pages usually leave it out: their [`cuEventDestroy`] is [`cuEventDestroy_v2`].
         ///
         /// ```
         /// use cuda_events::sys::{ENTRY_POINTS, Function};

@@ -41,7 +41,8 @@ pub fn calls_with_arguments<T>(work: impl FnOnce() -> T) -> (T, Vec<Made>) {
     CALLS.take();
     let result = work();
     let mut made = CALLS.take();
-    // After an unexpected code the library reads what the driver logged: tests/events/driver_log.rs.
+    // After an unexpected code the library reads what the driver logged:
+    // tests/events/driver_log.rs.
     let log = [Function::cuLogsDumpToMemory, Function::cuLogsCurrent];
     made.retain(|(function, _)| !log.contains(function));
     (result, made)

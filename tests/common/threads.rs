@@ -35,8 +35,8 @@ pub fn starts_can_fail(gpu: &Gpu) -> bool {
     false
 }
 
-/// Whether all other threads of this process have started and sleep. One that is starting takes room
-/// and gives most of it back, and has the name of its maker.
+/// Whether all other threads of this process have started and sleep. One that is starting takes
+/// room and gives most of it back, and has the name of its maker.
 fn others_sleep() -> bool {
     let read = |path: &str| std::fs::read_to_string(path).expect("this process's threads");
     let own = read("/proc/thread-self/stat");

@@ -207,8 +207,8 @@ impl Findings {
         &self.warnings
     }
 
-    /// Writes a finding. `class` is the name of its class, for [`Suppression::Class`]; without one it
-    /// is not written. Returns whether it is an error, and not suppressed.
+    /// Writes a finding. `class` is the name of its class, for [`Suppression::Class`]; without one
+    /// it is not written. Returns whether it is an error, and not suppressed.
     pub fn add(&mut self, finding: Finding, class: &str) -> bool {
         if self.suppressed.iter().any(|of| of.covers(&finding, class)) {
             self.counts.suppressed += 1;
@@ -246,9 +246,9 @@ impl Findings {
         self.sinks.iter_mut().filter(|sink| !sink.json).for_each(|sink| sink.write(text));
     }
 
-    /// Writes the counts, once. `seen` are counts of what was checked, such as `("kernels", 7)`: the
-    /// text is then `order check: 0 findings in 7 kernels`. Without them, a sink that is no file gets the counts only if one is not zero. A file then
-    /// shows that the checker was on.
+    /// Writes the counts, once. `seen` are counts of what was checked, such as `("kernels", 7)`:
+    /// the text is then `order check: 0 findings in 7 kernels`. Without them, a sink that is no
+    /// file gets the counts only if one is not zero. A file then shows that the checker was on.
     pub fn summary(&mut self, seen: &[(&str, u64)]) {
         let Counts { errors, warnings, suppressed } = self.counts;
         if std::mem::replace(&mut self.ended, true) {

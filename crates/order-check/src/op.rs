@@ -406,8 +406,8 @@ pub enum Op<'a> {
         /// Its name in reports; without a name reports use its number.
         name: Option<&'a str>,
     },
-    /// Gives a stream a name. Reports show it beside the stream's number, also reports about earlier
-    /// work.
+    /// Gives a stream a name. Reports show it beside the stream's number, also reports about
+    /// earlier work.
     StreamName {
         /// The stream.
         stream: StreamId,
@@ -511,8 +511,8 @@ pub enum Op<'a> {
         event: EventId,
     },
     /// Puts all work before this call, of all streams and contexts and of the host, before all work
-    /// after it. In a capture the nodes before it come before those after it. Use it for a call that
-    /// may order something in a way that nothing else describes.
+    /// after it. In a capture the nodes before it come before those after it. Use it for a call
+    /// that may order something in a way that nothing else describes.
     Barrier,
     /// Writes a value in a stream.
     WriteValue {

@@ -75,7 +75,8 @@ impl Agent {
         self.stream().map(|stream| stream.id)
     }
 
-    /// The name of the stream, if the program gave it one ([`Op::StreamName`](crate::Op::StreamName)).
+    /// The name of the stream, if the program gave it one
+    /// ([`Op::StreamName`](crate::Op::StreamName)).
     #[must_use]
     pub fn stream_name(&self) -> Option<Arc<str>> {
         self.stream().and_then(|stream| stream.given())

@@ -170,7 +170,8 @@ pub(crate) fn memcpy_d_to_d_async(
     copy(call, Side::Device(destination), Side::Device(source), bytes, stream).map(drop)
 }
 
-/// What the host waits for in a call without a stream: NVIDIA's page "API synchronization behavior".
+/// What the host waits for in a call without a stream: NVIDIA's page "API synchronization
+/// behavior".
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostAfter {
     /// The copy or memset.

@@ -1,7 +1,7 @@
 //! Green contexts: parts of a device's multiprocessors, and the contexts that work on them.
 //!
-//! A resource is 144 bytes, of which the first hundred are for the driver alone. This driver stores the
-//! range of multiprocessors there, and where it comes from.
+//! A resource is 144 bytes, of which the first hundred are for the driver alone. This driver stores
+//! the range of multiprocessors there, and where it comes from.
 
 use core::ffi::{c_int, c_uint};
 

@@ -1,5 +1,5 @@
-//! Host functions and callbacks in a stream. One thread runs them all, in the order in which streams
-//! reach them. In a failed context functions are skipped, and callbacks get the error.
+//! Host functions and callbacks in a stream. One thread runs them all, in the order in which
+//! streams reach them. In a failed context functions are skipped, and callbacks get the error.
 
 use core::ffi::{c_uint, c_void};
 

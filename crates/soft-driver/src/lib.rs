@@ -138,9 +138,9 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-// A module is a subject: the struct, its rules and the bodies of its entry points. `machine` has the
-// state, `engine` moves the work in streams on, and `order` gives the order checker what happens.
-// `courtesy` has the entry points of other programs: no subject imports it. `front` is how
+// A module is a subject: the struct, its rules and the bodies of its entry points. `machine` has
+// the state, `engine` moves the work in streams on, and `order` gives the order checker what
+// happens. `courtesy` has the entry points of other programs: no subject imports it. `front` is how
 // a call comes in, and `api` what a program sees: only they import it, and each other.
 #[doc(hidden)]
 pub mod abi;

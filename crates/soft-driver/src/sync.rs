@@ -1,5 +1,5 @@
-//! Locks and waits that go on after a panic of another thread. A panic in this crate is a bug in it,
-//! but must not take every later test of the process with it.
+//! Locks and waits that go on after a panic of another thread. A panic in this crate is a bug in
+//! it, but must not take every later test of the process with it.
 
 use std::sync::{Condvar, LockResult, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A library that is no CUDA driver: it exports nothing, and its initialisation code calls back into
-//! the program that opens it.
+//! A library that is no CUDA driver: it exports nothing, and its initialisation code calls back
+//! into the program that opens it.
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,5 @@
-//! Functions of the C library in front of the C library's own, for the class `host`: with buffers in
-//! protected pages system calls would fail, and the program's handlers of SIGSEGV come after the
+//! Functions of the C library in front of the C library's own, for the class `host`: with buffers
+//! in protected pages system calls would fail, and the program's handlers of SIGSEGV come after the
 //! library's own.
 //!
 //! They are in front only if the library is loaded before the C library, as with `LD_PRELOAD`.

@@ -212,8 +212,8 @@ struct Opens {
     name: *const c_char,
 }
 
-/// The program opens a library. If it is the driver's, what it looks up there must be right from the
-/// begin, as functions that the driver lacks are hidden; and a full path is one to this file.
+/// The program opens a library. If it is the driver's, what it looks up there must be right from
+/// the begin, as functions that the driver lacks are hidden; and a full path is one to this file.
 extern "C" fn opens(name: *const c_char) -> Opens {
     static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
     if NEXT.load(Ordering::Relaxed).is_null() {

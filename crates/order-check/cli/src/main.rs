@@ -13,8 +13,8 @@ mod start {
     #[unsafe(link_section = ".interp")]
     static LOADER: [u8; 28] = *b"/lib64/ld-linux-x86-64.so.2\0";
 
-    /// Where the command begins: what `_start` is in other programs, which the linker leaves out of a
-    /// library.
+    /// Where the command begins: what `_start` is in other programs, which the linker leaves out of
+    /// a library.
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     unsafe extern "C" fn order_check_start() {

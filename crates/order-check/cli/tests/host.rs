@@ -1,5 +1,5 @@
-//! The host's own accesses to pinned memory: programs that touch it too early, and the same programs
-//! with the wait that they lack.
+//! The host's own accesses to pinned memory: programs that touch it too early, and the same
+//! programs with the wait that they lack.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 

@@ -44,7 +44,8 @@ macro_rules! host_functions {
                         Some(data) => (Some($run as _), data),
                         None => ($function, data),
                     };
-                    // SAFETY: the program's arguments, or the stand-in's own function with its data.
+                    // SAFETY: the program's arguments, or the stand-in's own function with its
+                    // data.
                     let code = unsafe { real(stream, function, data, $($flag)?) };
                     made.set(Some(code));
                     code
@@ -70,7 +71,8 @@ macro_rules! host_functions {
     };
 }
 
-/// A hook that is not in the table: its name, its address, and where the real function's address is.
+/// A hook that is not in the table: its name, its address, and where the real function's address
+/// is.
 type Special = (&'static CStr, *const (), &'static AtomicPtr<c_void>);
 
 host_functions! {
@@ -304,8 +306,8 @@ pub fn install(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings) {
     watch::start(resolve, settings);
 }
 
-/// The address of a name in the stand-in: a hook, or the real function, or an entry in front of it, or
-/// NULL where the real library has none.
+/// The address of a name in the stand-in: a hook, or the real function, or an entry in front of it,
+/// or NULL where the real library has none.
 pub fn target(name: &CStr, resolve: &dyn Fn(&CStr) -> *mut c_void) -> *mut c_void {
     front_of(name, resolve(name))
 }

@@ -2,16 +2,16 @@
 //! but for the library itself, which is in the package `cuda-order-check-cli`.
 //!
 //! [`install`] looks up the real functions. [`target`] is then the address that a name has in the
-//! stand-in: a hook, which calls the real function, or that function itself. What each call means to
-//! the checker is in `cuda_order_check::feed`, which the software driver uses as well.
+//! stand-in: a hook, which calls the real function, or that function itself. What each call means
+//! to the checker is in `cuda_order_check::feed`, which the software driver uses as well.
 //!
 //! # What it takes a kernel for
 //!
 //! A kernel's accesses are not known. Each word among its parameters that is an address of known
 //! memory counts as a read of that one byte: so a copy, a memset or a free of the byte needs an
-//! order with the kernel, and two kernels need none. A word within a structure counts if it was such
-//! an address at nine of ten launches of the kernel: programs pass structures with words that they
-//! never set, and that hold old addresses. A finding about such a word is held back until the
+//! order with the kernel, and two kernels need none. A word within a structure counts if it was
+//! such an address at nine of ten launches of the kernel: programs pass structures with words that
+//! they never set, and that hold old addresses. A finding about such a word is held back until the
 //! kernel's tenth launch, or until the process ends. This is a heuristic.
 //!
 //! # What it does not model

@@ -118,8 +118,8 @@ pub(crate) enum Edited {
     Node(usize),
 }
 
-/// What a function that is not hooked changes, if that is a graph. It is asked for when the graph is
-/// instantiated; an executable graph orders everything from then on.
+/// What a function that is not hooked changes, if that is a graph. It is asked for when the graph
+/// is instantiated; an executable graph orders everything from then on.
 pub(crate) fn edited(name: &str) -> Option<Edited> {
     let of = name.strip_prefix("cuGraph")?;
     let sets = of.contains("Set");

@@ -96,9 +96,9 @@ fn end(signal: c_int) {
     unsafe { libc::kill(libc::getpid(), signal) };
 }
 
-/// The program ends the process by `_exit`. It may do so in a handler of a signal, so the summary is
-/// the thread's, and is not waited for without end: the handler may have interrupted what the thread
-/// needs. A child of a fork, also one that has the memory of its parent, has no such thread.
+/// The program ends the process by `_exit`. It may do so in a handler of a signal, so the summary
+/// is the thread's, and is not waited for without end: the handler may have interrupted what the
+/// thread needs. A child of a fork, also one that has the memory of its parent, has no such thread.
 pub fn before_exit() {
     let pipe = PIPE.load(Ordering::Acquire);
     if pipe < 0 || PROCESS.load(Ordering::Relaxed) != std::process::id() {

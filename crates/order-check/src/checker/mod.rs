@@ -314,8 +314,9 @@ impl Checker {
         self.begins_to_wait(&Arc::new(call), what)
     }
 
-    /// Marks the nodes of the last graph that [`Op::Launch`] has launched. Each mark is the end of a
-    /// node: the work of the node, and all work that comes before it. A second call returns nothing.
+    /// Marks the nodes of the last graph that [`Op::Launch`] has launched. Each mark is the end of
+    /// a node: the work of the node, and all work that comes before it. A second call returns
+    /// nothing.
     ///
     /// A launch into a stream that is captured has no such marks.
     pub fn launched(&mut self) -> Vec<Mark> {
@@ -391,8 +392,8 @@ impl Checker {
         self.drain();
     }
 
-    /// Reports that the marked work is done, and that the host may have seen this without a call, by
-    /// polling `range`: bytes that the last operation of the work wrote.
+    /// Reports that the marked work is done, and that the host may have seen this without a call,
+    /// by polling `range`: bytes that the last operation of the work wrote.
     ///
     /// Later calls are after the work. But a read of `range` by the host ([`Op::Host`]) is reported
     /// unless a call has waited for that write: only a value shows that it was polled, and the

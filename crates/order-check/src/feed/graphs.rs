@@ -171,7 +171,8 @@ impl<O: Observer> Feed<O> {
         self.checker.capture_of(stream)
     }
 
-    /// What the nodes of a graph access that are copies, memsets or kernels, as far as it is wanted.
+    /// What the nodes of a graph access that are copies, memsets or kernels, as far as it is
+    /// wanted.
     #[must_use]
     pub fn graph_accesses(&self, graph: GraphId, wanted: impl Fn(&Access) -> bool) -> Vec<Access> {
         let nodes = self.checker.nodes(graph).unwrap_or_default();

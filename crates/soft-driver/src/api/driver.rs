@@ -247,7 +247,8 @@ impl SoftDriver {
     }
 
     /// The errors that the [order checker](crate::OrderCheck) has found so far: two accesses to the
-    /// same bytes, their calls, the existing order, and the missing order. `Display` gives the text.
+    /// same bytes, their calls, the existing order, and the missing order. `Display` gives the
+    /// text.
     ///
     /// The list has the first thousand errors, without those that
     /// [`order_suppress`](crate::Builder::order_suppress) covers.

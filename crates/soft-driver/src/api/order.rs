@@ -201,7 +201,8 @@ impl SoftDriver {
     ///
     /// A thread that later [takes over](Self::take_over) with the same number is after everything
     /// that this thread is after now. The program chooses the numbers, for example the address of
-    /// the lock or the channel. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported) only.
+    /// the lock or the channel. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported)
+    /// only.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -253,8 +254,8 @@ impl SoftDriver {
         good(saw(self.machine(), word, value, Some(Location::caller())));
     }
 
-    /// Gives a stream a name, which reports of the [order checker](crate::OrderCheck) show beside its
-    /// handle. A later name replaces it.
+    /// Gives a stream a name, which reports of the [order checker](crate::OrderCheck) show beside
+    /// its handle. A later name replaces it.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};

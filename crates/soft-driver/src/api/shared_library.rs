@@ -46,8 +46,8 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
     })
 }
 
-/// From now on streams access this pinned memory by a mapping of their own, as a device does, so that
-/// the program may protect its pages. `false` if that is not possible.
+/// From now on streams access this pinned memory by a mapping of their own, as a device does, so
+/// that the program may protect its pages. `false` if that is not possible.
 #[doc(hidden)]
 pub fn alias_shared_library(address: usize) -> bool {
     let Some(driver) = SHARED.get() else { return false };

@@ -1,5 +1,5 @@
-//! Stream captures: work becomes a graph instead of being done. The captures under way, the marks of
-//! events in them, and what each kind of call does to a capture; [`calls`] has the entry points.
+//! Stream captures: work becomes a graph instead of being done. The captures under way, the marks
+//! of events in them, and what each kind of call does to a capture; [`calls`] has the entry points.
 
 pub(crate) mod calls;
 
@@ -217,7 +217,8 @@ impl Captures {
         if self.implicated(streams, stream).is_empty() { Ok(()) } else { Err(IMPLICIT) }
     }
 
-    /// Refuses use of the legacy default stream while such a capture is under way, and invalidates that.
+    /// Refuses use of the legacy default stream while such a capture is under way, and invalidates
+    /// that.
     fn refuse_implicit(&mut self, streams: &Table<Stream>, stream: u32) -> Answer {
         let implicated = self.implicated(streams, stream);
         for key in &implicated {
@@ -255,7 +256,8 @@ impl Captures {
         if refused { Err(UNSUPPORTED) } else { Ok(()) }
     }
 
-    /// Refuses a query or a synchronization of a stream that is captured, and invalidates the capture.
+    /// Refuses a query or a synchronization of a stream that is captured, and invalidates the
+    /// capture.
     pub(crate) fn refuse_wait_for_stream(
         &mut self,
         streams: &Table<Stream>,
@@ -274,8 +276,8 @@ impl Captures {
         self.refuse_unsafe(call)
     }
 
-    /// Invalidates the capture that an event was recorded in, as the host cannot wait for it. Returns
-    /// the error code.
+    /// Invalidates the capture that an event was recorded in, as the host cannot wait for it.
+    /// Returns the error code.
     pub(crate) fn invalidate_by(&mut self, mark: &Mark) -> CUresult {
         self.invalidate(mark.capture);
         self.code_of(mark)

@@ -1,4 +1,5 @@
-//! Calls about all streams of a context: waiting for them, recording an event after them, holding them.
+//! Calls about all streams of a context: waiting for them, recording an event after them, holding
+//! them.
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg};

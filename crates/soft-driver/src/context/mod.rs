@@ -1,5 +1,6 @@
-//! Contexts: the stack of each thread, creation and destruction, and the entry points about one context.
-//! [`primary`] has the primary contexts, [`all_streams`] the calls about all streams of a context.
+//! Contexts: the stack of each thread, creation and destruction, and the entry points about one
+//! context. [`primary`] has the primary contexts, [`all_streams`] the calls about all streams of a
+//! context.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
-//! What `cuda-events` does not bind: older forms of what it binds, what other programs call, and the
-//! rest of what a driver exports: modules, kernels, arrays, textures, virtual memory, and nodes of
-//! graphs for those. A program that is linked against these names, or looks all of them up when it
-//! starts, has to find them. Names and versions are those of CUDA 13.5. A line is as in
+//! What `cuda-events` does not bind: older forms of what it binds, what other programs call, and
+//! the rest of what a driver exports: modules, kernels, arrays, textures, virtual memory, and nodes
+//! of graphs for those. A program that is linked against these names, or looks all of them up when
+//! it starts, has to find them. Names and versions are those of CUDA 13.5. A line is as in
 //! `front/exports.rs`.
 
 /// Calls a callback with what it is given, and this list.

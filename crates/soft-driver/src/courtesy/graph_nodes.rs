@@ -1,5 +1,5 @@
-//! For cudarc (clones and uploads) and cuda.core (its graph definitions): lists of nodes, empty nodes;
-//! clones, uploads, and instantiation with parameters.
+//! For cudarc (clones and uploads) and cuda.core (its graph definitions): lists of nodes, empty
+//! nodes; clones, uploads, and instantiation with parameters.
 
 use core::ffi::c_uint;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Entry points that exist for other programs; `cuda-events` binds none of them. The feature
 //! `courtesy` adds them: nothing else knows this module, which the list of exports names. Each file
 //! begins with the programs that call its entry points, as of cudarc 0.19, numba-cuda 0.30 and
-//! cuda.core 1.2. What has no body is exported for all programs that are linked with a name, or look
-//! all of them up when they start.
+//! cuda.core 1.2. What has no body is exported for all programs that are linked with a name, or
+//! look all of them up when they start.
 
 pub(crate) mod allocations;
 pub(crate) mod contexts;

@@ -353,9 +353,9 @@ pub(crate) fn mem_alloc_from_pool_async(
     alloc(call, state, address, bytes, Some(pool), stream)
 }
 
-/// The memory is freed, and its address can be used again, when the stream reaches this operation and
-/// no queued work uses the memory any more. Until then it is the program's: work that is submitted to
-/// other streams meanwhile may use it.
+/// The memory is freed, and its address can be used again, when the stream reaches this operation
+/// and no queued work uses the memory any more. Until then it is the program's: work that is
+/// submitted to other streams meanwhile may use it.
 pub(crate) fn mem_free_async(call: &CallFrame, address: CUdeviceptr, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;

@@ -34,8 +34,8 @@ fn by_uuid(entry: &str, count: usize) -> Option<usize> {
     found.next().is_none().then_some(first)
 }
 
-/// The devices that a list makes visible, of so many. The first entry decides whether it is a list of
-/// numbers or of UUIDs; an entry that names no device ends it; one that is there twice is an
+/// The devices that a list makes visible, of so many. The first entry decides whether it is a list
+/// of numbers or of UUIDs; an entry that names no device ends it; one that is there twice is an
 /// invalid device.
 pub(crate) fn visible(list: &str, count: usize) -> Result<Vec<usize>, CUresult> {
     let uuids = list.starts_with("GPU-");

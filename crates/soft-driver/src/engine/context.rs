@@ -1,5 +1,5 @@
-//! A context as the engine has it, which its streams share: which of them have work, waits of the whole
-//! context, and the context's failure.
+//! A context as the engine has it, which its streams share: which of them have work, waits of the
+//! whole context, and the context's failure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! For cudarc, numba-cuda and cuda.core: which streams use a piece of memory that is freed in stream
-//! order, or is registered no longer.
+//! For cudarc, numba-cuda and cuda.core: which streams use a piece of memory that is freed in
+//! stream order, or is registered no longer.
 
 use std::sync::Arc;
 

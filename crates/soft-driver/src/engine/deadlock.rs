@@ -1,10 +1,10 @@
 //! The search for deadlocks: waits for values whose writes are queued after them.
 //!
-//! A write may be queued after a wait in its own stream or, on a card, in the channel that its stream
-//! shares with others. The search simulates the future: everything that was submitted is done
-//! as soon as its turn can come, host functions return, other processes do their part, and whatever
-//! no submitted write is for, the host writes. Waits that are left then, each with a write that was
-//! submitted for it and is not reached, can only be ended from outside.
+//! A write may be queued after a wait in its own stream or, on a card, in the channel that its
+//! stream shares with others. The search simulates the future: everything that was submitted is
+//! done as soon as its turn can come, host functions return, other processes do their part, and
+//! whatever no submitted write is for, the host writes. Waits that are left then, each with a write
+//! that was submitted for it and is not reached, can only be ended from outside.
 //!
 //! A program that submits each write before the waits for it has none: the order of submission is
 //! one in which all can be done. So the search runs only where a wait was submitted ahead of its

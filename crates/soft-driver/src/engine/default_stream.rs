@@ -1,5 +1,5 @@
-//! What is put into a stream before an operation: the waits of the legacy default stream's rule, and
-//! those of the whole context.
+//! What is put into a stream before an operation: the waits of the legacy default stream's rule,
+//! and those of the whole context.
 
 use crate::engine::Running;
 use crate::engine::work::Task;

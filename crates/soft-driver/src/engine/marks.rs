@@ -10,8 +10,8 @@ use crate::engine::work::{Queued, Task};
 use crate::engine::{Engine, Running};
 
 impl Running<'_> {
-    /// Puts a point after all that a stream has now. It is no work of the device, so no channel holds
-    /// it back.
+    /// Puts a point after all that a stream has now. It is no work of the device, so no channel
+    /// holds it back.
     pub(crate) fn push_mark(&mut self, stream: u32, point: Arc<Point>) {
         let at = self.streams[stream].queue.back().map_or(0, |last| last.at);
         self.push_at(stream, Queued { at, task: Task::Complete(point) });
@@ -37,8 +37,8 @@ impl Running<'_> {
         point
     }
 
-    /// Takes the waits and writes of a stream out of the channels and the search for deadlocks, as it
-    /// ends with its context.
+    /// Takes the waits and writes of a stream out of the channels and the search for deadlocks, as
+    /// it ends with its context.
     pub(crate) fn forget_values(&mut self, stream: u32) {
         let Some(entry) = self.streams.get(stream) else { return };
         for queued in &entry.queue {

@@ -1,13 +1,13 @@
 //! The engine: which stream may run its next operation, and who runs it.
 //!
-//! A stream is a queue of tasks in the order of submission, and only its first task can run. That one
-//! may run when what it waits for has happened: a point is done, another process has recorded, a word
-//! or an external semaphore has the value. If the device runs it, no wait for a value that was
-//! submitted before it to the same [channel] may be left, either. In a failed context every task may
-//! run, and leaves out its work.
+//! A stream is a queue of tasks in the order of submission, and only its first task can run. That
+//! one may run when what it waits for has happened: a point is done, another process has recorded,
+//! a word or an external semaphore has the value. If the device runs it, no wait for a value that
+//! was submitted before it to the same [channel] may be left, either. In a failed context every
+//! task may run, and leaves out its work.
 //!
-//! Nothing is overlooked, because a stream with work is in exactly one of these places, and each has
-//! something that empties it:
+//! Nothing is overlooked, because a stream with work is in exactly one of these places, and each
+//! has something that empties it:
 //!
 //! | the stream is | until |
 //! | --- | --- |
@@ -18,10 +18,10 @@
 //! | held by its channel | the wait in front of it is over |
 //! | with its first task on a thread, or busy until a time | [`Running::go_on`] |
 //!
-//! A context that fails empties all of them ([`Running::fail`]). All this is under the machine's lock,
-//! and with the prompt scheduler `ready` is empty whenever the lock is free. No stream has a thread of
-//! its own, and nothing spins. Threads that wait for streams are in [`host_wait`] and [`virtual_time`], those that
-//! do work for them in [`workers`].
+//! A context that fails empties all of them ([`Running::fail`]). All this is under the machine's
+//! lock, and with the prompt scheduler `ready` is empty whenever the lock is free. No stream has a
+//! thread of its own, and nothing spins. Threads that wait for streams are in [`host_wait`] and
+//! [`virtual_time`], those that do work for them in [`workers`].
 //!
 //! Work in streams touches few other parts; [`Running`] names them.
 
@@ -253,8 +253,8 @@ impl Running<'_> {
 
     /// A stream with nothing to do takes the channel in which the fewest streams wait for values.
     /// Measured on an H200: beside as many waiting streams as there are channels all others are
-    /// held back. Beside fewer, a card holds back some of them if many streams get work at once, and
-    /// not always the same ones; this driver holds back none.
+    /// held back. Beside fewer, a card holds back some of them if many streams get work at once,
+    /// and not always the same ones; this driver holds back none.
     fn take_channel(&mut self, stream: u32) {
         let entry = &self.streams[stream];
         if self.engine.channels.is_empty() || !entry.queue.is_empty() || entry.channel == u32::MAX {

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::processes;
 
-/// The completion of one record: created by the record, and shared by everything that then waits for
-/// it.
+/// The completion of one record: created by the record, and shared by everything that then waits
+/// for it.
 #[derive(Debug)]
 pub(crate) struct Point {
     pub(crate) id: u64,

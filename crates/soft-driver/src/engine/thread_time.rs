@@ -1,5 +1,5 @@
-//! How much processor time a thread has had for something. By the clock, a thread on a loaded machine
-//! would seem slow although it was not let run.
+//! How much processor time a thread has had for something. By the clock, a thread on a loaded
+//! machine would seem slow although it was not let run.
 
 use core::time::Duration;
 

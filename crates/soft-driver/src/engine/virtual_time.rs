@@ -1,5 +1,5 @@
-//! How virtual time moves, and who waits for it: threads in a call, threads and tasks that wait by the clock, and
-//! threads that ask the same thing over and over.
+//! How virtual time moves, and who waits for it: threads in a call, threads and tasks that wait by
+//! the clock, and threads that ask the same thing over and over.
 //!
 //! Time moves in one place, [`Machine::step`], which every thread that waits calls until its wait
 //! is over. One of them at a time looks whether all other threads wait as well ([`Quiet`]). If they

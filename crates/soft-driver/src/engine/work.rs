@@ -39,8 +39,8 @@ pub(crate) struct Origin {
 /// A task in a stream's queue.
 #[derive(Debug)]
 pub(crate) struct Queued {
-    /// Its place in the order of submission, of all streams. A task that other streams must not hold
-    /// back has the place of the task before it, or 0.
+    /// Its place in the order of submission, of all streams. A task that other streams must not
+    /// hold back has the place of the task before it, or 0.
     pub(crate) at: u64,
     pub(crate) task: Task,
 }

@@ -119,7 +119,8 @@ impl Running<'_> {
     }
 
     /// The next job for the thread of the host functions. Those that are held back stay in the
-    /// queue, except in a failed context: it leaves its functions out, and its callbacks get the error.
+    /// queue, except in a failed context: it leaves its functions out, and its callbacks get the
+    /// error.
     fn next_host_job(&mut self) -> Option<Job> {
         if !self.engine.hold_host_functions {
             return self.engine.host_queue.pop_front();

@@ -64,8 +64,8 @@ pub enum OnDeadlock {
 /// the host's threads; [`Builder::order_host`](crate::Builder::order_host) chooses the assumption.
 /// With [`HostOrder::Submission`] a correct program is never reported. An error between two
 /// threads, or one that a host function or a value in host memory may hide, is found on some runs
-/// only. With [`HostOrder::Reported`] such errors are found on every run, too, and the program reports
-/// the order of its threads ([`hand_over`](crate::SoftDriver::hand_over)).
+/// only. With [`HostOrder::Reported`] such errors are found on every run, too, and the program
+/// reports the order of its threads ([`hand_over`](crate::SoftDriver::hand_over)).
 ///
 /// Each pair of places is reported once. A place is the source line if it is known, as for calls of
 /// `reads`, `writes` and similar methods from Rust. For a call of the driver, a plain C function,
@@ -108,8 +108,8 @@ pub enum Time {
     /// A memset or copy takes one nanosecond for each 1024 bytes. Work that keeps a stream
     /// [busy](crate::SoftDriver::busy) takes its duration, and all other work one tick.
     ///
-    /// Time moves when everything waits: it jumps to the end of the next busy stream, or to the next
-    /// limit of a wait. These wait:
+    /// Time moves when everything waits: it jumps to the end of the next busy stream, or to the
+    /// next limit of a wait. These wait:
     ///
     /// * a thread in a call of the driver that waits,
     /// * a thread in a wait of `cuda-events`, such as `Event::synchronize_timeout` or

@@ -99,8 +99,8 @@ impl Misuses {
         }
     }
 
-    /// The same when a stream executes what a call submitted: no call is left to return an error, so
-    /// the message is also printed on standard error.
+    /// The same when a stream executes what a call submitted: no call is left to return an error,
+    /// so the message is also printed on standard error.
     #[cold]
     pub(crate) fn undefined_later(&self, origin: Origin, what: &str) {
         let what = format!("{}, call {} of this driver: {what}", origin.call, origin.number);

@@ -81,8 +81,8 @@ impl Allocations {
         (end <= allocation.bytes as u64).then(|| allocation.region.clone())
     }
 
-    /// Whether memory was freed, unregistered, or has ended with its context since a place in it was
-    /// given. Memory of the program that was registered again is the same.
+    /// Whether memory was freed, unregistered, or has ended with its context since a place in it
+    /// was given. Memory of the program that was registered again is the same.
     pub(crate) fn is_gone(&self, place: &Place) -> bool {
         let Keeper::Region(region) = &place.keeper else { return false };
         let same =

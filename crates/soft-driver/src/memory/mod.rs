@@ -1,5 +1,5 @@
-//! Memory: pieces of it, and places in them. [`allocations`] has what is allocated and what an address
-//! names, [`work`] what a stream does to memory, [`word`] what it waits for and writes.
+//! Memory: pieces of it, and places in them. [`allocations`] has what is allocated and what an
+//! address names, [`work`] what a stream does to memory, [`word`] what it waits for and writes.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;

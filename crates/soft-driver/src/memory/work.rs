@@ -182,8 +182,8 @@ impl MemoryWork {
 
 /// What the order checker is given of it.
 impl MemoryWork {
-    /// What a memset or copy accesses. What was copied aside was read before. `content` is what a copy
-    /// writes, if that is known.
+    /// What a memset or copy accesses. What was copied aside was read before. `content` is what a
+    /// copy writes, if that is known.
     pub(crate) fn accesses<R>(&self, content: Option<u64>, give: impl FnOnce(&[Access]) -> R) -> R {
         let aside = |place: &Place| matches!(place.keeper, Keeper::Staged(_));
         match self {

@@ -1,8 +1,8 @@
 //! The order checker's feed on this driver: the threads that it sees, and where its findings go.
 //!
-//! The feed is given everything under the machine's lock, so in the order in which the calls took effect.
-//! While a capture is under way it is given nothing of its streams: the nodes of a graph are given
-//! when it is instantiated, and a launch names them.
+//! The feed is given everything under the machine's lock, so in the order in which the calls took
+//! effect. While a capture is under way it is given nothing of its streams: the nodes of a graph
+//! are given when it is instantiated, and a launch names them.
 
 pub(crate) mod findings;
 

@@ -1,5 +1,6 @@
-//! What processes share. Interprocess events: one piece of shared memory for each exporting context,
-//! one slot for each event. Interprocess memory: [`shared_memory`]. External semaphores: [`semaphore`].
+//! What processes share. Interprocess events: one piece of shared memory for each exporting
+//! context, one slot for each event. Interprocess memory: [`shared_memory`]. External semaphores:
+//! [`semaphore`].
 //!
 //! A slot's word of 64 bits holds how many records were made, how many of them are done, and which
 //! event of the slot's it is about. A record, in any process, adds to the first two, always by

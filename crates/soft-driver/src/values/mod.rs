@@ -1,5 +1,5 @@
-//! Values in memory: streams wait for them and write them, one by one and in batches. [`nodes`] has the
-//! nodes of graphs that do.
+//! Values in memory: streams wait for them and write them, one by one and in batches. [`nodes`] has
+//! the nodes of graphs that do.
 
 pub(crate) mod nodes;
 

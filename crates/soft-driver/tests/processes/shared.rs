@@ -35,8 +35,8 @@ fn it_is_a_driver() {
     assert!(errors.contains("still alive: 1 retain of a primary context, 1 stream"), "{errors}");
 }
 
-/// A program asks for the driver by its usual name. A library that was opened before by its path, or
-/// preloaded, serves it, because it has that name inside; and a C program that is linked with it
+/// A program asks for the driver by its usual name. A library that was opened before by its path,
+/// or preloaded, serves it, because it has that name inside; and a C program that is linked with it
 /// asks for that name. musl does not look for it.
 #[test]
 #[cfg(target_env = "gnu")]

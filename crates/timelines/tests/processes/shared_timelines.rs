@@ -1170,8 +1170,8 @@ fn a_query_puts_erased_poison_back() {
     idle(&stream);
 }
 
-/// A process that has the file can write any reason for which the timeline is poisoned. The maker does not
-/// believe that its own driver has reported it.
+/// A process that has the file can write any reason for which the timeline is poisoned. The maker
+/// does not believe that its own driver has reported it.
 #[test]
 fn a_forged_reason_is_not_believed() {
     let Some(gpu) = gpu() else { return };
@@ -1456,8 +1456,8 @@ fn what_an_import_costs_in_driver_calls() {
     peer.end();
 }
 
-/// A process that is given a sealed file cannot pass for its maker: it gets no lock, now or later, and
-/// the maker's end is seen.
+/// A process that is given a sealed file cannot pass for its maker: it gets no lock, now or later,
+/// and the maker's end is seen.
 #[cfg(target_os = "linux")]
 #[test]
 fn nobody_passes_for_the_maker_of_a_sealed_file() {

@@ -426,9 +426,9 @@ fn a_forked_child_gets_an_error_and_does_not_hang() {
     assert_eq!(block_on(&mut fresh), Ok(()));
 }
 
-/// The poller wakes tasks that wait for another event, whatever goes on in this thread. The event is
-/// done, and the first query of this thread returns that it is not, so that it takes no host function:
-/// those of a held stream are in their way.
+/// The poller wakes tasks that wait for another event, whatever goes on in this thread. The event
+/// is done, and the first query of this thread returns that it is not, so that it takes no host
+/// function: those of a held stream are in their way.
 #[track_caller]
 fn the_poller_works(gpu: &Context, calls: &Calls) {
     let event = Event::new(gpu, EventFlags::empty()).expect("an event");

@@ -145,7 +145,8 @@ fn writes(made: &[Function]) -> usize {
 }
 
 /// The device memory of such a timeline is freed one day. A graph with a write to it must not come
-/// about, whichever code began the capture: by a signal, by the end of the timeline, or by its drop.
+/// about, whichever code began the capture: by a signal, by the end of the timeline, or by its
+/// drop.
 #[test]
 fn a_timeline_in_memory_is_never_captured() {
     let Some(gpu) = gpu() else { return };

@@ -400,8 +400,8 @@ fn a_wait_between_contexts_holds_the_timelines() {
 }
 
 /// A wait between two devices was the last that held the one's context, in which work goes on.
-/// The drop of a timeline of the other one finds it over, and is not blocked by the end of a context
-/// with which it has nothing to do.
+/// The drop of a timeline of the other one finds it over, and is not blocked by the end of a
+/// context with which it has nothing to do.
 #[test]
 fn the_end_of_another_context_blocks_nobody() {
     let gpu = common::Gpu::new();

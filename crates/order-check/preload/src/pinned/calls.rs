@@ -1,4 +1,5 @@
-//! System calls of the program with buffers in protected pages: the system refuses these with EFAULT.
+//! System calls of the program with buffers in protected pages: the system refuses these with
+//! EFAULT.
 
 use core::ffi::c_void;
 

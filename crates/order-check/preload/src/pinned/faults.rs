@@ -126,8 +126,8 @@ fn own_action(theirs: &libc::sigaction) -> libc::sigaction {
     own
 }
 
-/// Puts the handler in front of the program's. `false` if that is not possible, or if the program has
-/// since replaced it by a system call of its own.
+/// Puts the handler in front of the program's. `false` if that is not possible, or if the program
+/// has since replaced it by a system call of its own.
 pub(crate) fn install() -> bool {
     if INSTALLED.load(Ordering::Acquire) {
         return is_ours();

@@ -1,11 +1,11 @@
 //! The host's own accesses to pinned memory, by the protection of pages.
 //!
 //! From the submission of an asynchronous copy until the host is ordered after it, its pinned pages
-//! are protected: those that it reads from writes, those that it writes from all accesses. The device
-//! goes on as ever. An access of the host faults: [`faults`] notes it in [`table`], lifts the
-//! protection, and has the access tried again. The next hook gives it to the checker, which decides
-//! by the accessed bytes whether the order is missing. [`calls`] does the same for system calls,
-//! which would fail. [`budget`] bounds what all this may take.
+//! are protected: those that it reads from writes, those that it writes from all accesses. The
+//! device goes on as ever. An access of the host faults: [`faults`] notes it in [`table`], lifts
+//! the protection, and has the access tried again. The next hook gives it to the checker, which
+//! decides by the accessed bytes whether the order is missing. [`calls`] does the same for system
+//! calls, which would fail. [`budget`] bounds what all this may take.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 

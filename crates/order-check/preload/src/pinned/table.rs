@@ -1,11 +1,12 @@
-//! What is protected, and what was accessed: tables of fixed size, which the handler of a fault reads
-//! without a lock.
+//! What is protected, and what was accessed: tables of fixed size, which the handler of a fault
+//! reads without a lock.
 //!
-//! Hooks add and remove entries with the watch's lock held. The handler of a fault, and system calls
-//! of the program, lift protection without a lock: they mark an entry as spent, and set [`HOLES`],
-//! after which the next hook protects anew what is still to be protected. The order of steps is such
+//! Hooks add and remove entries with the watch's lock held. The handler of a fault, and system
+//! calls of the program, lift protection without a lock: they mark an entry as spent, and set
+//! [`HOLES`], after which the next hook protects anew what is still to be protected. The order of steps is such
 //! that a page that is protected always has an entry: an entry is there before its pages are
-//! protected, and goes after these are lifted. So a thread that faults finds the entry, or can go on.
+//! protected, and goes after these are lifted. So a thread that faults finds the entry, or can go
+//! on.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -287,9 +288,9 @@ pub(crate) enum By {
     Library,
 }
 
-/// Lifts the protection of pages of entries that some bytes are on, without a lock. What the program
-/// must not touch in this way is spent; of other entries, and of rows, only the touched pages are
-/// lifted.
+/// Lifts the protection of pages of entries that some bytes are on, without a lock. What the
+/// program must not touch in this way is spent; of other entries, and of rows, only the touched
+/// pages are lifted.
 pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
     let mut found = Fault::Other;
     for (_, entry) in entries() {

@@ -54,7 +54,8 @@ impl Watch {
         self.graphs.insert(exec, nodes.iter().flat_map(|of| of.work.nodes()).collect());
     }
 
-    /// What is in a graph is not known: an instantiation asks the driver, a launch orders everything.
+    /// What is in a graph is not known: an instantiation asks the driver, a launch orders
+    /// everything.
     fn unknown(&mut self, graph: Handle) {
         self.graphs.remove(&graph);
         self.built.remove(&graph);

@@ -1,14 +1,15 @@
 //! What keeps an error inside the library away from the program.
 //!
-//! The library's own work, all of it, runs in [`caught`]. A panic there switches the checker off for
-//! the process: that is written once to standard error and again in the summary, and from then on
-//! calls are only forwarded. The real call is not part of that work: it is made once, before, in
+//! The library's own work, all of it, runs in [`caught`]. A panic there switches the checker off
+//! for the process: that is written once to standard error and again in the summary, and from then
+//! on calls are only forwarded. The real call is not part of that work: it is made once, before, in
 //! between or after.
 //!
 //! What holds in unusual places:
 //!
 //! * In a signal handler that has interrupted the library's own work on this thread, and in a
-//!   function that the driver runs within that work, a call is forwarded and not seen. The next call
+//!   function that the driver runs within that work, a call is forwarded and not seen. The next
+//! call
 //!   that is seen then counts as ordered with everything.
 //! * In the dynamic loader, in constructors of libraries: the memory of this thread's variables is
 //!   there before a lock is taken, so that no thread waits for the loader with a lock.

@@ -61,8 +61,8 @@ pub(super) struct Open {
     /// The name of the operations that use it.
     word: &'static str,
     pub(super) access: Access,
-    /// Whether it would count by what was seen so far, of more than one launch. That has to do for a
-    /// kernel in a graph: a finding is about a launch of the graph, and cannot be held back.
+    /// Whether it would count by what was seen so far, of more than one launch. That has to do for
+    /// a kernel in a graph: a finding is about a launch of the graph, and cannot be held back.
     pub(super) likely: bool,
 }
 

@@ -59,8 +59,8 @@ pub(crate) fn free(call: &Call, real: impl FnOnce() -> Code, address: Address) -
     real()
 }
 
-/// Memory is no longer at these addresses, which the program keeps. It counts as a free of each part
-/// that was mapped; no documentation says that it waits.
+/// Memory is no longer at these addresses, which the program keeps. It counts as a free of each
+/// part that was mapped; no documentation says that it waits.
 pub(crate) fn unmap(
     call: &Call,
     real: impl FnOnce() -> Code,

@@ -548,8 +548,8 @@ impl Watch {
         self.feed.stream_create(StreamId(stream as u64), context, kind, Creator::Call);
     }
 
-    /// The contexts whose work a wait for a context waits for. That of a green context is in another
-    /// one of its device.
+    /// The contexts whose work a wait for a context waits for. That of a green context is in
+    /// another one of its device.
     fn contexts_of(&mut self, context: Handle) -> Vec<ContextId> {
         let current = self.current();
         let context = if context == 0 { current.0 } else { context };

@@ -169,8 +169,8 @@ impl Work {
 }
 
 impl Watch {
-    /// The nodes of a graph, each after all that it waits for, and with the nodes of child graphs in
-    /// their place; `None` if some are of a kind that is not modelled.
+    /// The nodes of a graph, each after all that it waits for, and with the nodes of child graphs
+    /// in their place; `None` if some are of a kind that is not modelled.
     pub(super) fn nodes_of(&mut self, call: &Call, graph: Handle) -> Option<Vec<Flat>> {
         let mut all = Vec::new();
         self.flatten(call, graph, &[], &mut all)?;

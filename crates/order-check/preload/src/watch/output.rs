@@ -31,8 +31,8 @@ pub(super) struct Output {
     stacks: Stacks,
 }
 
-/// Which calls get a stack. To take one is slow, so it is not done for launches: only for those that
-/// were in a report already, so that the next report has both stacks.
+/// Which calls get a stack. To take one is slow, so it is not done for launches: only for those
+/// that were in a report already, so that the next report has both stacks.
 struct Stacks {
     wanted: HashSet<String>,
     begin: Instant,

@@ -133,8 +133,8 @@ pub(crate) fn load_code(call: &Call, real: impl FnOnce() -> Code) -> Code {
     around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
 }
 
-/// The first time it loads the kernel, and waits as the load of a module does. The load of a library
-/// does neither.
+/// The first time it loads the kernel, and waits as the load of a module does. The load of a
+/// library does neither.
 pub(crate) fn load_kernel(call: &Call, real: impl FnOnce() -> Code, kernel: Handle) -> Code {
     let before = |watch: &mut Watch| {
         let key = (watch.current().0, kernel);

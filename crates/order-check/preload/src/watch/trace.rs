@@ -100,8 +100,8 @@ impl Argument for Bytes {
     }
 }
 
-/// A hook runs, and its line goes to the trace, if there is one. `made` is the code of the real call
-/// once that was made. Where the hook does not get so far, `forward` makes it.
+/// A hook runs, and its line goes to the trace, if there is one. `made` is the code of the real
+/// call once that was made. Where the hook does not get so far, `forward` makes it.
 pub(crate) fn run(
     name: &'static str,
     made: &Local<Option<Code>>,

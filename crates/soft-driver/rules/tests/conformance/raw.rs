@@ -59,8 +59,8 @@ impl Raw {
     }
 }
 
-/// Whether the driver has entry points that `cuda-events` does not bind. The software driver is built
-/// without them to show that its core stands alone.
+/// Whether the driver has entry points that `cuda-events` does not bind. The software driver is
+/// built without them to show that its core stands alone.
 pub fn courtesy() -> Result<(), String> {
     let has = cfg!(feature = "courtesy") || TestDriver::chosen() == TestDriver::Native;
     if has { Ok(()) } else { Err("the software driver is built without the courtesy".to_owned()) }

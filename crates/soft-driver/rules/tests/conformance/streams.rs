@@ -457,8 +457,9 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// The comparison "at least" of a wait takes the difference as a signed number, whether the value
-    /// has 32 or 64 bits: a value that has gone through its end is at least one before the end.
+    /// The comparison "at least" of a wait takes the difference as a signed number, whether the
+    /// value has 32 or 64 bits: a value that has gone through its end is at least one before the
+    /// end.
     [since(11, 7), alone]
     fn comparisons_are_cyclic(rig, saw) = "32 bits: success, then CUDA_ERROR_NOT_READY (600); 64 \
         bits: success" {

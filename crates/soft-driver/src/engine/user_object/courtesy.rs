@@ -1,5 +1,5 @@
-//! For cuda.core (its graph definitions): how user objects are made and kept. The core only takes back
-//! the references of graphs.
+//! For cuda.core (its graph definitions): how user objects are made and kept. The core only takes
+//! back the references of graphs.
 
 use super::UserObject;
 use crate::engine::Engine;

@@ -1,5 +1,5 @@
-//! For numba-cuda and cuda.core: what is known of an address, frees in stream order, and the end of a
-//! registration.
+//! For numba-cuda and cuda.core: what is known of an address, frees in stream order, and the end of
+//! a registration.
 
 use std::sync::Arc;
 

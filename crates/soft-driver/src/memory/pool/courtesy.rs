@@ -1,5 +1,5 @@
-//! For cudarc and cuda.core: how pools are made, found and chosen. The core only takes back memory of
-//! a pool.
+//! For cudarc and cuda.core: how pools are made, found and chosen. The core only takes back memory
+//! of a pool.
 
 use std::collections::BTreeMap;
 

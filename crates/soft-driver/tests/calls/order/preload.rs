@@ -151,8 +151,8 @@ fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     }
 }
 
-/// A captured kernel has what counts when it is captured: an address that is a parameter, and a word
-/// in a structure that was one in an earlier launch, too.
+/// A captured kernel has what counts when it is captured: an address that is a parameter, and a
+/// word in a structure that was one in an earlier launch, too.
 #[test]
 fn a_captured_kernel_has_the_words_that_count_by_then() {
     aside("a_captured_kernel_has_the_words_that_count_by_then", || {
@@ -237,8 +237,8 @@ fn a_kernel_uses_what_its_parameters_point_to() {
         assert_eq!(code, OK);
         launch(raw.stream(NON_BLOCKING), desk.other + 256, 0);
         assert_eq!(calls(found()), [[""; 0]; 0]);
-        // A word in a structure counts if it was an address in nine of ten launches. Until the tenth
-        // launch, or the end, nothing is reported.
+        // A word in a structure counts if it was an address in nine of ten launches. Until the
+        // tenth launch, or the end, nothing is reported.
         desk.set(desk.c, desk.other + 512, 64);
         let within = desk.other + 512;
         (0..5).for_each(|_| launch_of(2, desk.a, 0, within));
