@@ -16,8 +16,12 @@ use std::cell::{Cell, RefCell};
 use crate::error::Error;
 use crate::sys::{CUlogIterator, CUresult, Function, Symbols};
 
-/// How many bytes of the newest messages are read.
-const BYTES: usize = 4096;
+/// The size that the driver is given for its messages: more than it keeps.
+const BYTES: usize = 26 << 10;
+
+/// The bytes behind them. A driver whose messages do not fit puts a line about that in front of
+/// them, which it does not count: 580.159.04 was seen to write up to 97 bytes too many.
+const BEHIND: usize = 2 << 10;
 
 /// How many lines an error has.
 const LINES: usize = 8;
@@ -72,18 +76,31 @@ pub(crate) fn lines_of(function: Function, code: CUresult) -> Option<String> {
     LAST.try_with(of).ok().flatten()
 }
 
+type Dump = unsafe extern "C" fn(*mut CUlogIterator, *mut u8, *mut usize, u32) -> CUresult;
+
+/// The messages from the iterator on, which moves to the end. Without one it is all of them.
+#[allow(unsafe_code)]
+fn messages(dump: Dump, iterator: Option<&mut CUlogIterator>) -> Option<String> {
+    let mut buffer = vec![0; BYTES + BEHIND];
+    let (mut size, place) = (BYTES, iterator.map_or(null_mut(), core::ptr::from_mut));
+    // SAFETY: an iterator of this driver, or NULL, which stands for all messages; the buffer has
+    // more than `size` bytes; the flags must be 0.
+    let code = unsafe { dump(place, buffer.as_mut_ptr(), &mut size, 0) };
+    if code != CUresult::CUDA_SUCCESS {
+        return None;
+    }
+    buffer.truncate(size);
+    Some(String::from_utf8_lossy(&buffer).into_owned())
+}
+
 /// The newest messages in the driver's log, of those since this thread's last failure.
 #[allow(unsafe_code)]
 fn newest(symbols: &Symbols) -> Option<String> {
     let dump = symbols.cuLogsDumpToMemory?;
-    let mut buffer = vec![0; BYTES];
-    let (mut size, of) = (buffer.len(), dump as usize);
+    let of = dump as usize;
     let read = READ.try_with(Cell::get).ok().flatten().filter(|(driver, _)| *driver == of);
     let mut iterator = read.map(|(_, iterator)| iterator);
-    let place = iterator.as_mut().map_or(null_mut(), core::ptr::from_mut);
-    // SAFETY: an iterator of this driver, or NULL, which stands for all messages; the buffer has
-    // `size` bytes; the flags must be 0.
-    let code = unsafe { dump(place, buffer.as_mut_ptr(), &mut size, 0) };
+    let messages = messages(dump, iterator.as_mut());
     let iterator = match (iterator, symbols.cuLogsCurrent) {
         (None, Some(current)) => {
             let mut iterator = 0;
@@ -94,11 +111,7 @@ fn newest(symbols: &Symbols) -> Option<String> {
         (iterator, _) => iterator,
     };
     let _ = READ.try_with(|read| read.set(iterator.map(|iterator| (of, iterator))));
-    if code != CUresult::CUDA_SUCCESS {
-        return None;
-    }
-    buffer.truncate(size);
-    Some(String::from_utf8_lossy(&buffer).into_owned())
+    messages
 }
 
 /// The messages of the last call of this name that returned this code.
@@ -157,6 +170,27 @@ mod tests {
     use super::*;
 
     const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+    /// Writes more than it is allowed to, as a real driver does.
+    #[allow(unsafe_code)]
+    unsafe extern "C" fn too_much(
+        _: *mut CUlogIterator,
+        buffer: *mut u8,
+        size: *mut usize,
+        _: u32,
+    ) -> CUresult {
+        // SAFETY: that the buffer has these bytes is what the test asks.
+        unsafe {
+            *size += 97;
+            buffer.write_bytes(b'x', *size);
+        }
+        CUresult::CUDA_SUCCESS
+    }
+
+    #[test]
+    fn a_driver_may_write_behind_the_buffer() {
+        assert_eq!(messages(too_much, None).map(|text| text.len()), Some(BYTES + 97));
+    }
 
     fn of(text: &str) -> Option<String> {
         select(text, Function::cuMemAlloc_v2, INVALID)

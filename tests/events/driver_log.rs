@@ -92,8 +92,9 @@ fn what_this_driver_logs() {
     // SAFETY: a place for the address.
     let alloc = || unsafe { call!(driver, cuMemAlloc_v2(&mut address, 0)) };
     let error = with_current(&gpu.context, alloc).expect_err("a size of zero");
-    let (mut text, mut size) = (vec![0_u8; 4096], 4096);
-    // SAFETY: the buffer has `size` bytes, and NULL stands for all lines.
+    // A driver may write a line too much.
+    let (mut text, mut size) = (vec![0_u8; 28 << 10], 26 << 10);
+    // SAFETY: the buffer has more than `size` bytes, and NULL stands for all lines.
     let read =
         unsafe { call!(driver, cuLogsDumpToMemory?(null_mut(), text.as_mut_ptr(), &mut size, 0)) };
     read.expect("the log can be read");
