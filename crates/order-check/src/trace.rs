@@ -188,6 +188,9 @@ fn trimmed(mut all: Vec<String>) -> Vec<String> {
         ["cuda_soft_driver", "cuda_order_check", "std::", "core::", "alloc::", "__rust_try"]
             .iter()
             .any(|own| path.starts_with(own))
+            // Some builds leave out the path of a generic function.
+            || ["do_call<", "catch_unwind<", "{closure"].iter().any(|name| path.starts_with(name))
+                && (path.contains("cuda_order_check") || path.contains("cuda_soft_driver"))
             || library.is_some_and(|library| path.starts_with(&**library))
     };
     let end = all.iter().position(|frame| frame.contains("__rust_begin_short_backtrace"));
@@ -513,6 +516,9 @@ mod tests {
         // A program in C has no such begin, and one of the driver's own is shown as it is.
         assert_eq!(frames("0: copy\n1: main\n2: __libc_start_main").len(), 3);
         assert_eq!(frames("0: cuda_soft_driver::a\n1: cuda_soft_driver::b").len(), 2);
+        let own = "0: cuda_order_check::a\n1: do_call<cuda_order_check_preload::b, ()>\n\
+            2: __rust_try\n3: {closure#0}<cuda_order_check_preload::c>\n4: {closure#0}<game::d>";
+        assert_eq!(frames(own), ["{closure#0}<game::d>"]);
     }
 
     #[test]
