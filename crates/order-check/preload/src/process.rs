@@ -21,7 +21,7 @@ const LEAVES: u8 = 0;
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// The milliseconds that such an end waits for the summary.
-const PATIENCE: u32 = 2000;
+const PATIENCE: u32 = 10_000;
 
 /// Has the summary written also if a signal ends the process.
 pub fn watch_process() {

@@ -264,7 +264,7 @@ pub fn summary() {
 
 /// The lock, also after an error. A thread that ends the process, or that goes on, may have it.
 fn lock_at_end() -> Option<MutexGuard<'static, Option<Watch>>> {
-    for _ in 0..1000 {
+    for _ in 0..5000 {
         match WATCH.try_lock() {
             Ok(watch) => return Some(watch),
             Err(TryLockError::Poisoned(of)) => return Some(of.into_inner()),
