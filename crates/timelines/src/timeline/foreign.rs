@@ -47,23 +47,30 @@ impl Foreign {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Interprets a look at the line, if the value was not reached.
+    /// Interprets a look at the line, if the value was not reached. `again` looks once more.
     #[cold]
     pub(super) fn judge(
         &self,
         seen: Result<Progress>,
-        reached: impl FnOnce() -> bool,
+        again: impl FnOnce() -> Result<Progress>,
     ) -> Result<Progress> {
-        match seen {
+        let seen = match seen {
             Ok(Progress::Pending) if self.is_gone() => {
                 // Another process that can write the file may have erased the poison, for which
                 // streams wait.
                 if let Ok(link) = self.link() {
                     let _ = link.ask();
                 }
-                // The maker may have reached it after that look, and ended then.
-                if reached() { Ok(Progress::Done) } else { Err(Error::ExporterGone) }
+                // The maker may have reached it after that look, or have dropped the timeline, and
+                // ended then.
+                match again() {
+                    Ok(Progress::Pending) => Err(Error::ExporterGone),
+                    seen => seen,
+                }
             }
+            seen => seen,
+        };
+        match seen {
             // The code of another process's driver does not apply to this one's.
             Err(error) if error.code().is_some() => Err(Error::Poisoned),
             seen => seen,
@@ -89,5 +96,85 @@ impl Foreign {
     /// Notes that the maker has ended.
     pub(super) fn note_end(&self) {
         self.gone.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    use crate::timeline::line::Line;
+    use crate::timeline::slot::{Slot, Whose};
+    use crate::timeline::wait::{Rest, wait};
+
+    /// A maker that has dropped the timeline and ended, just before it is asked for.
+    struct Leaves {
+        line: &'static Line,
+        reaches: bool,
+    }
+
+    impl Follow for Leaves {
+        fn is_relayed(&self) -> bool {
+            false
+        }
+
+        fn follow(&self, _ask: bool, _now: Moment, _gone: &mut Option<Moment>) -> bool {
+            false
+        }
+    }
+
+    impl Link for Leaves {
+        fn ask(&self) -> Result<()> {
+            if self.reaches {
+                self.line.raise(1);
+            }
+            self.line.end();
+            Err(Error::ExporterGone)
+        }
+
+        fn is_held(&self) -> bool {
+            true
+        }
+
+        fn submit_wait(self: Arc<Self>, _stream: &StreamRef, _value: u64) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    fn pending(reaches: bool) -> (&'static Slot, Arc<dyn Link>) {
+        let line = Box::leak(Box::new(Line::default()));
+        let slot = Box::leak(Box::new(Slot::new(line, Whose::Foreign(Foreign::new()))));
+        let link: Arc<dyn Link> = Arc::new(Leaves { line, reaches });
+        slot.foreign().unwrap().link_by(&link);
+        (slot, link)
+    }
+
+    /// What a maker did before it ended counts for those who ask when it has ended.
+    #[test]
+    fn a_maker_leaves_between_a_look_and_the_question() {
+        let waited = |reaches| {
+            let (slot, _link) = pending(reaches);
+            wait(slot, 1, Duration::from_secs(1), Rest::Sleep)
+        };
+        assert_eq!((waited(true), waited(false)), (Ok(Progress::Done), Err(Error::Poisoned)));
+        let queried = |reaches| {
+            let (slot, _link) = pending(reaches);
+            crate::timeline::point::Point::new(slot, 1).query()
+        };
+        assert_eq!((queried(true), queried(false)), (Ok(Progress::Done), Err(Error::Poisoned)));
+    }
+
+    /// The thread may have seen the end after the look.
+    #[test]
+    fn a_maker_leaves_between_a_look_and_its_end() {
+        let looked = |reaches| {
+            let (slot, link) = pending(reaches);
+            slot.foreign().unwrap().note_end();
+            let seen = slot.look(1);
+            drop(link);
+            seen
+        };
+        assert_eq!((looked(true), looked(false)), (Ok(Progress::Done), Err(Error::Poisoned)));
     }
 }

@@ -139,13 +139,13 @@ impl Future for PointCompletion {
                 Ok(health) => health,
                 Err(error) => {
                     slot.condemn(&error);
-                    return Poll::Ready(if point.is_done() { Ok(()) } else { Err(error) });
+                    return Poll::Ready(point.look_after(error).map(drop));
                 }
             };
             let link = match slot.foreign().map(Foreign::link).transpose() {
                 Ok(link) => link,
                 Err(error) => {
-                    return Poll::Ready(if point.is_done() { Ok(()) } else { Err(error) });
+                    return Poll::Ready(point.look_after(error).map(drop));
                 }
             };
             let entry = Arc::<Entry>::default();
@@ -163,7 +163,7 @@ impl Future for PointCompletion {
         if let Some(waiting) = &self.waiting
             && let Some(error) = waiting.entry.wake_later(task.waker())
         {
-            return Poll::Ready(if point.is_done() { Ok(()) } else { Err(error) });
+            return Poll::Ready(point.look_after(error).map(drop));
         }
         // The poller may have taken the entry before the waker was in it. Then it had seen the line
         // as it must be for that, before it locked the entry; this thread has locked the entry

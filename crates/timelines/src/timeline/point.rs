@@ -8,9 +8,7 @@ use super::crossing::{self, wait_value};
 use super::line::Line;
 use super::slot::Slot;
 use super::wait::{self, Rest};
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::time::has_hooks;
 use cuda_events::Error::ForkedChild;
 use cuda_events::foundation::is_forked_child;
@@ -103,6 +101,15 @@ impl Point {
         }
     }
 
+    /// What [`Slot::look_after`] gives.
+    pub(super) fn look_after(&self, error: Error) -> Result<Progress> {
+        let seen = self.slot.look_after(self.value, error)?;
+        if seen.is_done() {
+            self.note_read();
+        }
+        Ok(seen)
+    }
+
     /// Reports to a driver that checks it that the calling thread has read a reached point.
     #[inline(always)]
     fn note_read(&self) {
@@ -180,7 +187,9 @@ impl Point {
             if let Some(clock) = wait::clock_of(self.slot) {
                 return wait::polled(clock, self.slot, self.value);
             }
-            wait::ask_once(self.slot)?;
+            if let Err(error) = wait::ask_once(self.slot) {
+                return self.look_after(error);
+            }
         }
         self.look()
     }

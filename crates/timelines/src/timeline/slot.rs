@@ -143,8 +143,20 @@ impl Slot {
         match &self.whose {
             Whose::Own => seen,
             Whose::Shared { failure, .. } => failure.judge(seen, || self.line.reached() >= value),
-            Whose::Foreign(foreign) => foreign.judge(seen, || self.line.reached() >= value),
+            Whose::Foreign(foreign) => foreign.judge(seen, || self.line.look(value)),
             Whose::Mirror(of) => judge_mirrored(of.get(), seen),
+        }
+    }
+
+    /// What a waiter gets whose question ended with this error: what has happened meanwhile. A maker
+    /// reaches a value, or drops the timeline, before it ends.
+    #[cold]
+    pub(super) fn look_after(&self, value: u64, error: Error) -> Result<Progress> {
+        match self.look(value) {
+            Ok(Progress::Pending) => Err(error),
+            // The question shows which call failed; the line does not.
+            Err(_) if self.foreign().is_none() => Err(error),
+            seen => seen,
         }
     }
 

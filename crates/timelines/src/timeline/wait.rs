@@ -62,7 +62,7 @@ pub(super) fn wait(slot: &Slot, value: u64, timeout: Duration, rest: Rest) -> Re
             asked = waited;
             slot.asked.note(started + waited);
             if let Err(error) = ask(slot, &mut health) {
-                return reached_or(slot, value, error);
+                return slot.look_after(value, error);
             }
         }
     }
@@ -91,7 +91,7 @@ fn wait_by(clock: &dyn HostClock, slot: &Slot, value: u64, timeout: Duration) ->
     while !slot.look(value)?.is_done() {
         if clock.now() >= until {
             if let Err(error) = ask(slot, &mut health) {
-                return reached_or(slot, value, error);
+                return slot.look_after(value, error);
             }
             return slot.look(value);
         }
@@ -101,7 +101,7 @@ fn wait_by(clock: &dyn HostClock, slot: &Slot, value: u64, timeout: Duration) ->
         } else if now() - asked.1 >= ASK {
             asked.1 = now();
             if let Err(error) = ask(slot, &mut health) {
-                return reached_or(slot, value, error);
+                return slot.look_after(value, error);
             }
         }
     }
@@ -130,13 +130,8 @@ fn give_up(
     }
     match ask(slot, health) {
         Ok(()) => slot.look(value),
-        Err(error) => reached_or(slot, value, error),
+        Err(error) => slot.look_after(value, error),
     }
-}
-
-/// The error, unless the value was reached meanwhile.
-fn reached_or(slot: &Slot, value: u64, error: Error) -> Result<Progress> {
-    if slot.line.reached() >= value { Ok(Progress::Done) } else { Err(error) }
 }
 
 fn spin(slot: &Slot, value: u64) {

@@ -228,7 +228,7 @@ fn maker_ends_after_its_signal() {
             }
         })
     };
-    let seen = foreign.judge(line.look(1), || line.reached() >= 1);
+    let seen = foreign.judge(line.look(1), || line.look(1));
     assert!(seen.is_ok(), "{seen:?}");
     maker.join().unwrap();
     asks.join().unwrap();
