@@ -9,8 +9,7 @@
 //!
 //! * In a signal handler that has interrupted the library's own work on this thread, and in a
 //!   function that the driver runs within that work, a call is forwarded and not seen. The next
-//!   call
-//!   that is seen then counts as ordered with everything.
+//!   call that is seen then counts as ordered with everything.
 //! * In the dynamic loader, in constructors of libraries: the memory of this thread's variables is
 //!   there before a lock is taken, so that no thread waits for the loader with a lock.
 //! * In a child of `fork`: before the first call of the parent it is a process of its own. After it

@@ -326,7 +326,7 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
         None => {
             watch.order_everything();
             if UNLOADS.contains(&base(name)) {
-                watch.unloads += 1;
+                watch.unloaded();
             }
         }
     });
@@ -569,6 +569,12 @@ impl Watch {
     fn new_place(&mut self) -> u64 {
         self.place += 1;
         self.place
+    }
+
+    /// Code was unloaded: its kernels' handles may be those of others.
+    fn unloaded(&mut self) {
+        self.unloads += 1;
+        self.loaded.clear();
     }
 
     /// Values that streams have written meanwhile: the host may have seen them.

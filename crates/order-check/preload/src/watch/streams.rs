@@ -151,7 +151,7 @@ pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context:
     begin(call, |watch| {
         watch.context_ends();
         watch.stop_looking();
-        watch.unloads += 1;
+        watch.unloaded();
         watch.feed.context_destroy(ContextId(context as u64));
         watch.contexts.remove(&context);
         watch.defaults.retain(|(of, _), _| *of != context);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::settings::Settings;
 use crate::watch::streams::load_kernel;
-use crate::watch::{events, start, streams, take_findings};
+use crate::watch::{events, start, streams, take_findings, unmodelled};
 
 /// A kernel with a structure of 64 bytes at its begin, and an address.
 const STRUCTURE: Handle = 1;
@@ -187,4 +187,12 @@ fn what_a_launch_reads() {
     load_kernel(&CALL, || OK, FRESH);
     plain(b, MEMORY + 256);
     assert_eq!(found().len(), 1);
+
+    // What has this handle after code was unloaded is another kernel, and its load waits.
+    order(b, a);
+    unmodelled("cuLibraryUnload", &[0; 6]);
+    write(a);
+    load_kernel(&CALL, || OK, FRESH);
+    plain(b, MEMORY + 256);
+    assert_eq!(found(), [""; 0]);
 }
