@@ -152,16 +152,22 @@ fn room_in(call: &CallFrame, mut state: Locked, stream: u32) -> Result<Locked, C
 }
 
 /// One operation, as a batch has it. Waits and writes have the same form.
-fn one(kind: Kind, address: u64, value: u64, flags: u32) -> [CUstreamBatchMemOpParams; 1] {
+fn value_operation(
+    call: &CallFrame,
+    stream: StreamArg,
+    operation: Kind,
+    (address, value): (u64, u64),
+    flags: u32,
+) -> Answer {
     let mut given = CUstreamBatchMemOpParams { pad: [0; 6] };
     given.waitValue = CUstreamMemOpWaitValueParams {
-        operation: kind,
+        operation,
         address,
         u: CUstreamMemOpWaitValueParams_u { value64: value },
         flags,
         alias: 0,
     };
-    [given]
+    value_operations(call, stream, &[given])
 }
 
 pub(crate) fn stream_wait_value32(
@@ -171,10 +177,12 @@ pub(crate) fn stream_wait_value32(
     value: u32,
     flags: u32,
 ) -> Answer {
-    value_operations(
+    value_operation(
         call,
         stream,
-        &one(Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32, address, u64::from(value), flags),
+        Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32,
+        (address, u64::from(value)),
+        flags,
     )
 }
 
@@ -185,11 +193,7 @@ pub(crate) fn stream_wait_value64(
     value: u64,
     flags: u32,
 ) -> Answer {
-    value_operations(
-        call,
-        stream,
-        &one(Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags),
-    )
+    value_operation(call, stream, Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64, (address, value), flags)
 }
 
 pub(crate) fn stream_write_value32(
@@ -199,10 +203,12 @@ pub(crate) fn stream_write_value32(
     value: u32,
     flags: u32,
 ) -> Answer {
-    value_operations(
+    value_operation(
         call,
         stream,
-        &one(Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32, address, u64::from(value), flags),
+        Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32,
+        (address, u64::from(value)),
+        flags,
     )
 }
 
@@ -213,11 +219,7 @@ pub(crate) fn stream_write_value64(
     value: u64,
     flags: u32,
 ) -> Answer {
-    value_operations(
-        call,
-        stream,
-        &one(Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags),
-    )
+    value_operation(call, stream, Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64, (address, value), flags)
 }
 
 pub(crate) fn stream_batch_mem_op(

@@ -506,22 +506,46 @@ fn random_program(p: &Desk<'_>, mut number: u64) {
 #[test]
 fn the_stand_in_finds_what_the_driver_finds_in_random_programs() {
     aside("the_stand_in_finds_what_the_driver_finds_in_random_programs", || {
-        let (mut wrong, mut all) = (Vec::new(), 0);
-        for seed in 0..PROGRAMS {
-            let raw = Raw::behind(builder(seed), FRONT);
-            let desk = Desk::new(&raw, false);
-            random_program(&desk, seed);
-            desk.end();
-            let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
-            let found = found();
-            all += own.len();
-            if own != found {
-                wrong.push(format!("{seed}:\n  {own:x?}\n  {found:x?}"));
-            }
-        }
-        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-        assert!(all > PROGRAMS as usize, "{all} reports are too few to compare");
+        judged_alike_at_random(random_program);
     });
 }
 
-pub(super) const PROGRAMS: u64 = 100;
+/// The stand-in and the driver find the same in random programs.
+pub(super) fn judged_alike_at_random(program: impl Fn(&Desk<'_>, u64)) {
+    let (mut wrong, mut all) = (Vec::new(), 0);
+    for seed in 0..PROGRAMS {
+        let raw = Raw::behind(builder(seed), FRONT);
+        let desk = Desk::new(&raw, false);
+        program(&desk, seed);
+        desk.end();
+        let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+        let found = found();
+        all += own.len();
+        if own != found {
+            wrong.push(format!("{seed}:\n  {own:x?}\n  {found:x?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(all > PROGRAMS as usize, "{all} reports are too few to compare");
+}
+
+/// A program with one error, or without.
+pub(super) type Program = fn(&Desk<'_>);
+
+/// The stand-in and the driver find the one error of each program, and nothing in its twin.
+pub(super) fn judged_alike(programs: &[(&str, Program)]) {
+    for (what, program) in programs {
+        for mended in [true, false] {
+            let raw = Raw::behind(builder(0), FRONT);
+            let desk = Desk::new(&raw, mended);
+            program(&desk);
+            desk.end();
+            let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+            let found = found();
+            assert_eq!(own, found, "{what}, mended: {mended}");
+            assert_eq!(found.len(), usize::from(!mended), "{what}, mended: {mended}");
+        }
+    }
+}
+
+const PROGRAMS: u64 = 100;

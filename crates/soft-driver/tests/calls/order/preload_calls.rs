@@ -4,11 +4,8 @@ use std::ptr::{null, null_mut};
 
 use cuda_order_check_preload::Settings;
 
-use super::preload::{FRONT, Seen, found, seen};
+use super::preload::{FRONT, Program, found, judged_alike};
 use super::*;
-
-/// A program with one error, or without.
-type Error = fn(&Desk<'_>);
 
 unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut c_void) {}
 
@@ -35,7 +32,7 @@ fn end_green(p: &Desk<'_>, (context, stream): (CUgreenCtx, CUstream)) {
     }
 }
 
-const PLANTED: [(&str, Error); 5] = [
+const PLANTED: [(&str, Program); 5] = [
     ("a callback is in the order of its stream", |p| {
         p.writes(p.a);
         let stream = if p.mended { p.a } else { p.b };
@@ -114,18 +111,7 @@ const PLANTED: [(&str, Error); 5] = [
 #[test]
 fn other_calls_have_their_order() {
     aside("other_calls_have_their_order", || {
-        for (what, program) in PLANTED {
-            for mended in [true, false] {
-                let raw = Raw::behind(builder(0), FRONT);
-                let desk = Desk::new(&raw, mended);
-                program(&desk);
-                desk.end();
-                let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
-                let found = found();
-                assert_eq!(own, found, "{what}, mended: {mended}");
-                assert_eq!(found.len(), usize::from(!mended), "{what}, mended: {mended}");
-            }
-        }
+        judged_alike(&PLANTED);
     });
 }
 
@@ -161,7 +147,7 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
             },
             declare: FRONT.declare,
         };
-        let programs: [(&str, Error); 6] = [
+        let programs: [(&str, Program); 6] = [
             ("a batch of copies", |p| {
                 p.writes(p.a);
                 if p.mended {

@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 
 use cuda_soft_driver::abi::{CUDA_HOST_NODE_PARAMS, Copy3D, MemsetParams, Side3D, UpdateInfo};
 
-use super::preload::{FRONT, PROGRAMS, Seen, found, seen};
+use super::preload::{Program, judged_alike, judged_alike_at_random};
 use super::*;
 
 /// A graph under construction, with the nodes that were added.
@@ -138,9 +138,6 @@ impl<'a> Built<'a> {
     }
 }
 
-/// A program with one error, or without.
-type Error = fn(&Desk<'_>);
-
 /// Builds a graph, and launches it in stream a.
 fn launched(p: &Desk<'_>, build: impl FnOnce(&mut Built<'_>)) {
     let mut built = Built::new(p);
@@ -150,7 +147,7 @@ fn launched(p: &Desk<'_>, build: impl FnOnce(&mut Built<'_>)) {
     built.destroy();
 }
 
-const PLANTED: [(&str, Error); 10] = [
+const PLANTED: [(&str, Program); 10] = [
     ("two nodes without an edge", |p| {
         launched(p, |graph| {
             graph.set(&[], p.buffer);
@@ -272,18 +269,7 @@ const PLANTED: [(&str, Error); 10] = [
 #[test]
 fn built_graphs_have_the_nodes_that_the_driver_has() {
     aside("built_graphs_have_the_nodes_that_the_driver_has", || {
-        for (what, program) in PLANTED {
-            for mended in [true, false] {
-                let raw = Raw::behind(builder(0), FRONT);
-                let desk = Desk::new(&raw, mended);
-                program(&desk);
-                desk.end();
-                let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
-                let found = found();
-                assert_eq!(own, found, "{what}, mended: {mended}");
-                assert_eq!(found.len(), usize::from(!mended), "{what}, mended: {mended}");
-            }
-        }
+        judged_alike(&PLANTED);
     });
 }
 
@@ -353,20 +339,6 @@ fn random_graph(p: &Desk<'_>, mut number: u64) {
 #[test]
 fn built_graphs_are_judged_alike_in_random_programs() {
     aside("built_graphs_are_judged_alike_in_random_programs", || {
-        let (mut wrong, mut all) = (Vec::new(), 0);
-        for seed in 0..PROGRAMS {
-            let raw = Raw::behind(builder(seed), FRONT);
-            let desk = Desk::new(&raw, false);
-            random_graph(&desk, seed);
-            desk.end();
-            let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
-            let found = found();
-            all += own.len();
-            if own != found {
-                wrong.push(format!("{seed}:\n  {own:x?}\n  {found:x?}"));
-            }
-        }
-        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-        assert!(all > PROGRAMS as usize, "{all} reports are too few to compare");
+        judged_alike_at_random(random_graph);
     });
 }
