@@ -122,10 +122,14 @@ struct Counts {
     suppressed: u64,
 }
 
+/// The end of a noun.
+fn s(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { errors, warnings, suppressed } = self;
-        let s = |count: u64| if count == 1 { "" } else { "s" };
         write!(f, "{errors} error{}, {warnings} warning{}", s(*errors), s(*warnings))?;
         if *suppressed > 0 { write!(f, ", {suppressed} suppressed") } else { Ok(()) }
     }
@@ -259,7 +263,8 @@ impl Findings {
         if !seen.is_empty() {
             let suppressed =
                 if suppressed > 0 { format!(", {suppressed} suppressed,") } else { "".into() };
-            text = format!("order check: {} findings{suppressed} in ", errors + warnings);
+            let found = errors + warnings;
+            text = format!("order check: {found} finding{}{suppressed} in ", s(found));
             let counts = seen.iter().map(|(name, count)| format!("{count} {name}"));
             text += &counts.collect::<Vec<_>>().join(", ");
             json = seen.iter().map(|(name, count)| format!(",\"{name}\":{count}")).collect();

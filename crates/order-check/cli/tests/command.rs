@@ -99,7 +99,7 @@ fn a_report_has_the_lines_of_python() {
         "of 4096 bytes that call #3 (cuMemAlloc_v2) allocated\n           Python: call, at",
         "  class:   copy\n",
         "was created by call #2 (cuStreamCreate)\n           Python: call, at",
-        "order check: 1 findings in 0 kernels, 2 copies, 0 graphs, 1 threads\n",
+        "order check: 1 finding in 0 kernels, 2 copies, 0 graphs, 1 threads\n",
     ] {
         assert!(errors.contains(part), "{part}:\n{errors}");
     }
@@ -117,7 +117,7 @@ fn a_report_has_the_lines_of_python() {
     std::os::unix::fs::symlink(shared_library(), &real).expect("a new link");
     let program = format!("cu = ctypes.CDLL('{}'); begin(); upload(); clear()", real.display());
     let (_, errors) = output(&folder, "--stacks off", &program);
-    assert!(errors.contains("order check: 1 findings in"), "{errors}");
+    assert!(errors.contains("order check: 1 finding in"), "{errors}");
     // Other versions of Python, which give their frames in other ways.
     for python in ["python3.12", "python3.13"] {
         if Command::new(python).arg("--version").output().is_ok_and(|it| it.status.success()) {
@@ -145,10 +145,10 @@ fn findings_are_left_out_by_class_and_by_suppression() {
     fs::write(folder.0.join("known"), "# of the library\n\nfunction:clear\n").expect("a new file");
     fs::write(folder.0.join("other"), "kernel:clear\nclass:free\n").expect("a new file");
     for (options, status, summary) in [
-        ("--exitcode=3 --stacks off", 3, "order check: 1 findings in"),
+        ("--exitcode=3 --stacks off", 3, "order check: 1 finding in"),
         ("--exitcode=3 --stacks off --class -copy", 0, "order check: 0 findings in"),
         ("--exitcode=3 --suppressions known", 0, "order check: 0 findings, 1 suppressed, in"),
-        ("--exitcode=3 --stacks off --suppressions other", 3, "order check: 1 findings in"),
+        ("--exitcode=3 --stacks off --suppressions other", 3, "order check: 1 finding in"),
     ] {
         let options = format!("{options} --log log-%p");
         let (done, errors) = output(&folder, &options, "begin(); upload(); clear()");
@@ -182,7 +182,7 @@ while True: new('cuEventCreate', 2)"
         let (done, errors) = output(&folder, "--exitcode 66 --stacks off", &program);
         use std::os::unix::process::ExitStatusExt;
         assert!(done.status.signal().is_some(), "{signal}, {:?}: {errors}", done.status);
-        assert_eq!(errors.matches("order check: 1 findings in").count(), 1, "{signal}: {errors}");
+        assert_eq!(errors.matches("order check: 1 finding in").count(), 1, "{signal}: {errors}");
     }
     // A program's own handler stays, and ends it in its own way.
     let program = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
@@ -326,7 +326,7 @@ assert pop() == 0"
         "\"copies\"",
         "           Region: epoch / batch\n           Python: call, at",
         "           Region: epoch\n           Python: call, at",
-        "order check: 1 findings in",
+        "order check: 1 finding in",
     ] {
         assert!(errors.contains(part), "{part}:\n{errors}");
     }
@@ -363,7 +363,7 @@ fn a_program_in_c_declares_what_its_kernels_do() {
         assert!(errors.contains(part), "{part}:\n{errors}");
     }
     // The host's reads are of a class of their own.
-    assert!(run("--class -host").contains("order check: 1 findings in"), "{errors}");
+    assert!(run("--class -host").contains("order check: 1 finding in"), "{errors}");
     // Without the checker the functions do nothing.
     std::os::unix::fs::symlink(shared_library(), folder.0.join("libcuda.so.1")).expect("a link");
     let plain = Command::new(&program).env("LD_LIBRARY_PATH", &folder.0).output();

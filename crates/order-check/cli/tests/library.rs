@@ -117,8 +117,7 @@ fn folder(name: &str, library: &Path) -> PathBuf {
 
 fn judge(test: &str, folder: &Path, set: impl Fn(&mut Command)) {
     let wrong = log(folder, test, "unordered", &set);
-    for part in ["missing order", "the same 64 bytes", "(cuMemsetD8Async) writes", "1 findings in"]
-    {
+    for part in ["missing order", "the same 64 bytes", "(cuMemsetD8Async) writes", "1 finding in"] {
         assert!(wrong.contains(part), "{part}:\n{wrong}");
     }
     let good = log(folder, test, "ordered", &set);
@@ -235,7 +234,7 @@ fn each_process_has_its_own_summary() {
         let mut found: Vec<usize> = logs
             .map(|path| {
                 let log = fs::read_to_string(path).expect("it is a text");
-                assert_eq!(log.matches(" findings in ").count(), 1, "{role}:\n{log}");
+                assert_eq!(log.matches(" kernels, ").count(), 1, "{role}:\n{log}");
                 log.matches("missing order").count()
             })
             .collect();
