@@ -2,8 +2,8 @@
 //! processes share.
 //!
 //! ```text
-//! cargo run --release --example tour
-//! cargo run --release --example tour -- --mib 4096 --device 1
+//! cargo run --example tour
+//! cargo run --example tour -- --mib 4096 --device 1
 //! ```
 //!
 //! Without an NVIDIA driver the tour uses the software driver, and prints that in its first line.
@@ -60,7 +60,7 @@ fn tour(options: &Options) -> Result<(), Failure> {
     if let Some(error) = &opened.no_native {
         writeln!(
             out,
-            "No NVIDIA driver can be used ({error}); the tour uses the software driver."
+            "The tour runs on the software driver, because no NVIDIA driver can be used: {error}"
         )?;
     }
     writeln!(out, "1. The driver and the device")?;
