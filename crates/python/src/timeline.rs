@@ -1,0 +1,173 @@
+//! Timelines of streams.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::{detached, plain};
+use crate::foreign::{self, Stream, check_open, in_stream};
+use crate::guard::Closing;
+use crate::point::{Point, signalled};
+use crate::shared::{TimelineFile, TimelineMemory};
+
+const CLASS: &str = "Timeline";
+
+/// A counter that a stream advances, and that hosts read without a driver call.
+///
+/// `stream` is any object with `__cuda_stream__`, or a handle as an int. The timeline keeps the
+/// object. Whoever passes an int keeps the stream until the timeline is closed. With `file` or
+/// `memory`, other processes can import it.
+#[pyclass(frozen, module = "cuda_timelines")]
+pub(crate) struct Timeline(Closing<Inner>);
+
+struct Inner {
+    /// None once it was given up.
+    timeline: Option<cuda_timelines::Timeline>,
+    stream: Arc<Stream>,
+}
+
+/// The stream's share that the timeline has.
+struct Shared(Arc<Stream>);
+
+impl AsRef<cuda_events::StreamRef> for Shared {
+    fn as_ref(&self) -> &cuda_events::StreamRef {
+        (*self.0).as_ref()
+    }
+}
+
+impl Inner {
+    fn timeline(&self) -> Result<&cuda_timelines::Timeline, cuda_timelines::Error> {
+        // It is taken only by whoever has the last share.
+        self.timeline.as_ref().ok_or(cuda_timelines::Error::Poisoned)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let Some(timeline) = self.timeline.take() else { return };
+        // The drop may write to the stream, whose handle may be another one's if it was closed.
+        let is_open = || Python::try_attach(|py| check_open(py, &self.stream).is_ok());
+        if self.stream.owner().is_some() && is_open() == Some(false) {
+            core::mem::forget(timeline);
+        }
+    }
+}
+
+#[pymethods]
+impl Timeline {
+    #[new]
+    #[pyo3(signature = (stream, *, file=None, memory=None))]
+    fn new(
+        stream: &Bound<'_, PyAny>,
+        file: Option<&Bound<'_, TimelineFile>>,
+        memory: Option<&Bound<'_, TimelineMemory>>,
+    ) -> PyResult<Self> {
+        let py = stream.py();
+        if file.is_some() && memory.is_some() {
+            return Err(PyTypeError::new_err(
+                "a timeline is in a file or in memory, and not in both",
+            ));
+        }
+        let file = file.map(|it| it.get().open(py)).transpose()?;
+        let memory = memory.map(|it| it.get().open(py)).transpose()?;
+        let stream = Arc::new(foreign::stream(stream)?);
+        detached(py, move || {
+            let shared = Shared(Arc::clone(&stream));
+            let timeline = match (&file, &memory) {
+                (Some(file), _) => cuda_timelines::Timeline::shared(shared, file),
+                (None, Some(memory)) => cuda_timelines::Timeline::in_memory(shared, memory),
+                (None, None) => cuda_timelines::Timeline::new(shared),
+            }?;
+            let inner = Inner { timeline: Some(timeline), stream };
+            Ok::<_, cuda_timelines::Error>(Self(Closing::new(inner)))
+        })
+    }
+
+    /// Signals the next value after all work that is in the stream now. Returns its point.
+    fn signal(&self, py: Python<'_>) -> PyResult<Point> {
+        let inner = self.0.open(py, CLASS)?;
+        check_open(py, &inner.stream)?;
+        let result = py.detach(move || {
+            let timeline = inner.timeline()?;
+            Ok((timeline.signal()?, timeline.stream().context().clone()))
+        });
+        signalled(py, result)
+    }
+
+    /// The value of the last point that was reached: one load.
+    #[getter]
+    fn completed(&self, py: Python<'_>) -> PyResult<u64> {
+        let inner = self.0.open(py, CLASS)?;
+        detached(py, move || inner.timeline().map(cuda_timelines::Timeline::completed))
+    }
+
+    /// The value of the last signal.
+    #[getter]
+    fn submitted(&self, py: Python<'_>) -> PyResult<u64> {
+        let inner = self.0.open(py, CLASS)?;
+        detached(py, move || inner.timeline()?.submitted())
+    }
+
+    /// What another process needs to import the timeline, beside the file: bytes. None if it is
+    /// neither in a file nor in memory.
+    #[getter]
+    fn descriptor<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let inner = self.0.open(py, CLASS)?;
+        let descriptor = inner.timeline.as_ref().and_then(cuda_timelines::Timeline::descriptor);
+        Ok(descriptor.map(|it| PyBytes::new(py, &it.to_bytes())))
+    }
+
+    /// Makes all later work in `stream` wait for a value that may not be signalled yet. It can
+    /// deadlock: see docs/timelines.md.
+    fn wait_ahead(&self, stream: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+        let inner = self.0.open(stream.py(), CLASS)?;
+        in_stream(stream, move |stream| inner.timeline()?.wait_ahead(stream, value))
+    }
+
+    /// Ends the timeline, after a failure: all waits for later values end, those of hosts with
+    /// Poisoned.
+    fn poison(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(inner) = self.0.take() else { return Ok(()) };
+        match Arc::try_unwrap(inner) {
+            Ok(mut inner) => {
+                check_open(py, &inner.stream)?;
+                let timeline = inner.timeline.take();
+                detached(py, move || timeline.map_or(Ok(()), cuda_timelines::Timeline::poison))
+            }
+            Err(inner) => {
+                self.0.put(inner);
+                Err(plain(py, "another thread uses the timeline right now; call poison again"))
+            }
+        }
+    }
+
+    /// Ends the timeline. Points that were signalled are reached; waits for later values end.
+    fn close(&self) {
+        self.0.close();
+    }
+
+    fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let open = |inner: Arc<Inner>| {
+            let timeline = inner.timeline.as_ref()?;
+            let (done, all) = (timeline.completed(), timeline.submitted());
+            let all = all.map_or_else(|_| "?".to_owned(), |all| all.to_string());
+            let stream = timeline.stream().as_raw();
+            Some(format!(
+                "<cuda_timelines.Timeline of stream {stream:p}, {done} of {all} signals reached>"
+            ))
+        };
+        let closed = || "<cuda_timelines.Timeline, closed>".to_owned();
+        self.0.get().and_then(open).unwrap_or_else(closed)
+    }
+}
