@@ -1,21 +1,12 @@
 """CuPy programs with one planted error of order each, and their mended twins, as in pytorch.py."""
 
-import sys
-
 import cupy
 import numpy
 
+from planting import planted, run
+
 N = 1 << 20
 ROUNDS = 14
-PROGRAMS = {}
-
-
-def planted(kind):
-    def add(function):
-        PROGRAMS[function.__name__] = (kind, function)
-        return function
-
-    return add
 
 
 def pinned(count=N):
@@ -137,9 +128,4 @@ def cupy_source_refilled(right):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--list":
-        for name, (kind, _) in PROGRAMS.items():
-            print(name, kind)
-    else:
-        PROGRAMS[sys.argv[1]][1](sys.argv[2] == "mended")
-        settle()
+    run(settle)

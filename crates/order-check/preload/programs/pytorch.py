@@ -19,17 +19,10 @@ if "free" in " ".join(sys.argv):
 
 import torch
 
+from planting import planted, run
+
 N = 1 << 20
 ROUNDS = 14
-PROGRAMS = {}
-
-
-def planted(kind):
-    def add(function):
-        PROGRAMS[function.__name__] = (kind, function)
-        return function
-
-    return add
 
 
 def pinned(value=1.0, count=N):
@@ -477,9 +470,4 @@ def published_shared_prefix(right):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--list":
-        for name, (kind, _) in PROGRAMS.items():
-            print(name, kind)
-    else:
-        PROGRAMS[sys.argv[1]][1](sys.argv[2] == "mended")
-        settle()
+    run(settle)
