@@ -2,6 +2,7 @@
 //!
 //! | Guide | For |
 //! | --- | --- |
+//! | [`crates`] | which crate of the project does what |
 //! | [`choosing`] | event, timeline, host function or future: the cost of each, and how it fails |
 //! | [`from_cudarc`] | users of cudarc |
 //! | [`from_python`] | users of PyTorch's and `cuda.core`'s events |
@@ -18,6 +19,9 @@
 
 #[doc = include_str!("../docs/guide/choosing.md")]
 pub mod choosing {}
+
+#[doc = include_str!("../docs/guide/crates.md")]
+pub mod crates {}
 
 #[doc = include_str!("../docs/guide/environment.md")]
 pub mod environment {}
