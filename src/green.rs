@@ -237,6 +237,7 @@ impl Device {
     }
 }
 
+/// # Green contexts
 #[allow(unsafe_code)]
 impl Context {
     /// Creates a green context, which has only a part of the device's multiprocessors. CUDA 12.4.

@@ -143,14 +143,17 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+// The documentation has the methods of a type in the order of these modules: its own come first.
+mod context;
+mod event;
+mod stream;
+
 pub mod capture;
 mod clock;
-mod context;
 mod debug_by_names;
 mod device;
 mod driver;
 mod error;
-mod event;
 pub mod ext;
 pub mod external;
 pub mod foundation;
@@ -163,7 +166,6 @@ mod handle_traits;
 pub mod ipc;
 pub mod loader;
 mod progress;
-mod stream;
 mod sync;
 pub mod sys;
 mod timeout;

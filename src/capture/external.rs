@@ -17,6 +17,7 @@ use crate::sys::Function;
 #[cfg(doc)]
 use crate::sys::calls::*;
 
+/// # External events in captures
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Records an event for use outside of the graph; in a capture, each launch of the graph

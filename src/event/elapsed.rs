@@ -11,6 +11,7 @@ use crate::sys::{CUresult, Function};
 #[cfg(doc)]
 use crate::sys::calls::*;
 
+/// # Elapsed time
 #[allow(unsafe_code)]
 impl EventRef {
     /// Returns the milliseconds from this event's record to the record of `end`; negative if `end`

@@ -1,8 +1,10 @@
 //! Events: markers in streams that a program can wait for, query and time.
 
+// First, because the documentation has the methods in the order of the modules.
+mod record;
+
 mod elapsed;
 mod flags;
-mod record;
 
 pub use flags::EventFlags;
 pub use record::RecordFlags;
@@ -253,6 +255,7 @@ impl Deref for Event {
     }
 }
 
+/// # Queries and waits
 #[allow(unsafe_code)]
 impl EventRef {
     #[inline]

@@ -26,6 +26,7 @@ bitflags! {
 
 debug_by_names!(RecordFlags);
 
+/// # Recording
 #[allow(unsafe_code)]
 impl EventRef {
     /// Records the event in the stream: it completes when all work that is in the stream now is

@@ -17,6 +17,7 @@ use crate::sys::calls::*;
 /// belong to one context. Streams of a [green](crate::Context::green) context cannot use
 /// semaphores: use a stream of the primary context, and order it and the green context's stream
 /// with events.
+/// # Semaphores of other APIs
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is in the stream now.

@@ -341,6 +341,7 @@ impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
     }
 }
 
+/// # Other processes
 #[allow(unsafe_code)]
 impl EventRef {
     /// Exports the event: returns a descriptor with which another process of the same user can open

@@ -159,6 +159,7 @@ pub struct MemorySyncDomainMap {
 }
 
 /// Stream attributes. A new value applies to work that is put into the stream afterwards.
+/// # Attributes
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Returns how [`synchronize`](Self::synchronize) waits.

@@ -93,6 +93,7 @@ pub struct CaptureInfo {
     pub graph: CUgraph,
 }
 
+/// # Captures
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Returns whether the stream is capturing.

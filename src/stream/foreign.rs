@@ -14,6 +14,7 @@ use crate::sys::{CUcontext, CUstream, Function};
 #[cfg(doc)]
 use crate::sys::calls::*;
 
+/// # Streams of other libraries
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Wraps a stream that other code owns, and gets its context from the driver.

@@ -104,6 +104,7 @@ pub fn pending_host_functions() -> usize {
     if fork::forked() { 0 } else { waiting().closures.len() }
 }
 
+/// # Host functions
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Calls `function` on a thread of the driver, after all work that is in the stream now and

@@ -15,11 +15,13 @@ use crate::driver::call::{Answer, Target, call};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::handle_traits::impl_handle_traits;
-use crate::progress::Progress;
 use crate::sys::{
     CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult,
     CUstream, Function, Symbols,
 };
+
+// First, because the documentation has the methods in the order of the modules.
+mod waits;
 
 pub mod attributes;
 pub(crate) mod capture_info;
@@ -27,7 +29,6 @@ mod foreign;
 pub mod host_functions;
 pub mod mem_ops;
 mod options;
-mod waits;
 
 use options::Priority;
 
@@ -258,6 +259,7 @@ impl Deref for Stream {
     }
 }
 
+/// # The stream itself
 #[allow(unsafe_code)]
 impl StreamRef {
     fn new(context: &Context, raw: CUstream) -> Self {
@@ -384,66 +386,6 @@ impl StreamRef {
         });
         // The call's own error comes first, as everywhere.
         if answer.is_success() { restored.map(|()| answer) } else { Ok(answer) }
-    }
-
-    /// Returns whether all work in the stream is done; it does not wait.
-    ///
-    /// One driver call: [`cuStreamQuery`].
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// // ... work is put into `stream` ...
-    /// while stream.query()?.is_pending() {
-    ///     // The host does other work.
-    /// }
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// * Errors of work that was launched earlier.
-    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is capturing. The call invalidates the
-    ///   capture.
-    /// * [`Error::ForkedChild`].
-    #[doc(alias = "cuStreamQuery")]
-    #[inline]
-    pub fn query(&self) -> Result<Progress> {
-        // SAFETY: the stream is alive as long as `self` is.
-        unsafe { call!(self, cuStreamQuery(self.raw)) }?.progress()
-    }
-
-    /// Blocks the calling thread until all work in the stream is done.
-    ///
-    /// One driver call: [`cuStreamSynchronize`]. The
-    /// [synchronization policy](Self::set_synchronization_policy) decides how the thread waits.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// // ... work is put into `stream` ...
-    /// stream.synchronize()?;
-    /// assert!(stream.query()?.is_done());
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`query`](Self::query).
-    #[doc(alias = "cuStreamSynchronize")]
-    #[doc(alias = "sync")]
-    #[inline]
-    pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the stream is alive as long as `self` is.
-        unsafe { call!(self, cuStreamSynchronize(self.raw)) }?.check()
     }
 
     /// Returns the stream's priority; for a default stream the driver returns 0.

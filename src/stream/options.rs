@@ -115,6 +115,7 @@ impl PriorityRange {
     }
 }
 
+/// # Priorities of streams
 #[allow(unsafe_code)]
 impl Context {
     /// Returns the range of priorities for streams of this context; both ends are 0 on a device

@@ -32,8 +32,37 @@ bitflags! {
 
 debug_by_names!(WaitFlags);
 
+/// # Order and waits
 #[allow(unsafe_code)]
 impl StreamRef {
+    /// Creates an event in the stream's context and records it here.
+    ///
+    /// Driver calls: [`cuEventCreate`] with the context current, and [`cuEventRecord`].
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let other = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into `stream` ...
+    /// let event = stream.record_event(EventFlags::empty())?;
+    /// other.wait_event(&event)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Event::new`] and [`EventRef::record`].
+    #[inline]
+    pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
+        let event = Event::new(&self.context, flags)?;
+        event.record(self)?;
+        Ok(event)
+    }
+
     /// Makes all work that is put into this stream from now on wait for the event's last record;
     /// the calling thread does not wait.
     ///
@@ -195,32 +224,64 @@ impl StreamRef {
         self.wait_for_record(other.join.get_or_init(|| event), other)
     }
 
-    /// Creates an event in the stream's context and records it here.
+    /// Returns whether all work in the stream is done; it does not wait.
     ///
-    /// Driver calls: [`cuEventCreate`] with the context current, and [`cuEventRecord`].
+    /// One driver call: [`cuStreamQuery`].
     ///
     /// ```
-    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let other = Stream::new(&context, StreamOptions::new())?;
     /// // ... work is put into `stream` ...
-    /// let event = stream.record_event(EventFlags::empty())?;
-    /// other.wait_event(&event)?;
+    /// while stream.query()?.is_pending() {
+    ///     // The host does other work.
+    /// }
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// As [`Event::new`] and [`EventRef::record`].
+    /// * Errors of work that was launched earlier.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is capturing. The call invalidates the
+    ///   capture.
+    /// * [`Error::ForkedChild`].
+    #[doc(alias = "cuStreamQuery")]
     #[inline]
-    pub fn record_event(&self, flags: EventFlags) -> Result<Event> {
-        let event = Event::new(&self.context, flags)?;
-        event.record(self)?;
-        Ok(event)
+    pub fn query(&self) -> Result<Progress> {
+        // SAFETY: the stream is alive as long as `self` is.
+        unsafe { call!(self, cuStreamQuery(self.raw)) }?.progress()
+    }
+
+    /// Blocks the calling thread until all work in the stream is done.
+    ///
+    /// One driver call: [`cuStreamSynchronize`]. The
+    /// [synchronization policy](Self::set_synchronization_policy) decides how the thread waits.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into `stream` ...
+    /// stream.synchronize()?;
+    /// assert!(stream.query()?.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`query`](Self::query).
+    #[doc(alias = "cuStreamSynchronize")]
+    #[doc(alias = "sync")]
+    #[inline]
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is alive as long as `self` is.
+        unsafe { call!(self, cuStreamSynchronize(self.raw)) }?.check()
     }
 
     /// Blocks the calling thread until all work that is in the stream now is done, for at most
