@@ -1,8 +1,8 @@
 //! What a crate on top of this one needs beyond events and streams.
 //!
 //! A crate that wraps more of the driver (memory, modules, kernels) makes the calls by itself. The
-//! items here are what such a crate needs for that, and this workspace's own crates use no others.
-//! `cuda-timelines` uses each of them:
+//! items here are what such a crate needs for that, and this workspace's own crates use no others:
+//! `cuda-events-cudarc` uses [`ForeignCapture`], and `cuda-timelines` each of the others.
 //!
 //! | for | use |
 //! | --- | --- |
@@ -15,6 +15,7 @@
 //! | a query of an event by its bare handle that failed | [`EventRef::mark_failed`](crate::EventRef::mark_failed) |
 //! | doing without what a capture would take in | [`is_capture_under_way`] |
 //! | nodes that refer to objects, in a capture | [`OwnCapture`], [`GraphValue`] |
+//! | captures that another library began | [`ForeignCapture`] |
 //! | leaving a forked child alone | [`is_forked_child`] |
 //! | holding a lock over driver calls | [`deferring_observers`] |
 //! | waits on the host in the driver's own time | [`HostClock`](crate::HostClock) |
@@ -70,6 +71,7 @@ use crate::sys::{CUresult, Function};
 use crate::{capture::Capture, sys::calls::*};
 
 pub use crate::capture::external::OwnCapture;
+pub use crate::capture::foreign::ForeignCapture;
 pub use crate::context::WeakContext;
 pub use crate::driver::HostReads;
 pub use crate::driver::observing::{Deferring, deferring_observers};
@@ -210,9 +212,9 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 ///
 /// While one is, some calls would invalidate it or become a part of its graph, whichever thread
 /// makes them: destroying an event that it recorded, for example. Code that could do without such a
-/// call asks here first. It is one load, and no driver call. Captures that other libraries begin do
-/// not count; [`capture_status`](crate::StreamRef::capture_status) asks the driver about one
-/// stream.
+/// call asks here first. It is one load, and no driver call. Captures that other libraries begin
+/// count while a [`ForeignCapture`] of them exists;
+/// [`capture_status`](crate::StreamRef::capture_status) asks the driver about one stream.
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode};

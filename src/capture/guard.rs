@@ -73,8 +73,8 @@ pub struct Capture<'a> {
     _not_send: PhantomData<*mut ()>,
 }
 
-/// The number of captures of this crate in progress.
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+/// The number of captures in progress of this crate, and of [`ForeignCapture`](super::foreign).
+pub(super) static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether an event that this thread has may have been recorded in a capture that has not ended, or
 /// a stream that this thread uses may take part in one.

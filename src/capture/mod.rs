@@ -19,6 +19,7 @@
 
 mod dependencies;
 pub(crate) mod external;
+pub(crate) mod foreign;
 mod guard;
 mod mode;
 mod registry;

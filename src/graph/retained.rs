@@ -82,6 +82,11 @@ impl Retained {
         }
     }
 
+    /// Prepares the values for launches that are not seen.
+    pub(crate) fn prepare(&self) {
+        self.all().prepared.iter().for_each(|value| value.prepare());
+    }
+
     /// Undoes one `keep` of the value. The caller has a share of it, so it is not dropped here.
     pub(crate) fn forget(&self, value: &Captured) {
         let mut values = self.values();

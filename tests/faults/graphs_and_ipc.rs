@@ -8,6 +8,7 @@ use cuda_events::capture::{
     Capture, CaptureDependency, CaptureMode, CaptureStatus, DependencyUpdate, ThreadCaptureMode,
 };
 use cuda_events::ext::{IpcLease, LazyEvent, Timer};
+use cuda_events::foundation::ForeignCapture;
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::ipc::{DescriptorError, ExporterProcess, ExporterState};
 use cuda_events::sys::{CUresult, Function};
@@ -127,6 +128,7 @@ pub fn graphs(run: &Run) -> Result<()> {
     let mut strange = Graph::new(&context)?;
     let mixed = strange.add_event_record_node(&[record], &third);
     run.refused(mixed, |error| matches!(error, Error::GraphMismatch { .. }))?;
+    assert!(ForeignCapture::of(&stream)?.is_none());
     // SAFETY: no other thread knows the stream.
     let capture =
         unsafe { Capture::begin_to_graph(&stream, graph, &[record, wait], CaptureMode::Relaxed) };

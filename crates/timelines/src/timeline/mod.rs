@@ -111,7 +111,8 @@ use crate::sync::lock;
 /// stream. Both waits are one driver call, and do not check for captures. A signal then returns
 /// `Ok`, and each launch of the graph sets the counter back. So if a stream waits for work of other
 /// code that captures, create its timeline from a [`StreamRef::from_raw`] of it. The timeline then
-/// queries the driver before each signal.
+/// queries the driver before each signal. So it does while the other code's capture is a
+/// [`ForeignCapture`](cuda_events::foundation::ForeignCapture).
 ///
 /// # Dropping it
 ///

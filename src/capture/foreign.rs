@@ -1,0 +1,125 @@
+//! Captures that other code began.
+
+use core::any::Any;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use super::guard::UNDER_WAY;
+use super::registry;
+use crate::error::Result;
+use crate::graph::retained::Retained;
+use crate::stream::StreamRef;
+
+/// A capture that other code began, which counts as one of this crate's while this value exists.
+///
+/// [`Capture`](crate::capture::Capture) begins a capture itself. A crate that adopts another
+/// library's streams uses this type for the captures of that library, right after their begin. Then
+/// [`is_capture_under_way`](crate::foundation::is_capture_under_way) is true, so pools reuse no event of the
+/// capture, and timelines query the driver before a signal. Nodes that refer to objects of this
+/// crate get an owner: [`OwnCapture`](crate::foundation::OwnCapture) finds the capture, and
+/// [`record_external`](StreamRef::record_external) leaks nothing.
+///
+/// Dropping it does not end the capture; what the nodes refer to is then never dropped. The value
+/// stays on its thread, like the capture.
+///
+/// ```
+/// use core::ptr::null_mut;
+///
+/// use cuda_events::ext::EventPool;
+/// use cuda_events::foundation::{ForeignCapture, call, is_capture_under_way};
+/// use cuda_events::sys::CUstreamCaptureMode;
+/// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let pool = EventPool::new(&context, EventFlags::empty())?;
+///
+/// let (raw, mut graph) = (stream.as_raw(), null_mut());
+/// let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+/// // Stands for another library.
+/// // SAFETY: the stream is alive, and no other thread has it.
+/// unsafe { call!(driver, cuStreamBeginCapture_v2(raw, mode)) }?;
+/// let capture = ForeignCapture::of(&stream)?.expect("the stream captures");
+/// assert!(is_capture_under_way());
+/// drop(pool.record_event(&stream)?);
+/// assert_eq!(pool.available(), 0, "the event is not reused");
+/// // SAFETY: as above, and a place for the graph.
+/// unsafe { call!(driver, cuStreamEndCapture(raw, &mut graph)) }?;
+/// // SAFETY: the values are dropped after the graph, of which there is no executable one.
+/// let values = unsafe { capture.end() };
+/// // SAFETY: the graph is owned, and not used afterwards.
+/// unsafe { call!(driver, cuGraphDestroy(graph)) }?;
+/// drop(values);
+/// assert!(!is_capture_under_way());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
+#[must_use = "dropping it stops counting the capture"]
+pub struct ForeignCapture {
+    id: u64,
+    retained: ManuallyDrop<Arc<Retained>>,
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl ForeignCapture {
+    /// Returns the capture that the stream takes part in; `None` if it takes part in none.
+    ///
+    /// One driver call, that of [`capture_info`](StreamRef::capture_info).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`capture_info`](StreamRef::capture_info).
+    pub fn of(stream: &StreamRef) -> Result<Option<Self>> {
+        let Some(id) = stream.active_capture()? else { return Ok(None) };
+        let retained = registry::find(stream.driver(), id).unwrap_or_else(|| {
+            let retained = Retained::new();
+            registry::add(stream.driver(), id, &retained);
+            retained
+        });
+        UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+        let retained = ManuallyDrop::new(retained);
+        Ok(Some(Self { id, retained, _not_send: PhantomData }))
+    }
+
+    /// Returns the capture's id, as in [`CaptureInfo::id`](crate::capture::CaptureInfo::id).
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Stops counting the capture, and returns the owner of the values that its nodes refer to.
+    ///
+    /// No driver call. Call it after the other code has ended the capture.
+    ///
+    /// # Safety
+    ///
+    /// The result must be dropped after the graph of the capture and all its executable graphs.
+    #[allow(unsafe_code)]
+    pub unsafe fn end(self) -> Arc<dyn Any + Send + Sync> {
+        // Launches by the other code are not seen.
+        self.retained.prepare();
+        let mut this = ManuallyDrop::new(self);
+        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: taken once, as the destructor does not run.
+        let retained: Arc<Retained> = unsafe { ManuallyDrop::take(&mut this.retained) };
+        retained
+    }
+}
+
+impl Drop for ForeignCapture {
+    fn drop(&mut self) {
+        // The share of the values is not dropped: the graph may exist.
+        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for ForeignCapture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ForeignCapture").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+static_assertions::assert_not_impl_any!(ForeignCapture: Send, Sync);
