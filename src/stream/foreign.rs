@@ -129,30 +129,7 @@ unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// With cudarc 0.19, as `tests/foreign/cudarc` in the repository runs it:
-///
-/// ```text
-/// // cudarc's own.
-/// let theirs = CudaContext::new(0)?;
-/// let their_stream = theirs.new_stream()?;
-///
-/// // Retains the same primary context once more, so objects made here may outlive cudarc's.
-/// let context = Context::primary(Device::new(Driver::load()?, 0)?)?;
-/// let raw = their_stream.cu_stream().cast();
-/// // SAFETY: the `Arc` keeps the stream alive, and no other thread captures it.
-/// let stream = unsafe { ForeignStream::new(&context, raw, their_stream.clone()) }?;
-/// let done = stream.record_event(EventFlags::empty())?;
-///
-/// let their_event = their_stream.record_event(None)?;
-/// // SAFETY: `their_event` is dropped after `event`. It has no timing and no other flag, and is
-/// // recorded in no capture.
-/// let event =
-///     unsafe { EventRef::from_raw(&context, their_event.cu_event().cast(), EventFlags::empty()) };
-/// Stream::new(&context, StreamOptions::new())?.wait_event(&event)?;
-///
-/// drop((event, their_event, stream, their_stream, theirs));
-/// done.synchronize()?; // keeps the primary context
-/// ```
+/// The crate `cuda-events-cudarc` adopts cudarc's objects without unsafe code.
 pub struct ForeignStream<O> {
     // The field before the owner, and so dropped first: everything that the owner keeps alive
     // outlives the `StreamRef`.

@@ -4,8 +4,6 @@
 //! Every scenario asserts what it saw; the first one that is not as it should be ends the program
 //! with a panic. `FOREIGN_DRIVER` is `soft` or `native` and says which driver it must be.
 
-mod adopt;
-
 use std::env;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,7 +35,6 @@ fn main() {
         ("capture and replay", capture),
         ("threads", threads),
         ("errors", errors),
-        ("cuda-events adopts a context, a stream and an event", adoption),
     ];
     for (name, scenario) in scenarios {
         if let Err(error) = scenario(soft) {
@@ -49,12 +46,6 @@ fn main() {
         scenarios.len(),
         scenarios.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     );
-}
-
-fn adoption(_soft: bool) -> Checked {
-    adopt::adopt().expect("cudarc's primary context, stream and event are adopted");
-    adopt::adopt_another().expect("cudarc's own context and stream are adopted");
-    Ok(())
 }
 
 fn device_queries(soft: bool) -> Checked {
