@@ -128,6 +128,9 @@ mod json;
 mod op;
 mod report;
 mod shadow;
+#[cfg(all(feature = "process", target_os = "linux"))]
+#[doc(hidden)]
+pub mod stand_in;
 mod task;
 #[cfg(feature = "process")]
 #[doc(hidden)]

@@ -1,13 +1,10 @@
 //! The command line.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use cuda_order_check::stand_in::{before, folder};
 use cuda_order_check_preload::{CLASSES, Settings, VARIABLE, find};
 
 const HELP: &str = "\
@@ -149,16 +146,8 @@ impl Action {
         if !library.is_file() {
             return Err(format!("{} is no file", library.display()).into());
         }
-        let folder = folder(&own)?;
+        let folder = folder("cuda-order-check", &own)?;
         eprintln!("cuda-order-check: the driver's library is {}", library.display());
-        let before = |name, first: &Path| {
-            let mut path = first.as_os_str().to_owned();
-            if let Some(others) = std::env::var_os(name).filter(|it| !it.is_empty()) {
-                path.push(":");
-                path.push(others);
-            }
-            path
-        };
         let (name, arguments) = program.split_first().map_or((OsStr::new(""), &[][..]), |it| {
             (it.0.as_os_str(), it.1)
         });
@@ -176,50 +165,6 @@ impl Action {
         let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
         Err(Failure { text: format!("{} cannot be started: {error}", name.display()), code })
     }
-}
-
-/// A folder of this user in which this file has the name of the driver's library. It stays: there
-/// is one for each place of the command, and it has only links.
-fn folder(own: &Path) -> Result<PathBuf, String> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-    // SAFETY: it has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    let cache = cache.map(|cache| cache.join("cuda-order-check"));
-    let temporary = std::env::temp_dir().join(format!("cuda-order-check-{user}"));
-    let mut errors = String::new();
-    for base in cache.into_iter().chain([temporary]) {
-        match link(&base, own, user) {
-            Ok(folder) => return Ok(folder),
-            Err(error) => errors += &format!("; {}: {error}", base.display()),
-        }
-    }
-    Err(format!("there is no folder for the library{errors}"))
-}
-
-fn link(base: &Path, own: &Path, user: u32) -> std::io::Result<PathBuf> {
-    let mut hasher = DefaultHasher::new();
-    own.hash(&mut hasher);
-    let folder = base.join(format!("{:016x}", hasher.finish()));
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    for folder in [base, &folder] {
-        let found = fs::symlink_metadata(folder)?;
-        if !found.is_dir() || found.uid() != user || found.mode() & 0o022 != 0 {
-            return Err(std::io::Error::other("others may write there"));
-        }
-    }
-    for name in ["libcuda.so.1", "libcuda.so"] {
-        let place = folder.join(name);
-        if fs::read_link(&place).is_ok_and(|target| target == own) {
-            continue;
-        }
-        // Another process may be here as well: each replaces the whole link.
-        let new = folder.join(format!("{name}.{}", std::process::id()));
-        let _ = fs::remove_file(&new);
-        symlink(own, &new)?;
-        fs::rename(&new, &place)?;
-    }
-    Ok(folder)
 }
 
 #[cfg(test)]
