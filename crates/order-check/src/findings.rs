@@ -170,7 +170,7 @@ impl Sink {
     }
 
     /// One write for each text, so that those of several processes do not mix.
-    fn write(&mut self, text: &str) {
+    pub fn write(&mut self, text: &str) {
         let line = format!("{}{text}\n", self.prefix);
         let _ = match &mut self.file {
             Some(file) => file.write_all(line.as_bytes()),

@@ -60,6 +60,7 @@ use crate::machine::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Sc
 ///     .order_suppress("call:cuMemsetD8*");
 /// // For CI: JSON lines in a file, and an exit status.
 /// let for_ci = strict.clone().order_log("findings-%p.jsonl").order_json(true).order_exitcode(66);
+/// let for_ci = for_ci.leaks_log("leaks-%p.txt");
 /// # drop(for_ci);
 /// assert_eq!(Device::count(strict.build().driver())?, 1);
 ///
@@ -472,6 +473,16 @@ impl Builder {
         self
     }
 
+    /// Sets a file for the [report of leaks](Self::report_leaks), in place of standard error. `%p`
+    /// in the path is replaced by the number of the process, and the report is appended. It turns
+    /// the report on.
+    ///
+    /// The [type](Self) has an example.
+    pub fn leaks_log(mut self, path: &str) -> Self {
+        self.config.leaks_log = Some(path.to_owned());
+        self.report_leaks(true)
+    }
+
     /// Starts the driver. It waits while all [`SLOTS`](crate::SLOTS) are taken.
     ///
     /// The [type](Self) has an example.
@@ -522,6 +533,7 @@ impl Builder {
     /// | `log` | how many calls | [`log`](Self::log) |
     /// | `log_lookups` | `on` or `off` | [`log_lookups`](Self::log_lookups) |
     /// | `leaks` | `report` or `ignore` | [`report_leaks`](Self::report_leaks) |
+    /// | `leaks_log` | a file's path | [`leaks_log`](Self::leaks_log) |
     /// | `without` | an exported name | [`without`](Self::without) |
     /// | `null` | a base name | [`null_lookup`](Self::null_lookup) |
     /// | `init` | a result code by number or name | [`init_result`](Self::init_result) |

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 use cuda_events::{Driver, LoadOptions};
+use cuda_order_check::findings::Sink;
 use cuda_order_check::{HostOrder, Report as OrderReport, Warning as OrderWarning};
 
 use crate::abi::*;
@@ -163,7 +164,12 @@ impl SoftDriver {
         }
         self.state().feed(|feed, _| feed.observer_mut().findings.summary(&[]));
         if self.state().config.report_leaks && !self.live().is_empty() {
-            crate::say!("still alive: {}", self.leak_report());
+            let text = format!("still alive: {}", self.leak_report());
+            let log = self.state().config.leaks_log.clone();
+            let written = log.map(|path| Sink::file(&path).map(|mut file| file.write(&text)));
+            if !matches!(written, Some(Ok(()))) {
+                crate::say!("{text}");
+            }
         }
     }
 

@@ -208,6 +208,8 @@ pub(crate) struct Config {
     pub(crate) log: usize,
     pub(crate) log_lookups: bool,
     pub(crate) report_leaks: bool,
+    /// Where leaks are reported, in place of standard error.
+    pub(crate) leaks_log: Option<String>,
     /// Exported names that are absent.
     pub(crate) missing: Vec<String>,
     /// Names for which `cuGetProcAddress` returns success with NULL.
@@ -250,6 +252,7 @@ impl Config {
         log: 0,
         log_lookups: false,
         report_leaks: false,
+        leaks_log: None,
         missing: Vec::new(),
         null_lookups: Vec::new(),
         init_result: 0,
