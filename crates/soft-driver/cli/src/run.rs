@@ -1,0 +1,190 @@
+//! `run`: a program with the driver in place, and what its processes have found.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use cuda_order_check::stand_in::{before, folder};
+
+use crate::command::{Failure, VARIABLE};
+
+/// Variables with which a program opens another driver library than that of the loader.
+pub(crate) const OTHERS: [&str; 2] = ["CUDA_EVENTS_DRIVER", "NUMBA_CUDA_DRIVER"];
+
+/// What `run` is to do.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Run {
+    /// Names and values, each right.
+    pub(crate) settings: Vec<(String, String)>,
+    /// With its arguments.
+    pub(crate) program: Vec<OsString>,
+    /// If the program succeeds and there are findings.
+    pub(crate) status: u8,
+    /// Whether leaks count as findings.
+    pub(crate) leaks_fail: bool,
+}
+
+impl Run {
+    /// The settings as text.
+    pub(crate) fn text(&self) -> String {
+        let pairs = self.settings.iter().map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join(",")
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.settings.iter().any(|(known, _)| known == name)
+    }
+}
+
+/// A folder for what the processes write, removed at the end.
+struct Reports(PathBuf);
+
+impl Reports {
+    fn new() -> Result<Self, String> {
+        // The setting cannot have a comma or white space.
+        let temporary = std::env::temp_dir();
+        let is_text = temporary.to_str().is_some_and(|it| !it.contains([',', ' ', '\t', '\n']));
+        let base = if is_text { temporary } else { PathBuf::from("/tmp") };
+        for number in 0..1000 {
+            let name = format!("cuda-soft-driver-{}-{number}", std::process::id());
+            let folder = base.join(name);
+            match DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(Self(folder)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(format!("{}: {error}", folder.display())),
+            }
+        }
+        Err(format!("{} has too many folders of this command", base.display()))
+    }
+
+    /// The texts of a kind, each with its process.
+    fn of(&self, kind: &str) -> Vec<(u32, String)> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let mut texts: Vec<_> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let process = name.strip_prefix(kind)?.parse().ok()?;
+                let text = fs::read(entry.path()).ok()?;
+                Some((process, String::from_utf8_lossy(&text).trim_end().to_owned()))
+            })
+            .collect();
+        texts.sort();
+        texts
+    }
+}
+
+impl Drop for Reports {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the program. There is no text for standard output.
+pub(crate) fn run(wanted: &Run, own: &Path) -> Result<(String, u8), Failure> {
+    let folder = folder("cuda-soft-driver", own)?;
+    let reports = Reports::new()?;
+    let mut text = wanted.text();
+    let order = wanted.settings.iter().find(|(name, _)| name == "order");
+    let checks_order = order.is_some_and(|(_, value)| value != "off");
+    let place = reports.0.display();
+    if checks_order && !wanted.has("order_log") {
+        text += &format!(",order_log={place}/order-%p");
+    }
+    let reports_leaks = wanted.settings.contains(&("leaks".to_owned(), "report".to_owned()));
+    if reports_leaks && !wanted.has("leaks_log") {
+        text += &format!(",leaks_log={place}/leaks-%p");
+    }
+    let (name, arguments) = wanted.program.split_first().ok_or("there is no program")?;
+    let mut command = Command::new(name);
+    command.args(arguments).env(VARIABLE, text);
+    command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &folder));
+    for other in OTHERS {
+        command.env_remove(other);
+    }
+    handle_signals();
+    let mut child = command.spawn().map_err(|error| Failure {
+        text: format!("{} cannot be started: {error}", name.display()),
+        code: if error.kind() == ErrorKind::NotFound { 127 } else { 126 },
+    })?;
+    let process = i32::try_from(child.id()).unwrap_or(0);
+    CHILD.store(process, Ordering::Relaxed);
+    send(EARLY.swap(0, Ordering::Relaxed), process);
+    let ended = child.wait().map_err(|error| format!("the program is lost: {error}"))?;
+    CHILD.store(0, Ordering::Relaxed);
+    Ok((String::new(), conclude(wanted, &reports, ended)))
+}
+
+/// The program, which gets the signals that end this process; 0 before its start and after its end.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+/// A signal that came before the start.
+static EARLY: AtomicI32 = AtomicI32::new(0);
+
+fn send(signal: libc::c_int, child: i32) {
+    if child > 0 && signal != 0 {
+        // SAFETY: it may be called in the handler of a signal, and has no preconditions.
+        unsafe { libc::kill(child, signal) };
+    }
+}
+
+extern "C" fn pass_on(signal: libc::c_int) {
+    match CHILD.load(Ordering::Relaxed) {
+        0 => EARLY.store(signal, Ordering::Relaxed),
+        child => send(signal, child),
+    }
+}
+
+/// A terminal sends it to the program as well, which decides what it means.
+extern "C" fn leave_to_program(_: libc::c_int) {}
+
+/// Before the start: a program starts with the usual handlers.
+fn handle_signals() {
+    type Handler = extern "C" fn(libc::c_int);
+    let [pass_on, leave] = [pass_on as Handler, leave_to_program as Handler];
+    let handlers = [libc::SIGTERM, libc::SIGHUP].map(|signal| (signal, pass_on));
+    let others = [libc::SIGINT, libc::SIGQUIT].map(|signal| (signal, leave));
+    for (signal, handler) in handlers.into_iter().chain(others) {
+        // SAFETY: each handler makes one call at most, which may be made there. What this process
+        // was started without stays so.
+        unsafe {
+            if libc::signal(signal, handler as usize) == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+    }
+}
+
+/// Prints what the processes have found, and returns the status.
+fn conclude(wanted: &Run, reports: &Reports, ended: ExitStatus) -> u8 {
+    let [found, leaks] = ["order-", "leaks-"].map(|kind| reports.of(kind));
+    let is_error = |line: &&str| {
+        line.starts_with("error: ") || line.starts_with("{\"severity\":\"error\"")
+    };
+    let errors: usize = found.iter().map(|(_, text)| text.lines().filter(is_error).count()).sum();
+    // A process without findings has written its summary alone.
+    let findings = found.iter().filter(|(_, text)| {
+        !text.starts_with("order checker: ") && !text.starts_with("{\"severity\":\"summary\"")
+    });
+    let mut text = String::new();
+    for (process, finding) in findings.chain(&leaks) {
+        text += &format!("cuda-soft-driver: process {process}: {finding}\n");
+    }
+    if !found.is_empty() {
+        let s = |count| if count == 1 { "" } else { "s" };
+        let (processes, plural) = (found.len(), if found.len() == 1 { "" } else { "es" });
+        text += &format!(
+            "cuda-soft-driver: missing order: {errors} finding{} in {processes} process{plural}\n",
+            s(errors)
+        );
+    }
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    match ended.code() {
+        Some(0) if errors > 0 || (wanted.leaks_fail && !leaks.is_empty()) => wanted.status,
+        Some(code) => u8::try_from(code).unwrap_or(1),
+        None => ended.signal().and_then(|it| u8::try_from(128 + it).ok()).unwrap_or(255),
+    }
+}

@@ -1,0 +1,327 @@
+//! The command `cuda-soft-driver`, with programs that load the driver by its name.
+
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_env = "gnu"
+))]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use cuda_events::sys::Version;
+use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_test_harness::child::{command, own_binary, role, say};
+
+const SELF: &str = env!("CARGO_BIN_EXE_cuda-soft-driver");
+
+/// A folder that is removed.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("soft-driver-cli-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("a new folder");
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The command, whose links are in the folder.
+fn soft(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut command = Command::new(SELF);
+    command.args(arguments).env("XDG_CACHE_HOME", &folder.0);
+    command.env_remove("CUDA_SOFT_DRIVER").env_remove("LD_LIBRARY_PATH");
+    command
+}
+
+/// `run` with these options, and a program of this file.
+fn run(folder: &Folder, options: &[&str], test: &str, role: &str) -> Command {
+    let program = command(&own_binary(), test, role);
+    let mut run = soft(folder, &["run"]);
+    run.args(options).arg("--").arg(program.get_program()).args(program.get_args());
+    let set = program.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    run.envs(set);
+    run
+}
+
+fn ended(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("it starts");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// Two streams set the same bytes; an event orders them in some roles. An event is not destroyed
+/// in others.
+fn program(role: &str) {
+    let driver = Driver::load().expect("there is a library of this name");
+    let context = Context::primary(Device::new(driver, 0).expect("it has a device"));
+    let context = context.expect("it has a context");
+    let [one, other] = [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("two"));
+    let event = Event::new(&context, EventFlags::empty()).expect("an event");
+    let symbols = driver.symbols();
+    let mut memory = 0;
+    // SAFETY: a place for the address, memory of that size, and streams that live.
+    unsafe {
+        assert_eq!((symbols.cuCtxSetCurrent)(context.as_raw()).0, 0);
+        assert_eq!((symbols.cuMemAlloc_v2)(&mut memory, 256).0, 0);
+        assert_eq!((symbols.cuMemsetD8Async)(memory, 1, 256, one.as_raw()).0, 0);
+        if role != "unordered" {
+            event.record(&one).expect("it records");
+            other.wait_event(&event).expect("it waits");
+        }
+        assert_eq!((symbols.cuMemsetD8Async)(memory + 64, 1, 64, other.as_raw()).0, 0);
+        assert_eq!((symbols.cuCtxSynchronize)().0, 0);
+        assert_eq!((symbols.cuMemFree_v2)(memory).0, 0);
+        assert_eq!((symbols.cuCtxSetCurrent)(core::ptr::null_mut()).0, 0);
+    }
+    match role {
+        "leaking" => std::mem::forget(event),
+        "failing" => std::process::exit(7),
+        "devices" => {
+            say(&format!(
+                "{} {} {}",
+                Device::count(driver).expect("it counts"),
+                driver.version() == Version::new(12, 4),
+                driver.library().expect("a file").display()
+            ));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_settings_are_the_programs() {
+    if let Some(role) = role() {
+        return program(&role);
+    }
+    let folder = Folder::new("settings");
+    let options = ["--devices=2", "--version", "12.4"];
+    let test = "the_settings_are_the_programs";
+    let mut command = run(&folder, &options, test, "devices");
+    // What names another driver is no hindrance, and what is set already is replaced.
+    command.env("CUDA_EVENTS_DRIVER", "/nowhere").env("CUDA_SOFT_DRIVER", "devices=5");
+    let (code, text, errors) = ended(&mut command);
+    assert_eq!((code, &*errors), (Some(0), ""), "{text}");
+    assert!(text.contains(&format!("@ 2 true {SELF}\n")), "{text}");
+}
+
+#[test]
+fn both_names_are_the_driver() {
+    let folder = Folder::new("names");
+    assert_eq!(ended(&mut soft(&folder, &["run", "true"])).0, Some(0));
+    let links = fs::read_dir(folder.0.join("cuda-soft-driver")).expect("it is there");
+    let links = links.map(|it| it.expect("an entry").path()).next().expect("one folder");
+    for name in ["libcuda.so.1", "libcuda.so"] {
+        assert_eq!(fs::read_link(links.join(name)).expect("a link"), Path::new(SELF), "{name}");
+    }
+}
+
+#[test]
+fn findings_and_leaks_come_at_the_end() {
+    if let Some(role) = role() {
+        return program(&role);
+    }
+    let test = "findings_and_leaks_come_at_the_end";
+    let folder = Folder::new("findings");
+    let check = |options: &[&str], role, expected, parts: &[&str]| {
+        let (code, text, errors) = ended(&mut run(&folder, options, test, role));
+        assert_eq!(code, Some(expected), "{options:?} {role}:\n{text}{errors}");
+        for part in parts {
+            assert!(errors.contains(part), "{options:?} {role} lacks {part}:\n{errors}");
+        }
+        assert_eq!(errors.is_empty(), parts.is_empty(), "{options:?} {role}:\n{errors}");
+    };
+    let order = "--order=report";
+    let found = ["process ", ": error: missing order: ", "missing order: 1 finding in 1 process\n"];
+    check(&[order], "unordered", 66, &found);
+    check(&[order, "--exitcode", "3"], "unordered", 3, &found);
+    check(&[order, "--exitcode=0"], "unordered", 0, &found);
+    check(&[order, "--order-format=json"], "unordered", 66, &["1 finding in 1 process\n"]);
+    check(&[order], "ordered", 0, &["missing order: 0 findings in 1 process\n"]);
+    check(&[], "unordered", 0, &[]);
+    let leaks = ["process ", ": still alive: ", "1 event"];
+    check(&[], "leaking", 0, &leaks);
+    check(&["--leaks", "fail"], "leaking", 66, &leaks);
+    check(&["--leaks", "ignore"], "leaking", 0, &[]);
+    // A program that fails has its own status, whatever was found.
+    check(&[order, "--leaks=fail"], "failing", 7, &["still alive: ", "0 findings in 1 process\n"]);
+    // Nothing of the command is left.
+    let mine =
+        |it: &fs::DirEntry| it.file_name().to_string_lossy().starts_with("cuda-soft-driver-");
+    let temporary = Folder::new("temporary");
+    let mut command = run(&folder, &[order], test, "unordered");
+    assert_eq!(ended(command.env("TMPDIR", &temporary.0)).0, Some(66));
+    let left = fs::read_dir(&temporary.0).expect("it is there").map(|it| it.expect("an entry"));
+    assert_eq!(left.filter(mine).count(), 0);
+}
+
+/// What children find counts, as with `ctest`, which makes no call itself.
+#[test]
+fn children_are_covered() {
+    if let Some(role) = role() {
+        return program(&role);
+    }
+    let folder = Folder::new("children");
+    let program = run(&folder, &["--order=report"], "children_are_covered", "unordered");
+    let arguments: Vec<_> =
+        program.get_args().map(|it| it.to_string_lossy().into_owned()).collect();
+    let at = arguments.iter().position(|it| it == "--").expect("the options end") + 1;
+    let line = format!("{0} && {0}; true", arguments[at..].join(" "));
+    let mut shell = soft(&folder, &["run", "--order=report", "sh", "-c", &line]);
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let (code, text, errors) = ended(&mut shell);
+    assert_eq!(code, Some(66), "{text}{errors}");
+    assert!(errors.ends_with("missing order: 2 findings in 2 processes\n"), "{errors}");
+}
+
+#[test]
+fn the_end_of_the_program_is_that_of_the_command() {
+    let folder = Folder::new("ends");
+    let status = |arguments: &[&str]| ended(&mut soft(&folder, arguments));
+    assert_eq!(status(&["run", "sh", "-c", "exit 5"]).0, Some(5));
+    assert_eq!(status(&["run", "sh", "-c", "kill -9 $$"]).0, Some(128 + 9));
+    assert_eq!(status(&["run", "/nowhere/x"]).0, Some(127));
+    assert_eq!(status(&["run", "/"]).0, Some(126));
+    for (wrong, part) in [
+        (&["run"][..], "there is no program"),
+        (&["run", "--device=2", "true"], "there is no setting `device`"),
+        (&["start"], "`start` is no command"),
+        (&["install"], "into which folder"),
+        (&["doctor", "a", "b"], "usage: "),
+    ] {
+        let (code, _, errors) = status(wrong);
+        assert!(code == Some(2) && errors.contains(part), "{wrong:?}: {code:?} {errors}");
+    }
+    // A signal that ends programs goes to this one.
+    let mut command = soft(
+        &folder,
+        &[
+            "run",
+            "sh",
+            "-c",
+            "trap 'exit 9' TERM; echo; while [ $((i+=1)) -lt 2000 ]; do sleep 0.01; done",
+        ],
+    );
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("its line");
+    let kill = Command::new("sh").args(["-c", &format!("kill {}", child.id())]).status();
+    assert!(kill.expect("it runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(9));
+}
+
+#[test]
+fn installed_it_serves_a_path() {
+    if let Some(role) = role() {
+        return program(&role);
+    }
+    let folder = Folder::new("installed");
+    let place = folder.0.join("a/b");
+    let text = place.to_str().expect("text");
+    for _ in 0..2 {
+        let (code, said, errors) = ended(&mut soft(&folder, &["install", text]));
+        assert_eq!((code, &*errors), (Some(0), ""));
+        assert!(said.ends_with(&format!("LD_LIBRARY_PATH={text} PROGRAM\n")), "{said}");
+    }
+    let mut names: Vec<_> = fs::read_dir(&place)
+        .expect("it is there")
+        .map(|it| it.expect("an entry").file_name().into_string().expect("text"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["libcuda.so", "libcuda.so.1"]);
+    let mut program = command(&own_binary(), "installed_it_serves_a_path", "devices");
+    program.env_remove("CUDA_EVENTS_DRIVER").env("LD_LIBRARY_PATH", &place);
+    let (code, said, errors) = ended(program.env("CUDA_SOFT_DRIVER", "devices=3"));
+    assert!(
+        code == Some(0) && said.contains(&format!("@ 3 false {text}/libcuda.so.1\n")),
+        "{said}{errors}"
+    );
+    // Another driver stays.
+    fs::remove_file(place.join("libcuda.so")).expect("it was written");
+    fs::write(place.join("libcuda.so"), "another").expect("a file");
+    let (code, _, errors) = ended(&mut soft(&folder, &["install", text]));
+    assert!(code == Some(2) && errors.contains("is not the software driver"), "{errors}");
+}
+
+#[test]
+fn the_doctor_says_who_gets_it() {
+    let folder = Folder::new("doctor");
+    let place = |name: &str| folder.0.join(name).to_str().expect("text").to_owned();
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(place(name), bytes).expect("a file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(place(name), mode).expect("it is ours");
+        place(name)
+    };
+    let doctor = |program: &str, set: &dyn Fn(&mut Command)| {
+        let mut command = soft(&folder, &["doctor", program]);
+        command.env_remove("CUDA_EVENTS_DRIVER").env_remove("NUMBA_CUDA_DRIVER");
+        set(&mut command);
+        let (code, text, errors) = ended(&mut command);
+        assert_eq!(errors, "", "{program}");
+        (code.expect("it ends"), text)
+    };
+    let gets = |program: &str| {
+        let with = format!("\n{program} gets the software driver with: cuda-soft-driver run -- ");
+        let (code, text) = doctor(program, &|_| {});
+        assert!(code == 0 && text.contains(&with), "{text}");
+        text
+    };
+    gets("sh");
+    assert!(gets(&write("script", b"#!/usr/bin/env -S A=b sh\n")).contains("runs the script"));
+    // Where it is installed, and where another is.
+    let installed = place("installed");
+    assert_eq!(ended(&mut soft(&folder, &["install", &installed])).0, Some(0));
+    let (code, text) = doctor("sh", &|it| {
+        it.env("LD_LIBRARY_PATH", &installed);
+    });
+    assert!(code == 0 && text.ends_with("\nsh gets the software driver\n"), "{text}");
+    let preload = format!("{installed}/libcuda.so.1");
+    let (code, text) = doctor("sh", &|it| {
+        it.env("LD_PRELOAD", &preload);
+    });
+    assert!(code == 0 && text.ends_with("\nsh gets the software driver\n"), "{text}");
+    let (code, text) = doctor("sh", &|it| {
+        it.env("LD_LIBRARY_PATH", &installed).env("CUDA_EVENTS_DRIVER", "/nowhere/x");
+    });
+    let part = "CUDA_EVENTS_DRIVER names /nowhere/x\n";
+    assert!(code == 0 && text.contains(part) && text.contains(" run -- sh"), "{text}");
+    // Who does not get it.
+    let own = fs::read(own_binary()).expect("it is there");
+    let mut other = own.clone();
+    other[18] = 243;
+    let mut still = own.clone();
+    // Its program headers have no loader.
+    let begin = usize::try_from(u64::from_le_bytes(still[32..40].try_into().expect("8 bytes")));
+    let (begin, count) = (begin.expect("in the file"), usize::from(still[56]));
+    for index in 0..count {
+        let at = begin + index * 56;
+        if still[at] == 3 {
+            still[at] = 0x77;
+        }
+    }
+    for (program, part) in [
+        (write("other", &other), "is for another processor"),
+        (write("static", &still), "is statically linked"),
+        (write("text", b"hello"), "is neither a script nor a program of Linux"),
+        (place("absent"), "is no program"),
+    ] {
+        let (code, text) = doctor(&program, &|_| {});
+        let end = format!("\n{program} does not get the software driver\n");
+        assert!(code == 1 && text.contains(part) && text.ends_with(&end), "{text}");
+    }
+    let (code, text) = doctor("sh", &|it| {
+        it.env("CUDA_SOFT_DRIVER", "devices=9");
+    });
+    assert!(code == 1 && text.contains("wrong  settings   CUDA_SOFT_DRIVER: "), "{text}");
+}
