@@ -122,7 +122,7 @@ impl TimelineMemory {
 
 /// A timeline of another process.
 ///
-/// `descriptor` is the maker's `descriptor`. `file` is the descriptor of its TimelineFile, or an
+/// `descriptor` is the exporter's `descriptor`. `file` is the descriptor of its TimelineFile, or an
 /// object with `fileno`; it is duplicated. Without `file` the timeline is in device memory, and the
 /// bytes must come from a process that you trust.
 #[pyclass(frozen, module = "cuda_timelines")]
@@ -153,7 +153,7 @@ impl ImportedTimeline {
         Ok(Self(Closing::new(made)))
     }
 
-    /// Returns the point of a value that the maker has sent.
+    /// Returns the point of a value that the exporter has sent.
     fn point(&self, py: Python<'_>, value: u64) -> PyResult<Point> {
         let inner = self.0.open(py, CLASS)?;
         let point = {
@@ -169,7 +169,7 @@ impl ImportedTimeline {
         Ok(self.0.open(py, CLASS)?.completed())
     }
 
-    /// Whether the maker's process lives. None if that cannot be known: in device memory, from
+    /// Whether the exporter's process lives. None if that cannot be known: in device memory, from
     /// another pid namespace.
     #[getter]
     fn exporter_alive(&self, py: Python<'_>) -> PyResult<Option<bool>> {
@@ -181,7 +181,7 @@ impl ImportedTimeline {
         })
     }
 
-    /// Reports that the maker's process has ended, and releases all waits. Call it only then.
+    /// Reports that the exporter's process has ended, and releases all waits. Call it only then.
     fn exporter_ended(&self, py: Python<'_>) -> PyResult<()> {
         let inner = self.0.open(py, CLASS)?;
         detached(py, move || inner.exporter_ended())

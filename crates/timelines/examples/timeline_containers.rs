@@ -1,8 +1,8 @@
-//! A timeline between two containers: the consumer waits for the work of the maker.
+//! A timeline between two containers: the consumer waits for the work of the exporter.
 //!
 //! The consumer runs in its own namespaces, if `unshare` can create them. It gets the file
 //! descriptor as its standard input. `timeline_processes` sends it over a Unix socket, and kills
-//! makers. Linux only.
+//! exporters. Linux only.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}
@@ -33,8 +33,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let timeline = ImportedTimeline::open(&context, file, &descriptor)?;
         let point = timeline.point(value.parse()?)?;
         stream.wait_point(point)?;
-        // ... work on the result of the maker is put into `stream` ...
-        point.wait()?; // An error if the maker is killed.
+        // ... work on the result of the exporter is put into `stream` ...
+        point.wait()?; // An error if the exporter is killed.
         println!("process {}: value {} was reached", std::process::id(), point.value());
         return Ok(stream.synchronize()?);
     }

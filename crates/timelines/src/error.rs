@@ -258,7 +258,7 @@ pub enum SharedTimelineError {
     /// is in other use now.
     OtherMemory,
     /// The operating system refused to create, map or lock the file, or, on Windows, to let this
-    /// process watch its maker.
+    /// process watch its exporter.
     System {
         /// The system's error: `errno`, or the number from `GetLastError`.
         errno: i32,
@@ -363,10 +363,10 @@ impl fmt::Display for SharedTimelineError {
                 std::io::Error::from_raw_os_error(*errno),
                 if cfg!(windows) {
                     "an importer needs the right to map the file for reading and to open its \
-                     maker's process"
+                     exporter's process"
                 } else {
-                    "it needs /proc and Linux 3.17, and Linux 5.1 for a file that only its maker \
-                     can write"
+                    "it needs /proc and Linux 3.17, and Linux 5.1 for a file that only its \
+                     exporter can write"
                 }
             ),
             Self::Platform => f.write_str(

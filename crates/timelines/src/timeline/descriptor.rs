@@ -22,7 +22,7 @@ const MEMORY: Envelope = Envelope { magic: *b"CUTH", version: 1 };
 ///   refused.
 /// * That of a timeline in [device memory](super::TimelineMemory) suffices by itself. It contains
 ///   the driver's 64 bytes, the timeline's place in the memory, a random number that identifies the
-///   memory, the UUID of the device, and the maker's process. A forged one can name other device
+///   memory, the UUID of the device, and the exporter's process. A forged one can name other device
 ///   memory of the same user: accept it only from processes that you trust.
 ///
 /// [`TimelineFile`](super::TimelineFile) and [`TimelineMemory`](super::TimelineMemory) have
@@ -40,7 +40,7 @@ pub(super) enum Named {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct InFile {
     pub(super) index: u16,
-    /// The file's number, which it has from its maker.
+    /// The file's number, which it has from its exporter.
     pub(super) file: u64,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct InMemory {
     pub(super) index: u16,
     pub(super) maker: Origin,
     pub(super) memory: [u8; 64],
-    /// The memory's number, which it has from its maker.
+    /// The memory's number, which it has from its exporter.
     pub(super) number: u64,
 }
 
@@ -69,7 +69,7 @@ impl TimelineDescriptor {
     /// | 0–3 | 0–3 | `CUTL` in a file, `CUTH` in memory |
     /// | 4–5 | 4–5 | version, 1 |
     /// | 6–7 | 6–7 | the timeline's place |
-    /// | | 8–59 | the maker's process and device, as in [`Origin::to_bytes`] |
+    /// | | 8–59 | the exporter's process and device, as in [`Origin::to_bytes`] |
     /// | | 60–123 | the driver's bytes |
     /// | 8–15 | 124–131 | the number of the file or of the memory |
     /// | 16–19 | 132–135 | CRC-32 |
@@ -126,8 +126,8 @@ impl TimelineDescriptor {
         Ok(Self(named))
     }
 
-    /// Returns the process id of the maker, in the maker's pid namespace, or `None` for a timeline
-    /// in a file.
+    /// Returns the process id of the exporter, in the exporter's pid namespace, or `None` for a
+    /// timeline in a file.
     ///
     /// [`TimelineMemory`](super::TimelineMemory) has an example.
     pub fn exporter_pid(&self) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! Timelines that other processes import with bytes only: the maker's side.
+//! Timelines that other processes import with bytes only: the exporter's side.
 //!
 //! The values are written twice: to device memory, which the driver's interprocess handles name,
 //! and to a line of this process, for its own hosts and streams. Like a file, the memory has lines,

@@ -60,9 +60,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// run importers as other users, and let them wait with a timeout.
 /// [`writable`](Self::writable) lists what its importers can do.
 ///
-/// An importer need not trust the maker for memory safety. If it also must not depend on the maker
-/// to keep its streams running, it opens a `writable` file read-only before the import. Its streams
-/// then wait as for a file of `new`.
+/// An importer need not trust the exporter for memory safety. If it also must not depend on the
+/// exporter to keep its streams running, it opens a `writable` file read-only before the import.
+/// Its streams then wait as for a file of `new`.
 ///
 /// # Lifetime
 ///
@@ -100,8 +100,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///   the same user may do that.
 /// * For the direct wait of streams, copy the handle of [`writable`](Self::writable) unchanged.
 ///   With a read-only copy (`FILE_MAP_READ`) streams wait as for a section of `new`.
-/// * The importer watches the maker's process; the section contains its process id and start time.
-///   The importer must be allowed to open it (`SYNCHRONIZE`, `PROCESS_QUERY_LIMITED_INFORMATION`).
+/// * The importer watches the exporter's process; the section contains its process id and start
+///   time. The importer must be allowed to open it (`SYNCHRONIZE`,
+///   `PROCESS_QUERY_LIMITED_INFORMATION`).
 ///
 /// ```
 /// # #[cfg(target_os = "linux")] {
@@ -117,7 +118,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let other = Stream::new(&context, StreamOptions::new())?;
-/// // In the maker:
+/// // In the exporter:
 /// let file = TimelineFile::new(&context)?;
 /// let timeline = Timeline::shared(stream, &file)?;
 /// let bytes = timeline.descriptor().expect("it is shared").to_bytes();
@@ -181,7 +182,7 @@ impl TimelineFile {
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// // In the maker:
+    /// // In the exporter:
     /// let file = TimelineFile::new(&context)?;
     /// assert_eq!(file.context(), &context);
     /// let timeline = HostTimeline::shared(&file)?;

@@ -9,32 +9,32 @@ use cuda_events::{Progress, StreamRef};
 
 /// This process's state of a line of another process.
 pub(super) struct Foreign {
-    /// Whether the maker has ended.
+    /// Whether the exporter has ended.
     gone: AtomicBool,
-    /// How the maker is asked for.
+    /// How the exporter is asked for.
     links: Mutex<Vec<Weak<dyn Link>>>,
 }
 
-/// A way to the maker of a line: an import.
+/// A way to the exporter of a line: an import.
 pub(super) trait Link: Follow {
-    /// An error if the maker has ended.
+    /// An error if the exporter has ended.
     fn ask(&self) -> Result<()>;
 
     /// Whether a share exists of the context that it was imported in.
     fn is_held(&self) -> bool;
 
-    /// Has the stream wait. The thread follows the maker until the wait is over.
+    /// Has the stream wait. The thread follows the exporter until the wait is over.
     fn submit_wait(self: Arc<Self>, stream: &StreamRef, value: u64) -> Result<()>;
 }
 
 /// Something that the thread follows: while streams wait for another process, or while others wait
 /// for signals of this one.
 pub(super) trait Follow: Send + Sync {
-    /// Whether the thread must look as often as for a future, and not only for the maker's end.
+    /// Whether the thread must look as often as for a future, and not only for the exporter's end.
     fn is_relayed(&self) -> bool;
 
-    /// One round of the thread; returns whether to continue. `gone` is the time at which the maker
-    /// was first seen to have ended, or another time that the thread must remember.
+    /// One round of the thread; returns whether to continue. `gone` is the time at which the
+    /// exporter was first seen to have ended, or another time that the thread must remember.
     fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool;
 }
 
@@ -61,8 +61,8 @@ impl Foreign {
                 if let Ok(link) = self.link() {
                     let _ = link.ask();
                 }
-                // The maker may have reached it after that look, or have dropped the timeline, and
-                // ended then.
+                // The exporter may have reached it after that look, or have dropped the timeline,
+                // and ended then.
                 match again() {
                     Ok(Progress::Pending) => Err(Error::ExporterGone),
                     seen => seen,
@@ -77,7 +77,7 @@ impl Foreign {
         }
     }
 
-    /// How the maker is asked for, unless all imports were dropped. One that the thread still
+    /// How the exporter is asked for, unless all imports were dropped. One that the thread still
     /// follows may be there after its context; streams can wait by the others alone.
     pub(super) fn link(&self) -> Result<Arc<dyn Link>> {
         let links: Vec<_> = lock(&self.links).iter().filter_map(Weak::upgrade).collect();
@@ -93,7 +93,7 @@ impl Foreign {
         links.push(Arc::downgrade(link));
     }
 
-    /// Notes that the maker has ended.
+    /// Notes that the exporter has ended.
     pub(super) fn note_end(&self) {
         self.gone.store(true, Ordering::Release);
     }
@@ -108,7 +108,7 @@ mod tests {
     use crate::timeline::slot::{Slot, Whose};
     use crate::timeline::wait::{Rest, wait};
 
-    /// A maker that has dropped the timeline and ended, just before it is asked for.
+    /// An exporter that has dropped the timeline and ended, just before it is asked for.
     struct Leaves {
         line: &'static Line,
         reaches: bool,
@@ -150,7 +150,7 @@ mod tests {
         (slot, link)
     }
 
-    /// What a maker did before it ended counts for those who ask when it has ended.
+    /// What an exporter did before it ended counts for those who ask when it has ended.
     #[test]
     fn a_maker_leaves_between_a_look_and_the_question() {
         let waited = |reaches| {

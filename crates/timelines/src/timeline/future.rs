@@ -85,7 +85,7 @@ struct Waiting {
     /// Shared by all futures that are in the queue of one slot, so that as long as one is there the
     /// queue may ask for it.
     health: Arc<Event>,
-    /// How the maker of another process's line is asked for.
+    /// How the exporter of another process's line is asked for.
     #[expect(dead_code, reason = "held for its share")]
     link: Option<Arc<dyn Link>>,
     /// If the driver has its own clock.

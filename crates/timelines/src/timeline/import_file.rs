@@ -5,9 +5,9 @@
 //! The page is mapped read-only. Its words are only compared. So another process can only make a
 //! point look reached or poisoned.
 //!
-//! # How the end of the maker is detected, and what follows
+//! # How the end of the exporter is detected, and what follows
 //!
-//! The maker holds a [lock](super::memory::Life) on the file, which the system releases when the
+//! The exporter holds a [lock](super::memory::Life) on the file, which the system releases when the
 //! process ends. On Windows importers have a handle of its process. Hosts that wait check this as
 //! often as they ask the driver. The crate's thread checks it for futures and for streams that
 //! wait. The first to detect the end releases the streams:
@@ -88,7 +88,7 @@ impl Relay {
 }
 
 impl Import {
-    /// Publishes that the maker has ended.
+    /// Publishes that the exporter has ended.
     fn bury(&self) {
         if let Some(foreign) = self.slot.foreign() {
             foreign.note_end();
@@ -149,7 +149,7 @@ impl Link for Import {
 }
 
 impl Import {
-    /// Has the thread follow the maker until a wait for this value is over.
+    /// Has the thread follow the exporter until a wait for this value is over.
     fn begin_to_follow(self: &Arc<Self>, value: u64) -> Result<()> {
         let first = self.followed.begin(value);
         // An earlier wait may have found no thread.
@@ -165,7 +165,7 @@ impl Import {
 /// A wait that a graph has captured, and which keeps the import as long as it may be launched.
 ///
 /// A launch may still wait when the graph is gone, so from the first launch on the thread follows
-/// the maker, as for any other wait.
+/// the exporter, as for any other wait.
 struct CapturedWait {
     import: Arc<Import>,
     value: u64,
@@ -239,7 +239,7 @@ static IMPORTED: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 impl Page {
     /// The file's page in the context, as it is from an earlier import, or mapped anew. It is in
     /// nobody else's hands. A file without timelines of this number is not left mapped, nor one
-    /// whose maker cannot be watched.
+    /// whose exporter cannot be watched.
     fn take(context: &Context, file: &mut File, number: u64) -> Result<Self> {
         let identity = file.identity()?;
         let is_it = |page: &Page| {
@@ -363,7 +363,7 @@ impl FileImport {
         &self.context
     }
 
-    /// Whether the maker has ended, as the system shows now.
+    /// Whether the exporter has ended, as the system shows now.
     pub(super) fn exporter_state(&self) -> ExporterState {
         match self.link.ask() {
             Ok(()) => ExporterState::Running,

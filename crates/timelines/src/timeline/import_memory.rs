@@ -2,35 +2,36 @@
 //!
 //! # How values arrive
 //!
-//! The maker's device writes its values to device memory, which a host cannot load. So each
+//! The exporter's device writes its values to device memory, which a host cannot load. So each
 //! requested value takes two operations of a stream of the crate, the follower: it waits for the
 //! value, and copies the word to a line of this process, the mirror. A [`Point`] is one of the
 //! mirror: hosts, futures and streams wait for it as for any point of this process.
 //!
 //! The proof of `docs/timelines.md` holds: a point exists once its copy was submitted, which was
-//! after the maker's signal if the maker has sent the value after it.
+//! after the exporter's signal if the exporter has sent the value after it.
 //!
-//! # The end of the maker
+//! # The end of the exporter
 //!
 //! The mirror is this process's own memory: a store of the host poisons it, and releases streams,
-//! even if the device is blocked. The follower still waits for the maker's word. Another stream,
+//! even if the device is blocked. The follower still waits for the exporter's word. Another stream,
 //! the rescuer, releases it with a write of the poison's one byte to that word. The lower bytes
 //! keep the last value, so its copies, here and in other importers, never decrease. Other streams
-//! can block the rescuer, if followers of as many dead makers as there are hardware channels wait
-//! at once. Then only the followers are stuck, and no wait for a point is.
+//! can block the rescuer, if followers of as many dead exporters as there are hardware channels
+//! wait at once. Then only the followers are stuck, and no wait for a point is.
 //!
-//! The follower may copy a word without poison over the mirror's, if it was about to when the maker
-//! ended. So the thread poisons again, and a last time when the follower has nothing to do.
+//! The follower may copy a word without poison over the mirror's, if it was about to when the
+//! exporter ended. So the thread poisons again, and a last time when the follower has nothing to
+//! do.
 //!
 //! The rescue also reaches the followers of other importers, which copy the poison but not its
 //! reason. So a poison without a reason is not believed before this process has looked for the
-//! maker: see [`Mirrored`].
+//! exporter: see [`Mirrored`].
 //!
 //! # No lock is held across a driver call that the thread may wait for
 //!
 //! A driver call for a full stream blocks. The crate's thread must go on then: it notices the
-//! maker's end, which is what ends such a call. So `work` is never locked during a driver call; a
-//! flag in it shows that a submission is in progress. `pending` is locked during submissions, and
+//! exporter's end, which is what ends such a call. So `work` is never locked during a driver call;
+//! a flag in it shows that a submission is in progress. `pending` is locked during submissions, and
 //! only [`point`](MemoryImport::point) uses it.
 
 use core::fmt;
@@ -62,7 +63,7 @@ use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 #[cfg(doc)]
 use crate::calls::*;
 
-/// How long the follower has to come to what the maker has written, before all else is given up.
+/// How long the follower has to come to what the exporter has written, before all else is given up.
 const GRACE: Duration = wait::ASK;
 
 /// How many values the follower waits for at most at a time. Of waits with a copy behind each, a
@@ -79,7 +80,7 @@ struct Opened {
     /// The mirror.
     slot: &'static Slot,
     exporter: ExporterProcess,
-    /// Whether the maker was reported or seen to have ended.
+    /// Whether the exporter was reported or seen to have ended.
     ended: AtomicBool,
     /// The values that the follower was given and that the mirror has not shown to be over, in the
     /// order of their submission. Locked during each submission.
@@ -213,8 +214,8 @@ impl Streams {
             let (at, byte) = Line::POISONED_BYTE;
             let driver = self.memory.context.driver();
             let _ = with_current(&self.memory.context, || {
-                // SAFETY: one byte of the word. Its maker has ended, and its readers only compare
-                // it.
+                // SAFETY: one byte of the word. Its exporter has ended, and its readers only
+                // compare it.
                 unsafe {
                     let (at, by) = (self.word + at, self.rescuer.as_raw());
                     call!(driver, cuMemsetD8Async(at, byte, 1, by))
@@ -256,7 +257,7 @@ impl Opened {
         Some(result)
     }
 
-    /// Publishes that the maker has ended; returns whether the follower still works.
+    /// Publishes that the exporter has ended; returns whether the follower still works.
     fn bury(&self) -> bool {
         self.ended.store(true, Ordering::Release);
         // Streams and hosts first, who depend on no driver call.
@@ -356,7 +357,7 @@ impl Mirrored for Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // Nobody can look for the maker after this. In a forked child the line is the parent's.
+        // Nobody can look for the exporter after this. In a forked child the line is the parent's.
         if !is_forked_child() && self.slot.line.has_ended() && self.state() == ExporterState::Ended
         {
             self.slot.line.bury();
@@ -373,7 +374,7 @@ impl MemoryImport {
     #[allow(unsafe_code)]
     pub(super) unsafe fn open(context: &Context, named: &InMemory) -> Result<Self> {
         wait::refuse_fork()?;
-        // As soon as there is a handle: later the maker may be gone from view.
+        // As soon as there is a handle: later the exporter may be gone from view.
         let exporter = ExporterProcess::of_origin(&named.maker);
         if Origin::of(context)?.device() != named.maker.device() {
             return Err(other_device(context, named).into());

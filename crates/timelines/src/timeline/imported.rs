@@ -25,22 +25,22 @@ use cuda_events::ipc::ExporterProcess;
 /// process. Any number of processes can import one timeline, and two processes can import each
 /// other's timelines. There are two ways:
 ///
-/// * [`open`](Self::open): by the file descriptor of the maker's
+/// * [`open`](Self::open): by the file descriptor of the exporter's
 ///   [`TimelineFile`](super::TimelineFile), which has an example. Prefer it.
 /// * [`open_memory`](Self::open_memory): by bytes alone, for processes that cannot send each other
 ///   file descriptors. It guarantees less: `docs/timelines.md` compares the two.
 ///
 /// # Values
 ///
-/// The maker sends [`Point::value`] of each signal, by any means. If the maker sends each value
-/// after it has submitted the signal, a program that waits for such values only cannot deadlock,
-/// across all processes: this is the promise of [points](super::Timeline#waiting). Waiting for a
-/// value that the maker has not signalled yet is a wait ahead, with the rule of
+/// The exporter sends [`Point::value`] of each signal, by any means. If the exporter sends each
+/// value after it has submitted the signal, a program that waits for such values only cannot
+/// deadlock, across all processes: this is the promise of [points](super::Timeline#waiting).
+/// Waiting for a value that the exporter has not signalled yet is a wait ahead, with the rule of
 /// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
 ///
-/// # When the maker ends
+/// # When the exporter ends
 ///
-/// If the maker's process exits or is killed before it has signalled a value, all waits for that
+/// If the exporter's process exits or is killed before it has signalled a value, all waits for that
 /// value end:
 ///
 /// * Hosts and futures get [`Error::ExporterGone`].
@@ -52,21 +52,22 @@ use cuda_events::ipc::ExporterProcess;
 ///
 /// * By a file: hosts and futures within 5 ms plus the driver call that the waiting methods make
 ///   every 5 ms, streams within 5 ms and one pass of the crate's thread. These bounds hold in every
-///   container, because the maker holds a lock on the file while it lives. On Windows the importer
-///   watches the maker's process instead, and must be allowed to open it.
-/// * By memory, in the maker's pid namespace: as by [`ExporterProcess`], while a point is pending,
-///   within 10 ms and one pass of the thread. **In another pid namespace**, such as another
-///   container, **the end is never detected**. If you have a connection that shows the end, call
-///   [`exporter_ended`](Self::exporter_ended).
+///   container, because the exporter holds a lock on the file while it lives. On Windows the
+///   importer watches the exporter's process instead, and must be allowed to open it.
+/// * By memory, in the exporter's pid namespace: as by [`ExporterProcess`], while a point is
+///   pending, within 10 ms and one pass of the thread. **In another pid namespace**, such as
+///   another container, **the end is never detected**. If you have a connection that shows the end,
+///   call [`exporter_ended`](Self::exporter_ended).
 ///
 /// The bounds do not hold while this process is stopped or gets no processor time.
 ///
-/// If the maker drops or [poisons](super::Timeline::poison) the timeline, hosts get
+/// If the exporter drops or [poisons](super::Timeline::poison) the timeline, hosts get
 /// [`Error::Poisoned`] instead, and streams are released, too; by memory only after the last
-/// signal, and the error is [`Error::ExporterGone`] if the maker has ended since. A failed context
-/// of the maker does the same by a file: [within a bound](super::TimelineFile#lifetime) while a
-/// signal is pending, and otherwise at the maker's next signal. By memory **a failed context is not
-/// detected while its process lives**: let the maker report it, or wait with a timeout.
+/// signal, and the error is [`Error::ExporterGone`] if the exporter has ended since. A failed
+/// context of the exporter does the same by a file: [within a bound](super::TimelineFile#lifetime)
+/// while a signal is pending, and otherwise at the exporter's next signal. By memory **a failed
+/// context is not detected while its process lives**: let the exporter report it, or wait with a
+/// timeout.
 ///
 /// # Dropping it
 ///
@@ -77,8 +78,8 @@ use cuda_events::ipc::ExporterProcess;
 ///
 /// By memory, dropping it closes the memory, which can block as [the last
 /// share](Context#dropping-the-last-share) of a context can. If points are pending, the drop never
-/// waits: they stay pending until they are reached or the maker ends, and the context lives until
-/// then.
+/// waits: they stay pending until they are reached or the exporter ends, and the context lives
+/// until then.
 pub struct ImportedTimeline(Import);
 
 enum Import {
@@ -89,14 +90,15 @@ enum Import {
 impl ImportedTimeline {
     /// Opens a timeline of another process by its file, in a context whose streams wait for it.
     ///
-    /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The maker
-    /// may also be this process. It works on Linux and on Windows.
+    /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The
+    /// exporter may also be this process. It works on Linux and on Windows.
     ///
     /// It checks the file before it reads from it. The descriptor stays open while anything waits
     /// for the timeline, and as long as a graph exists that has captured such a wait. If other code
     /// than a [`Capture`](cuda_events::capture::Capture) began the capture, it stays open until the
-    /// value is reached or the maker ends, even if the graph is never launched. On Windows one more
-    /// handle stays open for each file, and one for the maker's process while anything waits.
+    /// value is reached or the exporter ends, even if the graph is never launched. On Windows one
+    /// more handle stays open for each file, and one for the exporter's process while anything
+    /// waits.
     ///
     /// A file that is refused does not stay mapped.
     ///
@@ -149,7 +151,7 @@ impl ImportedTimeline {
     /// use cuda_events::{Context, StreamRef};
     /// use cuda_timelines::{CudaStreamExt, ImportedTimeline, Result, TimelineDescriptor};
     ///
-    /// /// Makes the stream wait for a value that the maker has sent with the bytes.
+    /// /// Makes the stream wait for a value that the exporter has sent with the bytes.
     /// fn follow(
     ///     context: &Context,
     ///     stream: &StreamRef,
@@ -190,11 +192,11 @@ impl ImportedTimeline {
         import.map(|import| Self(Import::Memory(import)))
     }
 
-    /// Returns the point of a value that the maker has sent: the maker's [`Point::value`].
+    /// Returns the point of a value that the exporter has sent: the exporter's [`Point::value`].
     ///
-    /// Any value gives a point. If the maker never signals the value, waits end with an error [as
-    /// above](Self#when-the-maker-ends). A value above the largest possible one gives the point of
-    /// the largest. [`TimelineFile`](super::TimelineFile) has an example.
+    /// Any value gives a point. If the exporter never signals the value, waits end with an error
+    /// [as above](Self#when-the-exporter-ends). A value above the largest possible one gives the
+    /// point of the largest. [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// By a file it makes no driver call, and no error.
     ///
@@ -212,7 +214,7 @@ impl ImportedTimeline {
     /// By memory only:
     ///
     /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
-    ///   [unreachable](Self#when-the-maker-ends).
+    ///   [unreachable](Self#when-the-exporter-ends).
     /// * [`Error::NoThread`] if the system starts no thread.
     /// * Errors of work that was launched earlier;
     ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
@@ -237,9 +239,9 @@ impl ImportedTimeline {
         }
     }
 
-    /// Reports that the maker's process has ended, and releases all waits.
+    /// Reports that the exporter's process has ended, and releases all waits.
     ///
-    /// Use it for an import by memory, if this process [cannot detect](Self#when-the-maker-ends)
+    /// Use it for an import by memory, if this process [cannot detect](Self#when-the-exporter-ends)
     /// the end. **It also releases other importers of the timeline**, so call it only after the
     /// process has ended. By a file the end is always detected, and this method only looks for it
     /// at once.
@@ -254,7 +256,7 @@ impl ImportedTimeline {
     /// use cuda_events::ipc::ExporterState;
     /// use cuda_timelines::{ImportedTimeline, Result};
     ///
-    /// /// Waits for a value of a maker in another container, to which there is a connection.
+    /// /// Waits for a value of an exporter in another container, to which there is a connection.
     /// fn wait(
     ///     timeline: &ImportedTimeline,
     ///     value: u64,
@@ -282,7 +284,7 @@ impl ImportedTimeline {
         Ok(())
     }
 
-    /// Returns the current state of the maker's process.
+    /// Returns the current state of the exporter's process.
     ///
     /// [`exporter_ended`](Self::exporter_ended) has an example.
     pub fn exporter_state(&self) -> ExporterState {

@@ -20,7 +20,7 @@ pub(super) const LARGEST: u64 = POISON - 1;
 /// bits.
 const GIVEN_UP: u64 = u64::MAX;
 
-/// The reason where the maker's process has ended.
+/// The reason where the exporter's process has ended.
 const GONE: u64 = u64::MAX - 1;
 
 /// How many lines a page has.
@@ -181,14 +181,14 @@ impl Line {
         [number.load(Ordering::Acquire), started.load(Ordering::Acquire)]
     }
 
-    /// Notes in the first line of a file that its maker does not have it any more.
+    /// Notes in the first line of a file that its exporter does not have it any more.
     #[cfg(windows)]
     pub(super) fn give_up(&self) {
         let [_, _, given_up, ..] = &self.rest;
         given_up.store(1, Ordering::Release);
     }
 
-    /// Whether its maker has noted that.
+    /// Whether its exporter has noted that.
     #[cfg(windows)]
     pub(super) fn is_given_up(&self) -> bool {
         let [_, _, given_up, ..] = &self.rest;

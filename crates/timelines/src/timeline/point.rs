@@ -48,7 +48,7 @@ use crate::{CudaStreamExt, calls::*};
 /// ms. `is_done` never queries: a loop around it alone may never end.
 ///
 /// For a point of an [imported](crate::ImportedTimeline) timeline, the waiting methods and
-/// futures also check, equally often, whether the maker's process lives. If it does not, they
+/// futures also check, equally often, whether the exporter's process lives. If it does not, they
 /// return [`Error::ExporterGone`].
 ///
 /// [`Error::Poisoned`] means that the timeline was [poisoned](crate::Timeline::poison) before

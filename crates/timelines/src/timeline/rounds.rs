@@ -79,7 +79,7 @@ pub(super) fn follow(link: Arc<dyn Follow>, first: bool) -> bool {
 #[derive(Default)]
 struct Points {
     watched: Vec<&'static Slot>,
-    /// The imports that streams wait for, and since when their makers were seen to have ended.
+    /// The imports that streams wait for, and since when their exporters were seen to have ended.
     followed: Vec<(Arc<dyn Follow>, Option<Moment>)>,
     /// Empty between two rounds; kept for its memory.
     due: Vec<Arc<Entry>>,

@@ -62,14 +62,14 @@ pub(super) enum Whose {
 
 /// Whatever a mirror shows: a timeline of another process.
 pub(super) trait Mirrored: Send + Sync {
-    /// Whether the maker is certain to have ended. No driver call, and no lock.
+    /// Whether the exporter is certain to have ended. No driver call, and no lock.
     fn has_ended(&self) -> bool;
 }
 
 /// Interprets a look at a mirror.
 ///
-/// Poison without a reason comes from the maker, or from another importer that has seen the maker's
-/// end and releases its own waits. The latter may be noticed here before the end is.
+/// Poison without a reason comes from the exporter, or from another importer that has seen the
+/// exporter's end and releases its own waits. The latter may be noticed here before the end is.
 #[cold]
 fn judge_mirrored(of: Option<&Weak<dyn Mirrored>>, seen: Result<Progress>) -> Result<Progress> {
     match (&seen, of.and_then(Weak::upgrade)) {
@@ -107,7 +107,7 @@ impl Slot {
         }
     }
 
-    /// The maker's state, if the line belongs to another process.
+    /// The exporter's state, if the line belongs to another process.
     #[inline(always)]
     pub(super) fn foreign(&self) -> Option<&Foreign> {
         match &self.whose {
@@ -148,8 +148,8 @@ impl Slot {
         }
     }
 
-    /// What a waiter gets whose question ended with this error: what has happened meanwhile. A maker
-    /// reaches a value, or drops the timeline, before it ends.
+    /// What a waiter gets whose question ended with this error: what has happened meanwhile. An
+    /// exporter reaches a value, or drops the timeline, before it ends.
     #[cold]
     pub(super) fn look_after(&self, value: u64, error: Error) -> Result<Progress> {
         match self.look(value) {

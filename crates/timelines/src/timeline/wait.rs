@@ -143,8 +143,8 @@ fn spin(slot: &Slot, value: u64) {
     }
 }
 
-/// Asks the driver once whether the context of a timeline works, and the system whether its maker
-/// lives.
+/// Asks the driver once whether the context of a timeline works, and the system whether its
+/// exporter lives.
 pub(super) fn ask_once(slot: &Slot) -> Result<()> {
     ask(slot, &mut None)
 }

@@ -161,7 +161,7 @@ impl File {
         // for writing.
         file.set_permissions(Permissions::from_mode(0o400)).map_err(|error| refused(&error))?;
         // What is lent is for reading, so that nobody who is given it can take a lock on the file:
-        // it would pass for the maker's.
+        // it would pass for the exporter's.
         let file = if protected { open_again(&file, false)? } else { file };
         Ok((Self { file, writable: !protected }, mapped, life))
     }
@@ -219,7 +219,7 @@ impl File {
         Ok(mapped)
     }
 
-    /// Nothing that must be looked for: the maker has a lock on the file itself.
+    /// Nothing that must be looked for: the exporter has a lock on the file itself.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Windows it is a process")]
     pub(crate) fn find_maker(&mut self, _header: &'static Line) -> Result<(), Refusal> {
         Ok(())
@@ -284,8 +284,8 @@ impl Lock {
     }
 }
 
-/// Shows that the maker of a file lives. It is a lock on the file, with a file description of its
-/// own.
+/// Shows that the exporter of a file lives. It is a lock on the file, with a file description of
+/// its own.
 ///
 /// The system releases the lock when the process ends in any way, or replaces itself by another
 /// program. A process that has the file can check the lock, in all namespaces and containers, where

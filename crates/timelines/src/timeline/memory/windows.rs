@@ -256,7 +256,8 @@ enum Maker {
 }
 
 /// Distinguishes one section from all others that this process has mapped: by a handle, which the
-/// system compares. What is written in a section, its maker or another process could have made up.
+/// system compares. What is written in a section, its exporter or another process could have made
+/// up.
 pub(crate) struct Identity(OwnedHandle);
 
 impl PartialEq for Identity {
@@ -359,8 +360,8 @@ impl File {
         Ok(Identity(duplicate(self.section.as_handle(), None)?))
     }
 
-    /// Maps the section read-only: permanently if `check` accepts it and its maker's process can be
-    /// opened, and otherwise not at all.
+    /// Maps the section read-only: permanently if `check` accepts it and its exporter's process can
+    /// be opened, and otherwise not at all.
     pub(crate) fn map(
         &mut self,
         lines: usize,
@@ -424,8 +425,8 @@ impl AsHandle for File {
     }
 }
 
-/// That the maker of a file lives: its number and when it started, which are in the first line, and
-/// a word there that it writes when it goes on living without the file.
+/// That the exporter of a file lives: its number and when it started, which are in the first line,
+/// and a word there that it writes when it goes on living without the file.
 pub(crate) struct Life(&'static Line);
 
 impl Drop for Life {
@@ -466,7 +467,7 @@ mod tests {
         assert_ne!(done, 0, "{}", io::Error::last_os_error());
     }
 
-    /// A section whose maker cannot be opened does not stay mapped.
+    /// A section whose exporter cannot be opened does not stay mapped.
     #[test]
     fn a_section_of_a_maker_that_cannot_be_opened_is_not_left_mapped() {
         const ACCESS_DENIED: i32 = 5;
@@ -492,7 +493,7 @@ mod tests {
         assert_ne!(found, 0, "{}", io::Error::last_os_error());
         // Another thread may have got the addresses since, but for no section to read.
         assert_ne!((region.kind, region.protection), (MAPPED, READ_ONLY));
-        // The maker can be opened again.
+        // The exporter can be opened again.
         assert!(file.map(lines.len(), |_| Ok(())).is_ok() && !file.is_orphaned());
     }
 }
