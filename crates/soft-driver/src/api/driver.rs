@@ -300,7 +300,7 @@ impl SoftDriver {
     ///
     /// The [type](Self) has an example.
     pub fn live(&self) -> Live {
-        report::look(self.machine()).0
+        report::count(&self.state())
     }
 
     /// The live objects as text: the count of each kind, and the calls that created the first few.

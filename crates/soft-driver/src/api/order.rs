@@ -352,7 +352,7 @@ mod tests {
     /// functions. The host waits now and then.
     #[test]
     fn many_operations_are_forgotten() {
-        const ROUNDS: u64 = 20_000;
+        const ROUNDS: u64 = 10_000;
         let builder = SoftDriver::builder().on_misuse(OnMisuse::Error);
         let soft = builder.check_order(OrderCheck::Report).build();
         let symbols = *soft.driver().symbols();

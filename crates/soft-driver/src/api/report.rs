@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::front::hooks;
-use crate::machine::Machine;
+use crate::machine::{Machine, State};
 
 /// The counts of objects that a program must release or destroy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -82,17 +82,9 @@ impl fmt::Display for Live {
 /// The number of objects of each kind that a report lists.
 const NAMED: usize = 8;
 
-/// Counts and lists what is alive.
-pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
-    let control = hooks::of(machine).control();
-    let origin = |born: u64| match control.log.find(born) {
-        Some(record) => format!(", made by {record}"),
-        // Of memory it is not kept.
-        None if born == 0 => String::new(),
-        None => format!(", made by call {born}"),
-    };
-    let state = machine.lock();
-    let live = Live {
+/// Counts what is alive.
+pub(crate) fn count(state: &State) -> Live {
+    Live {
         retains: state.live_retains(),
         contexts: state.contexts.live(|index, _| state.is_live_created_context(index)).len(),
         streams: state.streams.live(|index, _| state.is_live_stream(index)).len(),
@@ -105,7 +97,20 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
         external_semaphores: state.semaphores.live(|index, _| state.is_live_semaphore(index)).len(),
         allocations: state.memory.len(),
         lost: state.losses.count(),
+    }
+}
+
+/// Counts and lists what is alive.
+pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
+    let control = hooks::of(machine).control();
+    let origin = |born: u64| match control.log.find(born) {
+        Some(record) => format!(", made by {record}"),
+        // Of memory it is not kept.
+        None if born == 0 => String::new(),
+        None => format!(", made by call {born}"),
     };
+    let state = machine.lock();
+    let live = count(&state);
     let mut text = String::new();
     let mut name = |kind: &str, handles: Vec<(u64, u64)>| {
         for (handle, born) in handles.iter().take(NAMED) {

@@ -38,7 +38,7 @@ impl Export {
 }
 
 /// The base name of an exported name.
-pub(crate) fn base(name: &'static str) -> &'static str {
+pub(crate) fn base(name: &str) -> &str {
     let name = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds")).unwrap_or(name);
     match name.rsplit_once("_v") {
         Some((base, version))

@@ -2,14 +2,15 @@
 //! seeded steps.
 
 use core::time::Duration;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::abi::*;
 use crate::context::primary::released;
 use crate::front::answers::{given_back, special};
 use crate::front::arguments::Arguments;
-use crate::front::exports::Id;
+use crate::front::export::Export;
+use crate::front::exports::{EXPORTS, Id};
 use crate::front::faults::{Death, Fault, Faults, Verdict, kill_this_process};
 use crate::front::log::Log;
 use crate::machine::Machine;
@@ -196,7 +197,7 @@ fn fail(call: &CallFrame, context: u32, code: CUresult) {
 /// Whether a call gives the program a handle or an address, in its first out-parameter of that
 /// size.
 fn makes(call: &CallFrame) -> bool {
-    [
+    const WORDS: [&str; 9] = [
         "Create",
         "Retain",
         "Open",
@@ -206,9 +207,13 @@ fn makes(call: &CallFrame) -> bool {
         "Clone",
         "Alloc",
         "Import",
-    ]
-    .iter()
-    .any(|word| call.name().contains(word))
+    ];
+    // By the place of the name in the list.
+    static MAKES: LazyLock<Vec<bool>> = LazyLock::new(|| {
+        let makes = |export: &Export| WORDS.iter().any(|word| export.name.contains(word));
+        EXPORTS.iter().map(makes).collect()
+    });
+    MAKES[call.id().place()]
 }
 
 /// Asks the faults, and blocks if one says so.

@@ -119,23 +119,27 @@ impl Log {
     }
 
     pub(crate) fn records(&self) -> Vec<CallRecord> {
-        let start = self.start;
-        let record = |entry: &Entry| CallRecord {
+        self.entries.iter().map(|entry| self.record(entry)).collect()
+    }
+
+    /// The call of that number, if it is still there.
+    pub(crate) fn find(&self, number: u64) -> Option<CallRecord> {
+        let found = self.entries.iter().find(|entry| entry.number == number);
+        found.map(|entry| self.record(entry))
+    }
+
+    fn record(&self, entry: &Entry) -> CallRecord {
+        let since = |start| entry.began.saturating_duration_since(start);
+        CallRecord {
             number: entry.number,
             function: entry.name,
             arguments: entry.words.0[..entry.words.1].to_vec(),
             result: entry.result.0,
             given: entry.result.1,
             thread: thread::name(entry.thread),
-            at: start.map_or(Duration::ZERO, |start| entry.began.saturating_duration_since(start)),
+            at: self.start.map_or(Duration::ZERO, since),
             took: entry.ended.saturating_duration_since(entry.began),
             injected: entry.injected,
-        };
-        self.entries.iter().map(record).collect()
-    }
-
-    /// The call of that number, if it is still there.
-    pub(crate) fn find(&self, number: u64) -> Option<CallRecord> {
-        self.records().into_iter().find(|record| record.number == number)
+        }
     }
 }

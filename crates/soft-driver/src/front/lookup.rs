@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use crate::abi::*;
 use crate::arg::{In, Ptr};
+use crate::front::export::base;
 use crate::front::exports::EXPORTS;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Machine, State};
@@ -14,17 +15,12 @@ use crate::machine::{Machine, State};
 /// are made above this module, for the lookup is one of them, so the caller passes their addresses.
 pub(crate) type AddressOf = fn(slot: usize, id: usize) -> *mut c_void;
 
-/// The exports whose base name this is.
+/// The exports with a base name.
 fn by_base(name: &[u8]) -> &'static [usize] {
     static INDEX: OnceLock<BTreeMap<&[u8], Vec<usize>>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {
         let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (id, export) in EXPORTS.iter().enumerate() {
-            // That twin is there for programs that link to it; what is looked up is the function
-            // itself.
-            if export.name == "cuGetProcAddress_v2_ptsz" {
-                continue;
-            }
             index.entry(export.base().as_bytes()).or_default().push(id);
         }
         index
@@ -55,8 +51,11 @@ fn look_up(
     // A function that was configured away still counts here: a program that asks for its version,
     // or for its per-thread twin, calls with its arguments, and must not get an older or other
     // function in its place.
-    let ids =
-        by_base(name).iter().copied().filter(|id| EXPORTS[*id].version <= state.config.version);
+    let ids = by_base(name).iter().copied().filter(|id| {
+        let export = &EXPORTS[*id];
+        // That twin is there for programs that link to it; a lookup finds the function itself.
+        export.version <= state.config.version && export.name != "cuGetProcAddress_v2_ptsz"
+    });
     let mut known = false;
     let mut has_twin = false;
     let mut best: [Option<usize>; 2] = [None, None];
@@ -158,8 +157,10 @@ pub(crate) fn get_proc_address_v1(
 
 /// The address that a dynamic linker would find under an exported name.
 pub(crate) fn resolve(address: AddressOf, machine: &'static Machine, name: &[u8]) -> *mut c_void {
+    let base = core::str::from_utf8(name).map_or("", base);
+    let mut named = by_base(base.as_bytes()).iter().copied();
     let state = machine.lock();
-    match EXPORTS.iter().position(|export| export.name.as_bytes() == name) {
+    match named.find(|id| EXPORTS[*id].name.as_bytes() == name) {
         Some(id) if visible(&state, id) => address(machine.slot, id),
         _ => core::ptr::null_mut(),
     }
