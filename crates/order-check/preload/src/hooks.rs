@@ -268,14 +268,16 @@ fn others() -> [Special; 6] {
     ]
 }
 
+/// The hooks that are not in the table.
+fn special() -> impl Iterator<Item = Special> {
+    host_functions().chain(others())
+}
+
 /// Every hook: its name, its address, and where the real function's address is.
 fn all() -> impl Iterator<Item = (&'static CStr, *mut c_void, &'static AtomicPtr<c_void>)> {
     let plain =
         HOOKED.iter().zip(&REAL).map(|((name, hook), real)| (*name, *hook as *const (), real));
-    plain
-        .chain(host_functions())
-        .chain(others())
-        .map(|(name, hook, real)| (name, hook.cast_mut().cast(), real))
+    plain.chain(special()).map(|(name, hook, real)| (name, hook.cast_mut().cast(), real))
 }
 
 /// The names of the hooked functions.
@@ -285,8 +287,12 @@ pub(crate) fn names() -> impl Iterator<Item = &'static CStr> {
 
 /// The hook of a real function's address.
 fn hook_of(real: *mut c_void) -> Option<*mut c_void> {
-    let found = all().find(|(_, _, of)| of.load(Ordering::Relaxed) == real);
-    found.map(|(_, hook, _)| hook)
+    let is_it = |of: &AtomicPtr<c_void>| of.load(Ordering::Relaxed) == real;
+    let hook = match REAL.iter().position(is_it) {
+        Some(at) => HOOKED[at].1 as *const (),
+        None => special().find(|(_, _, of)| is_it(of))?.1,
+    };
+    Some(hook.cast_mut().cast())
 }
 
 /// What the program calls in the place of a real function.
