@@ -92,7 +92,7 @@ fn drivers_dropped_first_disturb_nobody() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                for _ in 0..500 {
+                for _ in 0..250 {
                     let soft = SoftDriver::new();
                     let context = primary(soft.driver());
                     let event =

@@ -115,10 +115,12 @@ fn come_to_an_end(raw: &Raw, streams: &[CUstream], limit: Duration) -> bool {
         if begun.elapsed() > limit {
             return false;
         }
-        std::thread::yield_now();
+        std::thread::sleep(BETWEEN);
     }
 }
 
+/// Between two looks, so that a wait for what does not come takes no processor.
+const BETWEEN: Duration = Duration::from_micros(500);
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(10);
 
@@ -610,7 +612,7 @@ rules! {
                 let held = || (waiting..waiting + 24).filter(is_held).count();
                 let (begun, limit) = (Instant::now(), if waiting < 8 { LONG } else { SHORT });
                 while held() > 0 && begun.elapsed() < limit {
-                    std::thread::yield_now();
+                    std::thread::sleep(BETWEEN);
                 }
                 let held = held();
                 for at in 0..waiting {

@@ -1,5 +1,5 @@
 //! Small programs of real calls with one planted error each, and the same programs mended: the
-//! order checker reports the two calls on each of twenty seeds of the random scheduler, and is
+//! order checker reports the two calls on each of six seeds of the random scheduler, and is
 //! silent about the mended program.
 
 mod desk;
@@ -27,7 +27,8 @@ use cuda_soft_driver::abi::{Copy2D, Side2D};
 use cuda_soft_driver::{Builder, OrderCheck, Scheduler, SoftDriver, Time};
 use desk::Desk;
 
-const SEEDS: u64 = 20;
+/// What the checker finds is the same in every order of the work, so few orders show an error.
+const SEEDS: u64 = 6;
 const NON_BLOCKING: u32 = 1;
 
 /// The two calls of a report.

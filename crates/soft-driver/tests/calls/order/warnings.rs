@@ -7,7 +7,7 @@ use std::time::Duration;
 use cuda_soft_driver::{Builder, OrderCheck, OrderWarnings, SoftDriver};
 
 use super::desk::Desk;
-use super::{aside, builder};
+use super::{SEEDS, aside, builder};
 use crate::common::*;
 
 /// A kind of mistake, its name in the environment, what the warning says, and the program. The
@@ -124,7 +124,7 @@ fn warned(builder: Builder, mended: bool, program: fn(&Desk<'_>) -> u64) -> (Vec
 #[test]
 fn each_warning_is_given_when_it_is_asked_for() {
     aside("each_warning_is_given_when_it_is_asked_for", || {
-        for seed in 0..20 {
+        for seed in 0..SEEDS {
             for &(kind, _, says, program) in ROWS {
                 let all = || builder(seed).order_warnings(OrderWarnings::all());
                 let (found, number) = warned(all(), false, program);
