@@ -268,13 +268,9 @@ impl Timeline {
         stream: S,
         shared: Place<'_>,
     ) -> Result<Self> {
-        let owner = Box::new(stream);
-        let named: &StreamRef = (*owner).as_ref();
-        let driver = named.context().driver();
         refuse_fork()?;
-        if *named == StreamRef::per_thread_default(named.context()) {
-            return Err(Error::PerThreadTimeline);
-        }
+        let (stream, is_own, owner) = Self::adopt(stream)?;
+        let (named, driver) = (&stream, stream.context().driver());
         let symbols = driver.symbols();
         if symbols.cuStreamWriteValue64_v2.is_none() && symbols.cuStreamWriteValue64.is_none() {
             let since = WRITE.entry_point().version;
@@ -301,15 +297,76 @@ impl Timeline {
                 (pages::allocate(named.context())?, None, Some(word))
             }
         };
-        let kind: &dyn Any = &*owner;
         // Device memory is freed, and a graph that has captured a signal would write to it for
         // ever. So there a capture that other code began must not pass, whatever the stream is.
-        let foreign = word.is_some() || !(kind.is::<Stream>() || kind.is::<Arc<Stream>>());
+        let foreign = word.is_some() || !is_own;
+        Ok(Self { slot, stream, foreign, file, word, mark, _owner: owner })
+    }
+
+    /// Names the stream, and boxes it. Also returns whether it is one of this crate's types, in
+    /// which no other code captures.
+    #[allow(unsafe_code)]
+    fn adopt<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        stream: S,
+    ) -> Result<(StreamRef, bool, Box<dyn Any + Send + Sync>)> {
+        let owner = Box::new(stream);
+        let named: &StreamRef = (*owner).as_ref();
+        if *named == StreamRef::per_thread_default(named.context()) {
+            return Err(Error::PerThreadTimeline);
+        }
+        let kind: &dyn Any = &*owner;
+        let is_own = kind.is::<Stream>() || kind.is::<Arc<Stream>>();
         // SAFETY: `as_ref` gave the stream for a borrow of the box's content, and that borrow can
         // go on until the box is dropped: it neither moves its content nor lends it mutably. It is
         // dropped after this name.
         let stream = unsafe { StreamRef::from_raw(named.context(), named.as_raw()) };
-        Ok(Self { slot, stream, foreign, file, word, mark, _owner: owner })
+        Ok((stream, is_own, owner))
+    }
+
+    /// Moves the timeline to another stream of its context, if its signals are all reached.
+    ///
+    /// Returns whether it did; otherwise it drops `stream`. Points stay as they are, and the next
+    /// signal has the next value. Use it to share more streams with other processes, one after the
+    /// other, than a [`TimelineFile`] has places. No driver call.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let mut timeline = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
+    /// let first = timeline.signal()?;
+    /// first.wait()?;
+    /// assert!(timeline.move_to(Stream::new(&context, StreamOptions::new())?)?);
+    /// assert_eq!(timeline.signal()?.value(), first.value() + 1);
+    /// # Ok::<(), cuda_timelines::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::PerThreadTimeline`] for the per-thread default stream.
+    /// * [`Error::ContextMismatch`] for a stream of another context.
+    /// * [`ForkedChild`].
+    pub fn move_to<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        &mut self,
+        stream: S,
+    ) -> Result<bool> {
+        refuse_fork()?;
+        let (stream, is_own, owner) = Self::adopt(stream)?;
+        same_context(&stream, self.stream.context())?;
+        // What two streams write has no order. So nothing may be pending, and a signal that the
+        // driver refused may still come.
+        let submitted = lock(&self.slot.state).submitted;
+        if self.slot.line.reached() != submitted || self.slot.line.is_poisoned() {
+            return Ok(false);
+        }
+        self.foreign = self.word.is_some() || !is_own;
+        // The name before its owner.
+        self.stream = stream;
+        self._owner = owner;
+        Ok(true)
     }
 
     /// Signals the next value after all work that is in the stream now.

@@ -19,6 +19,29 @@ use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
 use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
 
 #[test]
+fn a_timeline_moves_to_another_stream_once_it_is_idle() {
+    let Some(gpu) = gpu() else { return };
+    let mut timeline = timeline(&gpu);
+    let other = || Stream::new(&gpu.context, StreamOptions::new()).expect("a stream");
+    let latch = Latch::hold(timeline.stream());
+    let first = timeline.signal().expect("a signal");
+    let held = timeline.stream().as_raw();
+    assert_eq!(timeline.move_to(other()), Ok(false), "two streams would write it");
+    assert_eq!(timeline.stream().as_raw(), held);
+    latch.release();
+    reached(first);
+    assert_eq!(timeline.move_to(other()), Ok(true));
+    assert_ne!(timeline.stream().as_raw(), held);
+    let second = timeline.signal().expect("a signal");
+    assert_eq!(second.value(), first.value() + 1);
+    reached(second);
+    assert!(first.is_done());
+    let per_thread = StreamRef::per_thread_default(&gpu.context);
+    assert_eq!(timeline.move_to(per_thread), Err(cuda_timelines::Error::PerThreadTimeline));
+    reached(timeline.signal().expect("a signal"));
+}
+
+#[test]
 fn a_point_is_reached_with_the_work_and_not_sooner() {
     let Some(gpu) = gpu() else { return };
     let timeline = timeline(&gpu);
