@@ -100,7 +100,7 @@ fn device_of_default(object: &Bound<'_, PyAny>, handle: usize) -> PyResult<Optio
 /// The primary contexts in use. Retaining one again and again would cost driver calls.
 static PRIMARY: Mutex<Vec<(Device, WeakContext)>> = Mutex::new(Vec::new());
 
-fn primary(device: Device) -> Result<Context, cuda_events::Error> {
+pub(crate) fn primary(device: Device) -> Result<Context, cuda_events::Error> {
     let found = || {
         let mut all = PRIMARY.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(_, context)| context.is_alive());

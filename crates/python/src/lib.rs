@@ -11,8 +11,10 @@
 
 mod awaiting;
 mod error;
+mod events;
 mod foreign;
 mod guard;
+mod handover;
 mod host;
 mod point;
 mod shared;
@@ -22,6 +24,8 @@ mod timeline;
 mod native {
     #[pymodule_export]
     use crate::awaiting::Notifier;
+    #[pymodule_export]
+    use crate::events::TimelineEvent;
     #[pymodule_export]
     use crate::host::HostTimeline;
     #[pymodule_export]

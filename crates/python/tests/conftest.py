@@ -36,9 +36,11 @@ def held(stream: Stream) -> Iterator[HostTimeline]:
         yield latch
 
 
-def python(program: str, *arguments: str, **options: object) -> subprocess.Popen[str]:
-    """Another process."""
-    command = [sys.executable, "-c", program, *arguments]
+def python(
+    program: str, *arguments: str, before: list[str] | None = None, **options: object
+) -> subprocess.Popen[str]:
+    """Another process, by the command `before` if there is one."""
+    command = [*(before or []), sys.executable, "-c", program, *arguments]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True, **options
     )

@@ -1,0 +1,284 @@
+"""The backend for LMCache, with streams of cuda.core in place of PyTorch's.
+
+LMCache imports PyTorch, which has no place on the software driver. So its protocol is checked if
+LMCACHE names an unpacked wheel of it: its file with the protocol then runs by itself.
+"""
+
+import importlib.util
+import os
+import sys
+import threading
+import types
+
+import pytest
+from conftest import PATIENCE, held, python
+from cuda.bindings import driver
+from cuda_timelines import ExporterGone
+from cuda_timelines.lmcache import Event, TimelineEventIPCBackend
+
+
+class Stream:
+    """What LMCache reads of a torch.cuda.Stream."""
+
+    device_index = 0
+
+    def __init__(self, stream):
+        self.stream = stream
+        self.cuda_stream = int(stream.handle)
+
+    def __cuda_stream__(self):
+        return (0, self.cuda_stream)
+
+
+@pytest.fixture
+def backend(device):
+    backend = TimelineEventIPCBackend()
+    backend.check_event_support(0)
+    return backend
+
+
+@pytest.fixture
+def torch_stream(stream):
+    return Stream(stream)
+
+
+def test_the_protocol(backend, monkeypatch):
+    if "LMCACHE" not in os.environ:
+        pytest.skip("LMCACHE is not set")
+    package = types.ModuleType("lmcache")
+    package.torch_dev, package.torch_device_type = None, "cuda"
+    monkeypatch.setitem(sys.modules, "lmcache", package)
+    path = os.path.join(os.environ["LMCACHE"], "lmcache/v1/platform/base/event_ipc.py")
+    spec = importlib.util.spec_from_file_location("lmcache_event_ipc", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert isinstance(backend, module.EventIPCBackend)
+    # And its arguments have the names of the protocol's.
+    import inspect
+
+    for name in dir(module.EventIPCBackend):
+        if not name.startswith("_") and callable(getattr(module.EventIPCBackend, name)):
+            wanted = inspect.signature(getattr(module.EventIPCBackend, name)).parameters
+            assert list(inspect.signature(getattr(type(backend), name)).parameters) == list(wanted)
+
+
+def test_never_recorded_is_complete(backend, torch_stream, stream):
+    event = backend.create_event(0)
+    assert backend.query_event(event)
+    backend.synchronize_event(event, 0)
+    backend.wait_event(event, torch_stream)
+    event.wait(torch_stream)
+    imported = backend.import_event(backend.export_event(event, 0), 0)
+    assert backend.query_event(imported)
+    backend.synchronize_event(imported, 0)
+    backend.wait_event(imported, torch_stream)
+    stream.sync()
+    assert "never recorded" in repr(event)
+
+
+def test_record_wait_and_query(backend, device, torch_stream, stream):
+    other = device.create_stream()
+    event = backend.create_event(0)
+    with held(stream) as latch:
+        backend.record_event(event, torch_stream)
+        imported = backend.import_event(backend.export_event(event, 0), 0)
+        for one in (event, imported):
+            assert not backend.query_event(one)
+            backend.wait_event(one, Stream(other))
+        after = other.record()
+        assert not after.is_done and "not done" in repr(imported)
+        # A pending event of one stream delays no other one.
+        free = device.create_stream()
+        independent = backend.create_event(0)
+        backend.record_event(independent, Stream(free))
+        backend.synchronize_event(independent, 0)
+        latch.signal()
+        for one in (event, imported):
+            backend.synchronize_event(one, 0)
+            assert backend.query_event(one)
+    after.sync()
+    with pytest.raises(RuntimeError, match="imported event cannot be recorded"):
+        backend.record_event(imported, torch_stream)
+
+
+def test_an_export_is_a_snapshot(backend, torch_stream, stream):
+    event = backend.create_event(0)
+    backend.record_event(event, torch_stream)
+    backend.synchronize_event(event, 0)
+    first = backend.export_event(event, 0)
+    with held(stream) as latch:
+        backend.record_event(event, torch_stream)
+        assert backend.export_event(event, 0) != first
+        assert backend.query_event(backend.import_event(first, 0))
+        assert not backend.query_event(event)
+        latch.signal()
+        backend.synchronize_event(event, 0)
+    # An import exports what it came from.
+    assert backend.export_event(backend.import_event(first, 0), 0) == first
+
+
+def test_damaged_handles(backend, torch_stream):
+    event = backend.create_event(0)
+    backend.record_event(event, torch_stream)
+    good = backend.export_event(event, 0)
+    for place in range(len(good)):
+        for change in (1, 0x80, 0xFF):
+            bad = bytearray(good)
+            bad[place] ^= change
+            with pytest.raises(RuntimeError, match="event handle refused"):
+                backend.import_event(bytes(bad), 0)
+    for bad in (b"", good[:-1], good + b"x", b"x" * 64):
+        with pytest.raises(RuntimeError, match="event handle refused"):
+            backend.import_event(bad, 0)
+    for bad in (None, "text", 5):
+        with pytest.raises(RuntimeError, match="is bytes"):
+            backend.import_event(bad, 0)
+    assert isinstance(backend.import_event(bytearray(good), 0), Event)
+
+
+def test_misuse(backend, torch_stream):
+    event = backend.create_event(0)
+    for bad in (None, object(), 5, event.native):
+        for use in (
+            lambda bad=bad: backend.record_event(bad, torch_stream),
+            lambda bad=bad: backend.query_event(bad),
+            lambda bad=bad: backend.export_event(bad, 0),
+        ):
+            with pytest.raises(RuntimeError, match="create_event or import_event"):
+                use()
+    for bad in ("stream", object(), True, 1.5):
+        with pytest.raises(RuntimeError, match=r"torch\.cuda\.Stream"):
+            backend.record_event(event, bad)
+    for bad in (77, -1, object, True):
+        with pytest.raises(RuntimeError):
+            backend.create_event(bad if bad is not object else types.SimpleNamespace(index="x"))
+    with pytest.raises(RuntimeError):
+        backend.check_event_support(77)
+
+
+def test_more_streams_than_places(backend, device):
+    # Timelines of idle streams serve others. The handles name the files that they are in.
+    files = set()
+    for _ in range(200):
+        stream = device.create_stream()
+        event = backend.create_event(0)
+        backend.record_event(event, Stream(stream))
+        backend.synchronize_event(event, 0)
+        handle = backend.export_event(event, 0)
+        assert backend.query_event(backend.import_event(handle, 0))
+        files.add(handle[14:50])
+    assert len(files) <= 2
+    # Of streams that are all pending, none is taken.
+    streams = [device.create_stream() for _ in range(100)]
+    events = [backend.create_event(0) for _ in streams]
+    gate = device.create_stream()
+    with held(gate) as latch:
+        opened = gate.record()
+        for stream, event in zip(streams, events, strict=True):
+            stream.wait(opened)
+            backend.record_event(event, Stream(stream))
+        assert not any(backend.query_event(event) for event in events)
+        latch.signal()
+        for event in events:
+            backend.synchronize_event(event, 0)
+
+
+def test_many_threads_wait(backend, torch_stream, stream):
+    events = [backend.create_event(0) for _ in range(100)]
+    with held(stream) as latch:
+        for event in events:
+            backend.record_event(event, torch_stream)
+        threads = [
+            threading.Thread(target=backend.synchronize_event, args=(event, 0)) for event in events
+        ]
+        for thread in threads:
+            thread.start()
+        assert not any(backend.query_event(event) for event in events)
+        latch.signal()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert not any(thread.is_alive() for thread in threads)
+
+
+# The maker sends the bytes of an event that is complete and of one that never will be.
+MAKER = """
+import sys
+from conftest import held
+from cuda.core import Device
+from cuda_timelines.lmcache import TimelineEventIPCBackend
+from test_lmcache import Stream
+device = Device(0)
+device.set_current()
+stream = device.create_stream()
+backend = TimelineEventIPCBackend()
+backend.check_event_support(0)
+done, never = backend.create_event(0), backend.create_event(0)
+backend.record_event(done, Stream(stream))
+backend.synchronize_event(done, 0)
+hold = held(stream)
+hold.__enter__()
+backend.record_event(never, Stream(stream))
+for event in (done, never):
+    print(backend.export_event(event, 0).hex(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("namespaces", [False, True], ids=["plain", "namespaces"])
+def test_a_peer_that_is_killed(backend, device, torch_stream, stream, namespaces):
+    unshare = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child"]
+    if namespaces and os.spawnvp(os.P_WAIT, "unshare", [*unshare, "true"]) != 0:
+        pytest.skip("this process may not make namespaces")
+    process = python(MAKER, before=unshare if namespaces else [], cwd=os.path.dirname(__file__))
+    done, never = (
+        backend.import_event(bytes.fromhex(process.stdout.readline()), 0) for _ in range(2)
+    )
+    assert backend.query_event(done) and not backend.query_event(never)
+    backend.synchronize_event(done, 0)
+    backend.wait_event(never, torch_stream)
+    after = stream.record()
+    assert not after.is_done
+    raised = []
+
+    def wait():
+        try:
+            backend.synchronize_event(never, 0)
+        except ExporterGone as error:
+            raised.append(error)
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    process.kill()
+    process.wait(PATIENCE)
+    waiter.join(PATIENCE)
+    assert len(raised) == 1
+    # The stream is released.
+    after.sync()
+    with pytest.raises(ExporterGone):
+        while not backend.query_event(never):
+            pass
+    assert backend.query_event(done)
+
+
+def test_an_exporter_that_is_gone_before_the_import(backend):
+    process = python(MAKER, cwd=os.path.dirname(__file__))
+    handle = bytes.fromhex(process.stdout.readline())
+    process.kill()
+    process.wait(PATIENCE)
+    with pytest.raises(RuntimeError, match="it has ended, or runs in another network namespace"):
+        backend.import_event(handle, 0)
+
+
+def test_a_record_in_a_forked_child(backend, torch_stream):
+    event = backend.create_event(0)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            backend.record_event(event, torch_stream)
+        except RuntimeError as error:
+            code = 0 if "forked" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert driver.cuCtxSynchronize()[0] == driver.CUresult.CUDA_SUCCESS
