@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn both_wait_as_long_as_they_are_told() {
+    fn both_wait_until_the_limit() {
         with_held_stream(|stream| {
             let event = stream.record_event(crate::EventFlags::empty()).unwrap();
             for timeout in [Duration::ZERO, Duration::from_millis(20), Duration::from_secs(1)] {

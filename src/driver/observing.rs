@@ -426,7 +426,7 @@ mod tests {
     /// As in a child that was forked while another thread changed the place: the lock is never
     /// released.
     #[test]
-    fn telling_waits_for_no_lock() {
+    fn observing_takes_no_lock() {
         let last = SLOTS - 1;
         let held = write(&PLACES[last]);
         let (done, finished) = channel();

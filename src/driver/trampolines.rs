@@ -240,7 +240,7 @@ mod tests {
     /// agree: such a call has a place for a handle, and does not merely look a handle up, pop one,
     /// or take a list.
     #[test]
-    fn the_list_says_what_creates() {
+    fn the_list_marks_what_creates() {
         let list = include_str!("../sys/symbols.rs");
         for entry in ENTRY_POINTS {
             let looks_up = ["Get", "Pop", "Update"].iter().any(|part| entry.base.contains(part));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn every_handle_is_known() {
+    fn every_handle_type_is_listed() {
         let header = include_str!("../../wrapper.h");
         let mut found = 0;
         for (at, line) in header.lines().enumerate() {

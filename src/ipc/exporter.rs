@@ -351,7 +351,7 @@ mod watch {
         }
 
         #[test]
-        fn a_status_line_tells_what_runs() {
+        fn a_status_line_shows_whether_it_runs() {
             let state = |state, threads| of_status(Ok(line(state, threads).as_bytes()));
             for running in ["R", "S", "D", "T", "t", "I"] {
                 for threads in [1, 2, 77] {

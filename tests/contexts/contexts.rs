@@ -251,7 +251,7 @@ fn of_two_first_waits_one_event_stays() {
 }
 
 #[test]
-fn a_device_tells_what_it_is() {
+fn a_device_has_its_attributes() {
     let gpu = Gpu::new();
     let count = Device::count(gpu.driver).expect("a count");
     assert!(count >= 1);

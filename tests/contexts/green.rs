@@ -310,7 +310,7 @@ fn the_last_user_destroys_it_once() {
 
 /// A green context whose handle came from elsewhere: named, current, or that of a foreign stream.
 #[test]
-fn those_of_others_are_known() {
+fn foreign_green_contexts_are_recognised() {
     let Some(gpu) = Gpu::with(Function::cuGreenCtxStreamCreate) else { return };
     let (primary, calls) = observed(&gpu);
     let (part, context) = green_half(&gpu);
@@ -373,7 +373,7 @@ fn those_of_others_are_known() {
 }
 
 #[test]
-fn a_driver_that_is_too_old_says_so() {
+fn an_older_driver_is_unsupported() {
     let soft = SoftDriver::builder().version(12, 3).build();
     let driver = soft.driver();
     let device = Device::new(driver, 0).expect("device 0");

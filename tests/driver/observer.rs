@@ -15,7 +15,7 @@ type SeenCall = (Function, Vec<u64>, CUresult);
 /// It runs in a process of its own, because it fills the places for observers. `observers.rs` takes
 /// observers away.
 #[test]
-fn an_observer_is_told_of_each_call() {
+fn an_observer_sees_each_call() {
     own_process!();
     let gpu = Gpu::new();
     let seen_calls: Arc<Mutex<Vec<SeenCall>>> = Arc::default();

@@ -117,7 +117,7 @@ fn what_was_made_through_it_lives_on() {
 }
 
 #[test]
-fn the_handles_that_calls_created_are_told() {
+fn observers_get_created_handles() {
     let _alone = alone();
     let gpu = Gpu::new();
     // In front of a driver that can be made to fail.
@@ -188,7 +188,7 @@ fn the_handles_that_calls_created_are_told() {
 }
 
 #[test]
-fn arguments_are_told_as_the_numbers_that_they_are() {
+fn observers_get_arguments_as_numbers() {
     let _alone = alone();
     let gpu = Gpu::new();
     let (observed, seen_calls) = reporting(gpu.driver);
@@ -240,7 +240,7 @@ fn arguments_are_told_as_the_numbers_that_they_are() {
 
 /// Looked at by the test and not by the observer, whose panics are contained.
 #[test]
-fn a_call_is_told_with_its_begin_and_duration() {
+fn observers_get_the_begin_and_duration_of_a_call() {
     const LEAST: Duration = Duration::from_millis(2);
     let _alone = alone();
     let gpu = Gpu::new();
@@ -275,7 +275,7 @@ fn a_call_is_told_with_its_begin_and_duration() {
 }
 
 #[test]
-fn an_observer_can_be_taken_away_while_it_is_told() {
+fn an_observer_can_be_removed_while_it_runs() {
     let _alone = alone();
     let gpu = Gpu::new();
     let (inside, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));

@@ -33,14 +33,14 @@ fn two_writes(ordered: bool) {
 }
 
 #[test]
-fn an_error_is_found_through_the_tests_own_door() {
+fn an_error_is_found_on_the_driver_under_test() {
     match role().as_deref() {
         Some(role) => return two_writes(role == "ordered"),
         // The checker is the software driver's.
         None if TestDriver::chosen() == TestDriver::Native => return,
         None => {}
     }
-    let test = full_name("an_error_is_found_through_the_tests_own_door");
+    let test = full_name("an_error_is_found_on_the_driver_under_test");
     let run = |role: &str, settings: &str| -> (bool, String) {
         let mut command = command(&own_binary(), &test, role);
         let Output { status, stdout, stderr } =

@@ -144,7 +144,7 @@ fn no_device() {
 }
 
 #[test]
-fn without_a_device_it_loads_and_says_so() {
+fn without_a_device_it_loads_and_reports_that() {
     if role().is_some() {
         let driver = Driver::load_from(shared_library()).expect("the software driver");
         // On Windows the system has the path as it was given.
@@ -163,7 +163,7 @@ fn without_a_device_it_loads_and_says_so() {
         assert_eq!(Device::all(driver).map(|devices| devices.len()), Err(none));
         return say("done");
     }
-    in_child("without_a_device_it_loads_and_says_so", |command| {
+    in_child("without_a_device_it_loads_and_reports_that", |command| {
         command.env("CUDA_SOFT_DRIVER", "devices=0");
     });
 }

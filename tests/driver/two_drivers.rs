@@ -36,7 +36,7 @@ macro_rules! table {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of calls, and its objects")]
-fn objects_of_two_libraries_are_kept_apart() {
+fn objects_of_two_libraries_do_not_mix() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, Function::cuStreamBeginCaptureToGraph) {
         return;

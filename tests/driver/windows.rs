@@ -14,7 +14,7 @@ use cuda_events::{Driver, Error};
 use crate::loading::*;
 
 #[test]
-fn the_file_of_a_library_is_told() {
+fn the_file_of_a_library_is_reported() {
     let named = shared_library();
     let driver = Driver::load_from(&named).expect("it is a driver");
     let path = driver.library().expect("it has a file");
@@ -89,8 +89,8 @@ fn is_elevated() -> bool {
 /// A process with more rights than its user's other programs takes no library from the environment,
 /// and the error says so. Any other process takes the one that is named.
 #[test]
-fn an_ignored_variable_is_told() {
-    const NAME: &str = "an_ignored_variable_is_told";
+fn an_ignored_variable_is_reported() {
+    const NAME: &str = "an_ignored_variable_is_reported";
     const WHY: &str = "CUDA_EVENTS_DRIVER is set but ignored because this process is elevated";
     let named = shared_library();
     if role().is_some() {

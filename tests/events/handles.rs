@@ -38,7 +38,7 @@ where
 
 #[test]
 #[allow(clippy::mutable_key_type, reason = "what changes in a context is not compared or hashed")]
-fn an_events_forms_are_keys_for_one_another() {
+fn events_and_references_are_equal_keys() {
     let gpu = Gpu::new();
     let event = || Event::new(&gpu.context, EventFlags::TIMING).expect("an event");
     let (one, other) = (event(), event());
@@ -53,7 +53,7 @@ fn an_events_forms_are_keys_for_one_another() {
 }
 
 #[test]
-fn a_streams_forms_are_keys_for_one_another() {
+fn streams_and_references_are_equal_keys() {
     let gpu = Gpu::new();
     let (one, other) = (gpu.stream(), gpu.stream());
     assert!(format!("{one:?}").starts_with("Stream { raw: "), "{one:?}");

@@ -155,7 +155,7 @@ fn it_makes_no_call_and_no_context_current() {
 static ALLOCATOR: Counted = Counted;
 
 #[test]
-fn scopes_that_were_left_keep_no_memory() {
+fn scopes_that_were_left_take_no_memory() {
     let gpu = Gpu::new();
     let stream = shared(&gpu);
     std::thread::scope(|scope| {

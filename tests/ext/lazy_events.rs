@@ -96,7 +96,7 @@ fn the_context_is_that_of_the_first_stream() {
 }
 
 #[test]
-fn the_three_states_are_kept_apart() {
+fn the_three_states_are_distinguished() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let event = lazy(EventFlags::empty());
@@ -117,7 +117,7 @@ fn the_three_states_are_kept_apart() {
 }
 
 #[test]
-fn elapsed_time_says_what_is_missing_first() {
+fn elapsed_time_names_the_first_missing_record() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     let (start, end, untimed) =
@@ -207,7 +207,7 @@ fn a_record_in_a_capture_is_no_first_record() {
 }
 
 #[test]
-fn external_waits_need_events_in_captures() {
+fn external_waits_in_captures_create_the_event() {
     let gpu = Gpu::new();
     let (stream, elsewhere) = (gpu.stream(), gpu.stream());
     let event = lazy(EventFlags::empty());

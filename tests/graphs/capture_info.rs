@@ -53,7 +53,7 @@ fn each_capture_has_an_id_of_its_own() {
 }
 
 #[test]
-fn dependencies_are_told_and_can_be_changed() {
+fn dependencies_can_be_read_and_changed() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamUpdateCaptureDependencies_v2)
     {
@@ -122,7 +122,7 @@ fn dependencies_are_told_and_can_be_changed() {
 }
 
 #[test]
-fn older_drivers_say_what_they_can() {
+fn older_drivers_give_what_they_have() {
     for (major, minor) in [(11, 0), (11, 3), (12, 2), (12, 3)] {
         let soft = SoftDriver::builder().version(major, minor).build();
         let version = Version::new(major, minor);

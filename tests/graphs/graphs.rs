@@ -241,7 +241,7 @@ fn events_that_the_graph_was_not_given_have_no_name() {
 }
 
 #[test]
-fn graphs_make_the_calls_that_they_need() {
+fn graphs_make_the_expected_calls() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
         return;
@@ -352,7 +352,7 @@ fn an_interprocess_event_stays_in_its_context() {
 
 /// Two libraries number their captures alike: a graph keeps its own events, and not the other's.
 #[test]
-fn captures_with_one_number_keep_their_own_events() {
+fn captures_with_one_number_retain_their_own_events() {
     let softs = [SoftDriver::new(), SoftDriver::new()];
     let streams = softs.each_ref().map(|soft| {
         let context =
@@ -379,7 +379,7 @@ fn captures_with_one_number_keep_their_own_events() {
 
 /// In a capture of other code an event is kept forever, but not one that never got there.
 #[test]
-fn an_event_that_the_driver_was_never_given_is_not_kept() {
+fn an_event_of_a_failed_call_is_not_retained() {
     let soft = SoftDriver::builder().version(11, 0).build();
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");

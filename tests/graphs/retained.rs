@@ -60,7 +60,7 @@ fn a_graph_keeps_its_events_alive() {
 }
 
 #[test]
-fn a_capture_that_comes_to_nothing_keeps_nothing() {
+fn a_failed_capture_retains_nothing() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
         return;
@@ -80,7 +80,7 @@ fn a_capture_that_comes_to_nothing_keeps_nothing() {
 }
 
 #[test]
-fn a_record_that_fails_keeps_nothing() {
+fn a_failed_record_retains_nothing() {
     let soft = SoftDriver::builder().version(11, 0).build();
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
@@ -94,7 +94,7 @@ fn a_record_that_fails_keeps_nothing() {
 }
 
 #[test]
-fn setting_an_event_again_and_again_keeps_only_the_last() {
+fn setting_an_event_again_releases_the_one_before() {
     let gpu = Gpu::new();
     if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
         return;
@@ -122,7 +122,7 @@ fn setting_an_event_again_and_again_keeps_only_the_last() {
 /// A driver answers with the errors of earlier work, too: such an answer does not say that the call
 /// did nothing.
 #[test]
-fn an_event_is_kept_despite_an_error() {
+fn an_event_is_retained_despite_an_error() {
     let soft = SoftDriver::builder().devices(2).build();
     let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("the context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");

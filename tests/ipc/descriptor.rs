@@ -144,7 +144,7 @@ fn truncated_at_every_length() {
 }
 
 #[test]
-fn other_bytes_are_told_from_damaged_ones() {
+fn other_bytes_are_distinguished_from_damaged_ones() {
     // The driver's 64 bytes without their envelope, as PyTorch sends them; text; zeros.
     for bytes in [&handle()[..], b"{\"event\": \"0123456789\"}", &[0; LEN], &[0; 4]] {
         assert_eq!(refusal(bytes), DescriptorError::Magic);

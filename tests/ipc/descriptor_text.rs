@@ -26,7 +26,7 @@ fn it_survives_as_one_line() {
 }
 
 #[test]
-fn what_is_no_descriptor_says_why() {
+fn bytes_that_are_no_descriptor_have_a_cause() {
     let text = descriptor().to_string();
     let refused = |text: &str, error| {
         assert_eq!(text.parse::<IpcEventDescriptor>(), Err(Error::Descriptor(error)), "{text:?}");

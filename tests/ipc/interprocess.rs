@@ -366,7 +366,7 @@ fn an_event_of_another_device_is_refused() {
 }
 
 #[test]
-fn another_visible_device_is_told() {
+fn another_visible_device_is_reported() {
     // The software driver in the process can have as many devices as a test needs.
     let soft = (TestDriver::chosen() == TestDriver::Soft)
         .then(|| SoftDriver::builder().devices(2).build());

@@ -227,7 +227,7 @@ fn changed(descriptor: &IpcEventDescriptor, change: impl FnOnce(&mut [u8])) -> I
 /// This process stands for one that has got the number of an exporter that ended.
 #[test]
 #[cfg(any(target_os = "linux", windows))]
-fn a_later_process_of_that_number_is_told_apart() {
+fn a_later_process_with_the_number_is_another_one() {
     let gpu = Gpu::new();
     let context = Device::new(counting(gpu.driver), 0)
         .and_then(Context::primary)
@@ -262,7 +262,7 @@ fn a_later_process_of_that_number_is_told_apart() {
 /// There the number means another process, or none, and the start time another moment.
 #[test]
 #[cfg(any(target_os = "linux", windows))]
-fn of_an_exporter_elsewhere_nothing_is_known() {
+fn an_exporter_elsewhere_has_no_state() {
     let gpu = Gpu::new();
     let event = Event::new(&gpu.context, EventFlags::INTERPROCESS).expect("an event");
     let own = event.ipc_descriptor().expect("a descriptor");
@@ -413,7 +413,7 @@ fn end_the_first_thread() {
 }
 
 #[test]
-fn a_raw_handle_says_nothing_of_its_exporter() {
+fn a_raw_handle_has_no_exporter() {
     let exporter = ExporterProcess::of(&IpcEventDescriptor::from_raw([0; 64], false));
     assert_eq!((exporter.pid(), exporter.state()), (None, ExporterState::Unknown));
     // Such an event is waited for until it is done or the time is up.

@@ -520,7 +520,7 @@ fn a_forked_child_calls_nothing() {
 }
 
 #[test]
-fn older_drivers_say_so() {
+fn imports_are_unsupported_on_older_drivers() {
     let theirs = made(SemaphoreKind::Timeline);
     let context = |driver: Driver| {
         Device::new(driver, 0).and_then(Context::primary).expect("the primary context")
@@ -645,7 +645,7 @@ fn a_graph_keeps_its_semaphores() {
 
 /// The driver may have made the node although it returned an error.
 #[test]
-fn a_semaphore_is_kept_despite_an_error() {
+fn a_semaphore_is_retained_despite_an_error() {
     let (soft, context, stream) = driver();
     let theirs = made(SemaphoreKind::Timeline);
     let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
@@ -709,7 +709,7 @@ fn a_capture_costs_one_more_call() {
 
 /// A stream that joins the capture is one of it.
 #[test]
-fn a_stream_that_joined_keeps_them_too() {
+fn a_stream_that_joined_retains_semaphores() {
     let Some(gpu) = gpu() else { return };
     let (stream, joined) = (gpu.stream(), gpu.stream());
     let theirs = made(SemaphoreKind::Timeline);
@@ -731,7 +731,7 @@ fn a_stream_that_joined_keeps_them_too() {
 
 /// A capture that other code began has no graph of this crate that could keep a semaphore.
 #[test]
-fn a_foreign_capture_keeps_none() {
+fn a_foreign_capture_retains_no_semaphore() {
     // A capture of another test, anywhere in the process, would make it one of those that leak.
     own_process!();
     let Some(gpu) = gpu() else { return };

@@ -129,7 +129,7 @@ fn another_handle_is_refused() {
 }
 
 #[test]
-fn older_drivers_say_so() {
+fn imports_are_unsupported_on_older_drivers() {
     let file = file();
     let soft = SoftDriver::builder().version(11, 1).build();
     let old = context(soft.driver(), 0);

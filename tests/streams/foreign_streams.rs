@@ -71,7 +71,7 @@ fn is_of_its_context(driver: Driver, library: &Library, device: Device) {
 }
 
 #[test]
-fn a_handle_tells_its_context_and_device() {
+fn a_handle_has_a_context_and_a_device() {
     let gpu = Gpu::new();
     let library = Library::new(gpu.device);
     is_of_its_context(gpu.driver, &library, gpu.device);

@@ -143,7 +143,7 @@ fn functions_run_once_and_lost_ones_are_counted() {
 }
 
 #[test]
-fn a_callback_is_told_of_an_error() {
+fn a_callback_gets_the_error() {
     // A driver whose context has failed calls at once, or soon, with the error.
     extern "C" fn add(
         stream: CUstream,

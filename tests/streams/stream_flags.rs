@@ -11,7 +11,7 @@ use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
 
 /// That it is not waited for longer is held in virtual time, by the unit tests of `src/timeout.rs`.
 #[test]
-fn a_stream_is_waited_for_as_long_as_said() {
+fn a_stream_is_waited_for_until_the_limit() {
     let gpu = Gpu::new();
     let stream = gpu.stream();
     assert_eq!(
@@ -31,7 +31,7 @@ fn a_stream_is_waited_for_as_long_as_said() {
 }
 
 #[test]
-fn a_busy_stream_is_waited_for_by_an_event() {
+fn a_stream_with_work_is_waited_for_by_an_event() {
     let gpu = Gpu::new();
     let context =
         Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");

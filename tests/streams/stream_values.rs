@@ -79,7 +79,7 @@ fn the_newest_entry_points_are_called() {
 }
 
 #[test]
-fn a_driver_with_neither_says_so() {
+fn a_driver_with_neither_is_unsupported() {
     let gpu = Gpu::new();
     let hidden: Vec<Function> = NEW.into_iter().chain(OLD).collect();
     let driver = table::hiding(gpu.driver, &hidden);

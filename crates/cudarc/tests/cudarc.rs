@@ -126,7 +126,7 @@ fn a_primary_context_outlives_cudarcs() {
 }
 
 #[test]
-fn another_context_is_kept() {
+fn an_event_retains_a_context_of_cudarc() {
     with_cudarc!();
     let flags = CUctx_flags::CU_CTX_SCHED_AUTO as u32;
     let theirs = CudaContext::new_non_primary(0, flags).unwrap();

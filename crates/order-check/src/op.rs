@@ -689,7 +689,7 @@ mod tests {
     use super::Compare::{And, Equal, GreaterOrEqual, Nor};
 
     #[test]
-    fn the_content_of_a_part_is_known() {
+    fn a_part_has_its_share_of_the_content() {
         use super::{Access, Stride};
         let set = Access::write(0x10, 0x20).filled(0x0807_0605_0403_0201);
         assert_eq!(set.content(&(0x10..0x18)), Some(0x0807_0605_0403_0201));

@@ -499,7 +499,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_programs_frames_are_kept() {
+    fn the_programs_frames_stay_in_the_trace() {
         let frames = |text| frames(text, &[], |_| None);
         let text = "   0: cuda_soft_driver::model::order::Order::begin
              at ./src/model/order.rs:10:5

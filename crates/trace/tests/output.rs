@@ -282,7 +282,7 @@ fn the_page_is_one_file_with_all_in_it() {
 }
 
 #[test]
-fn what_is_missing_is_said_in_both() {
+fn both_outputs_list_what_is_missing() {
     let soft = SoftDriver::new();
     let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
     let stream = Stream::new(&context, StreamOptions::new()).unwrap();

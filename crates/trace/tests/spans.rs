@@ -160,7 +160,7 @@ fn an_end_before_the_start_is_an_error() {
 
 /// A span's own time is exact after days, also where nothing was traced for a minute.
 #[test]
-fn half_a_microsecond_is_kept_for_days() {
+fn half_a_microsecond_is_exact_after_days() {
     let machine = Machine::new();
     let stream = machine.stream();
     let tracer = machine.tracer();
@@ -398,7 +398,7 @@ fn a_span_without_a_later_anchor_is_given_all_the_same() {
 }
 
 #[test]
-fn a_failed_context_is_told_and_ends_nothing_by_a_panic() {
+fn a_failed_context_is_an_error_and_no_panic() {
     let machine = Machine::new();
     let stream = machine.stream();
     let tracer = machine.tracer();

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_told() {
+    fn the_limit_is_reported() {
         assert!(usage().contains("at most 1.02 times"), "{}", usage());
     }
 }

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_hooked_orders_unless_it_is_known_to_be_quiet() {
+    fn functions_without_a_hook_order_unless_they_are_listed_as_quiet() {
         for name in [
             "cuMemcpy3DBatchAsync_v2_ptsz",
             "cuMemPoolTrimTo",

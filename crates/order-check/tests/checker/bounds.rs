@@ -86,7 +86,7 @@ fn buffers_that_are_never_used_again_are_forgotten() {
 
 /// The host never waits, and the same buffers go round.
 #[test]
-fn a_host_that_never_waits_needs_only_its_buffers() {
+fn a_host_that_never_waits_takes_memory_for_its_buffers_only() {
     let mut all = Watched::new(HostOrder::Submission);
     let mut turn = 0;
     while all.number < OPERATIONS {

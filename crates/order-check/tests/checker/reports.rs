@@ -164,7 +164,7 @@ fn a_report_names_the_allocation_and_the_streams() {
 }
 
 #[test]
-fn a_report_says_which_order_there_is_and_which_is_missing() {
+fn a_report_shows_the_order_and_the_missing_edge() {
     let mut program = Program::new();
     program
         .tell("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 4)]))
@@ -364,7 +364,7 @@ fn the_missing_order_follows_the_calls() {
 }
 
 #[test]
-fn source_lines_and_backtraces_are_said() {
+fn reports_have_source_lines_and_backtraces() {
     let here = Location::caller();
     let mut checker = Checker::default();
     let mut one = Call::new("cuMemsetD8Async", 1, ThreadId(1)).at(here);
@@ -410,7 +410,7 @@ fn each_pair_of_places_is_reported_once() {
 
 /// With backtraces a place is how the program came to the call, whatever the stream.
 #[test]
-fn backtraces_tell_places_apart() {
+fn backtraces_distinguish_places() {
     let races = |traces: &[[&'static str; 2]]| {
         let mut program = Program::new();
         for (round, [one, two]) in (0..).zip(traces) {
@@ -444,7 +444,7 @@ fn backtraces_tell_places_apart() {
 }
 
 #[test]
-fn a_report_names_what_may_order_it_and_is_not_known() {
+fn a_report_names_unmodelled_calls_that_may_order_it() {
     let mut program = Program::new();
     program
         .tell("cuIpcOpenEventHandle", Do::Event(7, true))
@@ -591,7 +591,7 @@ fn each_warning_has_its_switch_and_its_sentence() {
 }
 
 #[test]
-fn a_copied_graph_keeps_its_nodes() {
+fn a_copied_graph_has_the_nodes_of_the_original() {
     let node = |access| Node { work: NodeWork::Work(vec![access]), after: Vec::new() };
     let mut program = Program::new();
     program
@@ -615,7 +615,7 @@ fn a_copied_graph_keeps_its_nodes() {
 /// A wait that no reported write ended is after what the host is after; one that such a write may
 /// have ended is not.
 #[test]
-fn a_wait_that_somebody_ended_is_after_what_the_host_knows() {
+fn a_wait_that_the_host_ended_is_after_the_hosts_past() {
     let cell = Cell { address: 0x9000, bytes: 4 };
     let wait =
         || Op::WaitValue { stream: StreamId(1), cell, value: 1, compare: Compare::GreaterOrEqual };

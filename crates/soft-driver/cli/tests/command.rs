@@ -254,7 +254,7 @@ fn installed_it_serves_a_path() {
 }
 
 #[test]
-fn the_doctor_says_who_gets_it() {
+fn the_doctor_lists_who_gets_the_library() {
     let folder = Folder::new("doctor");
     let place = |name: &str| folder.0.join(name).to_str().expect("text").to_owned();
     let write = |name: &str, bytes: &[u8]| {

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stale_handles_are_known() {
+    fn stale_handles_are_recognised() {
         let mut table = Table::new(Kind::Event, 3);
         let (index, handle) = table.insert(1, "a").unwrap();
         assert_eq!(table.find(handle), Ok(index));

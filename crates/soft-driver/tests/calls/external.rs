@@ -122,7 +122,7 @@ fn a_signal_of_others_is_no_finding() {
 }
 
 #[test]
-fn what_is_not_destroyed_is_told() {
+fn semaphores_that_leak_are_reported() {
     let raw = Raw::with(SoftDriver::builder().on_misuse(OnMisuse::Error).log(100));
     let theirs = ExternalSemaphore::new(SemaphoreKind::Binary).unwrap();
     let ours = imported(&raw, &theirs);
@@ -187,7 +187,7 @@ fn the_other_side_in_another_process() {
 
 /// What the other side does too early is its own failure, and changes nothing.
 #[test]
-fn the_other_side_keeps_the_rules_too() {
+fn the_other_side_cannot_signal_too_early() {
     let refused = |of: &ExternalSemaphore, value| {
         let signal = std::panic::AssertUnwindSafe(|| of.signal(value));
         let printed = std::panic::catch_unwind(signal).expect_err("it is forbidden");
@@ -482,7 +482,7 @@ fn forbidden_signal() {
 /// A stream that comes to a forbidden signal has no call that could return an error: standard error
 /// says it, once, also where the process goes on.
 #[test]
-fn a_forbidden_signal_is_said_on_standard_error() {
+fn a_forbidden_signal_is_reported_on_standard_error() {
     use cuda_events_test_support::child::{command, full_name, how_it_failed, own_binary};
 
     let signal = "cuda-soft-driver: cuSignalExternalSemaphoresAsync, call ";

@@ -317,7 +317,7 @@ fn child() {
 }
 
 #[test]
-fn the_environment_says_how_many_channels_there_are() {
+fn the_environment_sets_the_number_of_channels() {
     let run = |child: &str, channels: &str| {
         command(&own_binary(), &full_name("child"), child)
             .env("CUDA_DEVICE_MAX_CONNECTIONS", channels)

@@ -44,7 +44,7 @@ fn the_log_has_calls_arguments_results_and_threads() {
 }
 
 #[test]
-fn the_log_says_what_was_made_and_leaves_lookups_out() {
+fn the_log_has_created_handles_and_no_lookups() {
     let raw = Raw::with(SoftDriver::builder().log(200));
     let (event, mut graph, mut memory) = (raw.event(NO_TIMING), null_mut(), 0);
     unsafe {
@@ -169,7 +169,7 @@ fn registered_memory_is_no_leak() {
 }
 
 #[test]
-fn leaks_are_counted_and_told() {
+fn leaks_are_counted_and_reported() {
     let raw = Raw::bare(SoftDriver::builder().log(100));
     assert_eq!(unsafe { (raw.cuInit)(0) }.0, OK);
     raw.soft.assert_no_leaks();
@@ -273,7 +273,7 @@ fn what_a_green_context_leaves_of_its_streams() {
 }
 
 #[test]
-fn faults_strike_when_they_are_told_to() {
+fn faults_strike_as_configured() {
     let raw = Raw::new();
     let event = raw.event(NO_TIMING);
     let stream = raw.stream(1);

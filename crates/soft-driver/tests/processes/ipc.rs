@@ -199,7 +199,7 @@ fn strict(role: &str) -> Child {
 }
 
 #[test]
-fn strict_rules_tell_the_events_of_a_slot_apart() {
+fn strict_rules_distinguish_the_events_of_a_slot() {
     let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
     let first = raw.event(IPC);
     let handle = export(&raw, first);
@@ -242,7 +242,7 @@ fn strict_rules_tell_the_events_of_a_slot_apart() {
 }
 
 #[test]
-fn strict_rules_know_a_stale_import() {
+fn strict_rules_find_a_stale_import() {
     let raw = Raw::with(SoftDriver::builder().rules(Rules::Strict));
     let mut event = raw.event(IPC);
     let handle = export(&raw, event);
@@ -268,7 +268,7 @@ fn strict_rules_know_a_stale_import() {
 }
 
 #[test]
-fn a_damaged_descriptor_opens_and_is_told_of() {
+fn a_damaged_descriptor_opens_and_is_reported() {
     let raw = Raw::new();
     let mut handle = export(&raw, raw.event(IPC));
     // Nothing but process, context and slot counts.

@@ -234,7 +234,7 @@ fn inner_use() {
 /// The accesses of a kernel in one stream, of one in another stream, and the host's own, told by
 /// the functions that other languages call.
 #[test]
-fn other_languages_tell_their_accesses() {
+fn other_languages_declare_their_accesses() {
     assert!(!run("inner_accesses", "time=virtual order=off").contains("error: "));
     let errors = run("inner_accesses", "time=virtual order=report");
     let reports: Vec<&str> = errors.split("cuda-soft-driver: error: ").skip(1).collect();

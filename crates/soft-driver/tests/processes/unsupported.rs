@@ -11,7 +11,7 @@ use crate::shared::{load, run};
 /// A call that is not supported says so by name, once, however often it is called, and before
 /// `cuInit` too.
 #[test]
-fn what_is_not_supported_says_so_once() {
+fn an_unsupported_function_is_reported_once() {
     let errors = run("inner_unsupported", "version=13.1");
     let printed: Vec<&str> = errors
         .lines()

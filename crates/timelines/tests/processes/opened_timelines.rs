@@ -388,7 +388,7 @@ const MOST: u64 = 256;
 /// A follower that has as much as it may have keeps `point` waiting before the driver does. Each
 /// value that comes makes room for one, and the maker's end lets everybody go.
 #[test]
-fn a_full_follower_keeps_points_waiting() {
+fn points_wait_while_a_follower_is_full() {
     // The driver's calls are counted.
     common::own_process!("order=off");
     let Some(gpu) = gpu() else { return };

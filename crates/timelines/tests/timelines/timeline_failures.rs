@@ -448,7 +448,7 @@ fn a_drop_releases_without_a_channel() {
 /// The last signal was refused. Nothing shows whether it will come, and a wait ahead is
 /// released all the same, after what was accepted.
 #[test]
-fn a_refused_signal_keeps_nobody_waiting() {
+fn a_refused_signal_leaves_nobody_waiting() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
@@ -469,7 +469,7 @@ fn a_refused_signal_keeps_nobody_waiting() {
 /// The last signal was refused, and so is the write that would release those who wait for it: then
 /// the drop releases them at once.
 #[test]
-fn two_refused_writes_keep_nobody_waiting() {
+fn two_refused_writes_leave_nobody_waiting() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");

@@ -18,7 +18,7 @@ use crate::{Check, Driver, Error, Event, Progress};
 pub const ALL: &[Check] = &[
     ("line_publishes", line_publishes),
     ("line_counts", line_counts),
-    ("line_says_why", line_says_why),
+    ("line_has_the_cause", line_has_the_cause),
     ("line_ends_by_itself_only", line_ends_by_itself_only),
     ("relay_publishes", relay_publishes),
     ("followed_by_one", followed_by_one),
@@ -29,7 +29,7 @@ pub const ALL: &[Check] = &[
     ("maker_ends_after_its_signal", maker_ends_after_its_signal),
     ("queue_forgets_nobody", queue_forgets_nobody),
     ("queue_takes_who_can_see_it", queue_takes_who_can_see_it),
-    ("queue_tells_errors", queue_tells_errors),
+    ("queue_returns_errors", queue_returns_errors),
     ("queue_marks_whom_it_takes", queue_marks_whom_it_takes),
 ];
 
@@ -81,7 +81,7 @@ fn line_counts() {
 }
 
 /// Who sees that a line is poisoned sees why, and that it stays so when a stream writes over it.
-fn line_says_why() {
+fn line_has_the_cause() {
     let line = Arc::new(Line::default());
     let other = {
         let line = Arc::clone(&line);
@@ -337,7 +337,7 @@ fn queue_takes_who_can_see_it() {
 }
 
 /// An error that the line does not tell reaches the task: it is woken, or sees it at once.
-fn queue_tells_errors() {
+fn queue_returns_errors() {
     let (entry, woken) = (Arc::<Entry>::default(), Arc::new(Woken::default()));
     let poller = {
         let entry = Arc::clone(&entry);

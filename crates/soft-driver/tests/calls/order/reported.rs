@@ -295,8 +295,8 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn each_told_error_is_reported_on_every_seed() {
-    aside("each_told_error_is_reported_on_every_seed", || {
+fn each_declared_error_is_reported_on_every_seed() {
+    aside("each_declared_error_is_reported_on_every_seed", || {
         for seed in 0..SEEDS {
             let raw = Raw::planting(builder(seed).order_host(HostOrder::Reported));
             for (kind, begins, program) in ROWS {
@@ -308,8 +308,8 @@ fn each_told_error_is_reported_on_every_seed() {
 
 /// What is told, and what a new thread knows, is order: nothing is reported.
 #[test]
-fn what_is_told_is_no_report() {
-    aside("what_is_told_is_no_report", || {
+fn declared_order_gives_no_report() {
+    aside("declared_order_gives_no_report", || {
         let raw = Raw::planting(builder(0).order_host(HostOrder::Reported));
         for round in 0..20 {
             let desk = Desk::new(&raw, true);
@@ -334,8 +334,8 @@ fn what_is_told_is_no_report() {
 
 /// Threads without a name of their own are told apart.
 #[test]
-fn reports_tell_threads_apart() {
-    aside("reports_tell_threads_apart", || {
+fn reports_distinguish_threads() {
+    aside("reports_distinguish_threads", || {
         let builder = SoftDriver::builder().check_order(OrderCheck::Report);
         let raw = Raw::planting(builder.order_host(HostOrder::Reported));
         let desk = Desk::new(&raw, false);
@@ -353,8 +353,8 @@ fn reports_tell_threads_apart() {
 
 /// The per-thread default streams of two threads have one handle, and two names.
 #[test]
-fn reports_tell_per_thread_default_streams_apart() {
-    aside("reports_tell_per_thread_default_streams_apart", || {
+fn reports_distinguish_per_thread_default_streams() {
+    aside("reports_distinguish_per_thread_default_streams", || {
         let builder = SoftDriver::builder().check_order(OrderCheck::Report);
         let raw = Raw::planting(builder);
         let desk = Desk::new(&raw, false);

@@ -177,7 +177,7 @@ fn the_environment_names_each_warning() {
 
 /// A report says how the program came to both calls, if that is asked for.
 #[test]
-fn backtraces_are_said_when_they_are_asked_for() {
+fn backtraces_are_reported_on_request() {
     #[inline(never)]
     fn fills_the_buffer(p: &Desk<'_>) -> u64 {
         std::hint::black_box(p.writes(p.a))
@@ -186,7 +186,7 @@ fn backtraces_are_said_when_they_are_asked_for() {
     fn looks_at_the_buffer(p: &Desk<'_>) -> u64 {
         std::hint::black_box(p.reads(p.b))
     }
-    aside("backtraces_are_said_when_they_are_asked_for", || {
+    aside("backtraces_are_reported_on_request", || {
         let report = |builder: Builder| {
             let raw = Raw::planting(builder.check_order(OrderCheck::Report));
             let desk = Desk::new(&raw, false);
