@@ -3,7 +3,8 @@
 //!
 //! `CUDA_EVENTS_TEST_DRIVER` chooses the driver: `soft` (the default), the software driver linked
 //! into the test; `shared`, the same as a shared library through dlopen; `native`, the machine's
-//! own; or the absolute path of a driver library, which counts as native.
+//! own; the absolute path of a driver library, which counts as native; or `shared:PATH`, the software
+//! driver at this path.
 
 #![allow(
     clippy::not_unsafe_ptr_arg_deref,
@@ -24,7 +25,11 @@ use std::path::{Path, PathBuf};
 /// How a line begins that says that something did not run.
 pub const NOT_RUN: &str = "NOT RUN";
 
-const DRIVER_VARIABLE: &str = "CUDA_EVENTS_TEST_DRIVER";
+/// The variable that chooses the driver.
+pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_TEST_DRIVER";
+
+/// How the variable begins that has the path of the software driver.
+pub const SHARED_AT: &str = "shared:";
 
 /// Which driver the tests run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +48,7 @@ impl TestDriver {
         match std::env::var(DRIVER_VARIABLE).as_deref() {
             Err(_) | Ok("soft") => Self::Soft,
             Ok("shared") => Self::Shared,
+            Ok(path) if path.starts_with(SHARED_AT) => Self::Shared,
             Ok("native") => Self::Native,
             Ok(path) if Path::new(path).is_absolute() => Self::Native,
             Ok(other) => panic!(
@@ -59,6 +65,10 @@ pub fn named_library() -> Option<PathBuf> {
 
 /// The software driver as a shared library.
 pub fn shared_library() -> PathBuf {
+    let chosen = std::env::var(DRIVER_VARIABLE).unwrap_or_default();
+    if let Some(path) = chosen.strip_prefix(SHARED_AT) {
+        return path.into();
+    }
     beside("cuda_soft_driver_shared", "cuda-soft-driver-shared")
 }
 

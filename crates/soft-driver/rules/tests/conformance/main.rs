@@ -9,6 +9,9 @@
 //!
 //! A rule that cannot run (there is one device, the driver is too old) says so in its line and on
 //! standard error, and passes: its result is missing, not good.
+//!
+//! The command `cuda-driver-rules` (`src/main.rs`) has this file as a module: the same rules,
+//! without the test harness.
 
 #![cfg_attr(
     not(target_os = "linux"),
@@ -18,35 +21,37 @@
     )
 )]
 
-mod exported;
-mod raw;
-mod rules;
+#[cfg(not(test))]
+pub(crate) mod command;
+pub(crate) mod exported;
+pub(crate) mod raw;
+pub(crate) mod rules;
 #[cfg(target_os = "linux")]
-mod semaphores;
+pub(crate) mod semaphores;
 
-mod capture;
-mod contexts;
-mod devices;
-mod edits;
-mod elapsed;
-mod errors;
-mod events;
+pub(crate) mod capture;
+pub(crate) mod contexts;
+pub(crate) mod devices;
+pub(crate) mod edits;
+pub(crate) mod elapsed;
+pub(crate) mod errors;
+pub(crate) mod events;
 #[cfg(target_os = "linux")]
-mod external;
-mod graphs;
-mod green;
-mod host_functions;
-mod initialisation;
-mod ipc;
-mod legacy;
-mod log;
-mod lookup;
-mod memory;
-mod nodes;
-mod process;
-mod streams;
-mod synchronous;
-mod undefined;
+pub(crate) mod external;
+pub(crate) mod graphs;
+pub(crate) mod green;
+pub(crate) mod host_functions;
+pub(crate) mod initialisation;
+pub(crate) mod ipc;
+pub(crate) mod legacy;
+pub(crate) mod log;
+pub(crate) mod lookup;
+pub(crate) mod memory;
+pub(crate) mod nodes;
+pub(crate) mod process;
+pub(crate) mod streams;
+pub(crate) mod synchronous;
+pub(crate) mod undefined;
 // They share a file of memory with another process.
 #[cfg(target_os = "linux")]
-mod values;
+pub(crate) mod values;

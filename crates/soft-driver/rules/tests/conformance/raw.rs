@@ -329,7 +329,10 @@ fn open(candidates: &[PathBuf]) -> &'static Library {
             // SAFETY: it is named as a driver, whose initialisers may run.
             match unsafe { Library::new(path) } {
                 Ok(library) => return library,
-                Err(error) => errors.push(error.to_string()),
+                Err(error) => {
+                    let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
+                    errors.push(format!("{error}{}", cause.unwrap_or_default()));
+                }
             }
         }
         panic!("no driver can be opened: {}", errors.join("; "))
@@ -451,7 +454,7 @@ impl Drop for Rig {
 /// Checks a call that must succeed, and that the rule does not test.
 #[track_caller]
 pub fn must(call: &str, code: CUresult) {
-    assert_eq!(code, CUresult::CUDA_SUCCESS, "{call} answered {code}");
+    assert!(code == CUresult::CUDA_SUCCESS, "{call} returned {code}");
 }
 
 /// A code in the form of the results.

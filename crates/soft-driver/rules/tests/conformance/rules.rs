@@ -1,7 +1,7 @@
 //! What a rule is, and how it is run.
 
 use std::cell::RefCell;
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Stdio;
 use std::sync::{PoisonError, RwLock};
@@ -14,7 +14,7 @@ use cuda_test_harness::{TestDriver, say_not_run};
 use crate::raw::{Rig, code_text};
 
 /// How the result of a rule begins that could not run.
-const NOT_RUN: &str = "not run: ";
+pub const NOT_RUN: &str = "not run: ";
 
 /// The role of a child that does one rule.
 pub const ROLE: &str = "rule";
@@ -31,9 +31,14 @@ macro_rules! rules {
         $(#[cfg($when:meta)])?
         $([$($option:ident $(($($value:expr),*))?),*])?
         fn $name:ident($rig:ident, $saw:ident) = $expected:literal $body:block
-    )*) => {$(
+    )*) => {
+        /// The name of each rule, and the rule.
+        #[cfg(not(test))]
+        pub const RULES: &[(&str, fn())] = &[$($(#[cfg($when)])? (stringify!($name), $name),)*];
+
+        $(
         $(#[cfg($when)])?
-        #[test]
+        #[cfg_attr(test, test)]
         fn $name() {
             fn body($rig: &$crate::raw::Rig, $saw: &$crate::rules::Saw) $body
             let how = $crate::rules::How::new()$($(.$option($($($value),*)?))*)?;
@@ -46,7 +51,8 @@ macro_rules! rules {
                 body,
             });
         }
-    )*};
+        )*
+    };
 }
 
 /// How a rule is run.
@@ -114,8 +120,8 @@ impl How {
     /// The software driver is set up so; a real one is as it is.
     pub fn settings(mut self, settings: &'static str) -> Self {
         self.settings = settings;
-        // A shared library reads them once.
-        self.alone |= TestDriver::chosen() == TestDriver::Shared;
+        // A shared library reads them once. The command does not know which library it has.
+        self.alone |= cfg!(not(test)) || TestDriver::chosen() == TestDriver::Shared;
         self
     }
 
@@ -314,6 +320,11 @@ pub fn run(rule: &Rule) {
         }
         return;
     }
+    announce(rule);
+    #[cfg(not(test))]
+    if crate::command::waits_for_its_turn(rule.how.undisturbed) {
+        return;
+    }
     // Those that have to be alone wait for all others of this process to end, and hold back the
     // rest.
     static ALONE: RwLock<()> = RwLock::new(());
@@ -341,12 +352,15 @@ pub fn run(rule: &Rule) {
     report(rule, &observed);
 }
 
+/// Writes what a rule is about into the log, before it runs.
+pub fn announce(rule: &Rule) {
+    let (id, test, statement) = (rule.id(), rule.test(), rule.statement());
+    println!("\nabout {id} | {test} | {statement}\ncards {id} | {}", rule.expected);
+}
+
 /// Writes a rule's result into the log, and compares it with what is expected.
 pub fn report(rule: &Rule, observed: &str) {
-    let mut lines = format!("\nrule {} | {observed}\n", rule.id());
-    writeln!(lines, "about {} | {} | {}", rule.id(), rule.test(), rule.statement())
-        .expect("a String grows");
-    print!("{lines}");
+    println!("\nrule {} | {observed}", rule.id());
     if observed.starts_with(NOT_RUN) {
         return say_not_run(observed);
     }

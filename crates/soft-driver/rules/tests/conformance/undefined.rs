@@ -20,7 +20,7 @@ use crate::ipc::Peer;
 use crate::process::forked_call;
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, code_text, must};
 use crate::rules;
-use crate::rules::{How, Rule, do_not_hang, in_child, report};
+use crate::rules::{How, Rule, announce, do_not_hang, in_child, report};
 #[cfg(target_os = "linux")]
 use crate::semaphores::exported;
 
@@ -36,9 +36,14 @@ macro_rules! misuses {
         $([since($major:literal, $minor:literal)])?
         fn $name:ident($rig:ident,
             $about:ident) names [$($named:literal),*] = $expected:literal $body:block
-    )*) => {$(
+    )*) => {
+        /// The name of each rule about misuse, and the rule.
+        #[cfg(not(test))]
+        pub const MISUSES: &[(&str, fn())] = &[$($(#[cfg($when)])? (stringify!($name), $name),)*];
+
+        $(
         $(#[cfg($when)])?
-        #[test]
+        #[cfg_attr(test, test)]
         fn $name() {
             fn body($rig: &Rig, $about: &dyn Fn(*const ())) -> CUresult $body
             let rule = Rule {
@@ -51,7 +56,8 @@ macro_rules! misuses {
             };
             judge(&rule, &[$($named),*], body);
         }
-    )*};
+        )*
+    };
 }
 
 const HANDLE: &str = "handle ";
@@ -66,6 +72,7 @@ fn judge(rule: &Rule, names: &[&str], body: fn(&Rig, &dyn Fn(*const ())) -> CUre
         // The rest need not be cleaned up, and this may be impossible.
         std::process::exit(0);
     }
+    announce(rule);
     if let Some(reason) = rule.how.unable() {
         return report(rule, &format!("not run: {reason}"));
     }

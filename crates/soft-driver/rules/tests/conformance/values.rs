@@ -302,9 +302,12 @@ fn close_mem_handle(rig: &Rig, address: CUdeviceptr) -> CUresult {
 
 /// Not a rule: the other process. Each line that it reads is one step, and it prints a line with
 /// the result.
-#[test]
-#[ignore = "the other process, which the tests start: cargo test -p cuda-driver-rules"]
-fn peer() {
+#[cfg_attr(test, test)]
+#[cfg_attr(
+    test,
+    ignore = "the other process, which the tests start: cargo test -p cuda-driver-rules"
+)]
+pub fn peer() {
     assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
     do_not_hang();
     let rig = Rig::new("");

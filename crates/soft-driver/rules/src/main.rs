@@ -1,0 +1,14 @@
+//! The command `cuda-driver-rules`: the rules of `tests/conformance` on any libcuda, as a report.
+
+#[cfg(not(test))]
+#[path = "../tests/conformance/main.rs"]
+mod conformance;
+
+// Where the rules expect them, as in the test.
+#[cfg(not(test))]
+use conformance::*;
+
+#[cfg(not(test))]
+fn main() -> std::process::ExitCode {
+    command::main()
+}
