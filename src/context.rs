@@ -32,6 +32,9 @@ use crate::sys::calls::*;
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -103,6 +106,9 @@ struct Inner {
 /// use cuda_events::foundation::WeakContext;
 /// use cuda_events::{Context, Device};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

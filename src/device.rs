@@ -19,6 +19,9 @@ use crate::sys::calls::*;
 /// ```
 /// use cuda_events::Device;
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// println!("{} devices", Device::count(driver)?);

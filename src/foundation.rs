@@ -53,6 +53,9 @@
 //!     }
 //! }
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;
@@ -92,6 +95,9 @@ pub use crate::ipc::origin::Origin;
 /// use cuda_events::sys::CUresult;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -221,6 +227,9 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 /// use cuda_events::foundation::is_capture_under_way;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -3,6 +3,9 @@
 //! ```
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let device = Device::new(driver, 0)?;
@@ -42,6 +45,9 @@ const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 /// ```
 /// use cuda_events::Device;
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let device = Device::new(driver, 0)?;

@@ -36,9 +36,11 @@
 //! ```
 //! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
-//! // let driver = cuda_events::Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let producer = Stream::new(&context, StreamOptions::new())?;
 //! let consumer = Stream::new(&context, StreamOptions::new())?;

@@ -4,6 +4,9 @@
 //! use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;

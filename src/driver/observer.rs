@@ -7,6 +7,9 @@
 //! use cuda_events::observer::Call;
 //! use cuda_events::sys::Function;
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let (sender, receiver) = channel();

@@ -23,6 +23,9 @@ use crate::sys::calls::*;
 /// ```
 /// use cuda_events::sys::CUresult;
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// // The slow and the failed ones only.
@@ -142,6 +145,9 @@ pub struct Deferring<G> {
 /// use cuda_events::Device;
 /// use cuda_events::foundation::deferring_observers;
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let (count, seen) = (Arc::new(Mutex::new(0)), Arc::new(AtomicU32::new(0)));

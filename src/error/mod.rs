@@ -32,6 +32,9 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// ```
 /// use cuda_events::{Context, Device, Error, Event, EventFlags};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

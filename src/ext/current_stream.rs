@@ -52,6 +52,9 @@ struct Entered {
 /// use cuda_events::ext::{StreamScope, current_stream};
 /// use std::sync::Arc;
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -130,6 +133,9 @@ impl fmt::Debug for StreamScope {
 ///     // ... work ...
 ///     stream.record_event(EventFlags::empty())?.synchronize()
 /// }
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -160,6 +166,9 @@ pub fn current_stream(context: &Context) -> CurrentStream {
 /// use cuda_events::ext::{StreamScope, current_stream};
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -44,6 +44,9 @@ const SLOTS: usize = few(8, 1);
 /// use cuda_events::ext::EventPool;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -378,6 +381,9 @@ fn own_shelf() -> usize {
 /// use cuda_events::ext::EventPool;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

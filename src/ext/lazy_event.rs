@@ -40,6 +40,9 @@ use crate::sys::calls::*;
 /// use cuda_events::ext::LazyEvent;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -91,6 +94,9 @@ pub struct LazyEvent {
 /// use cuda_events::ext::{LazyEvent, LazyState};
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -25,6 +25,9 @@ use crate::sys::calls::*;
 /// use cuda_events::ext::Timer;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -85,6 +88,9 @@ impl fmt::Debug for Timer<'_> {
 /// use cuda_events::ext::Timer;
 /// use cuda_events::{Context, Device, Error, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -15,6 +15,9 @@ use crate::error::Error;
 /// use cuda_events::external::BinarySemaphore;
 /// use cuda_events::{Context, Device, Error};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

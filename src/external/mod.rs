@@ -20,6 +20,9 @@
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
 //! # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;

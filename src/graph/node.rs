@@ -10,6 +10,9 @@ use crate::sys::CUgraphNode;
 /// use cuda_events::graph::{Graph, GraphNode};
 /// use cuda_events::{Context, Device, Event, EventFlags};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

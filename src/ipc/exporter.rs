@@ -22,6 +22,9 @@ use crate::sys::calls::*;
 /// use cuda_events::ipc::{ExporterProcess, ExporterState};
 /// use cuda_events::{Context, Device, Event, EventFlags};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -84,6 +87,9 @@ pub enum ExporterState {
 ///     stream.wait_event(&event)?;
 ///     Ok(true)
 /// }
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(cuda_events::Device::new(driver, 0)?)?;

@@ -4,6 +4,9 @@
 //! use cuda_events::ipc::{ExporterProcess, ExporterState, IpcEventDescriptor};
 //! use cuda_events::{Context, Device, Event, EventFlags};
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;
@@ -68,6 +71,9 @@ const FLAG_ORIGIN: u16 = 2;
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

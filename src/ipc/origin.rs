@@ -16,6 +16,9 @@ use crate::error::Result;
 /// use cuda_events::ipc::{ExporterProcess, ExporterState};
 /// use cuda_events::{Context, Device};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -4,6 +4,9 @@
 //! use cuda_events::attributes::SynchronizationPolicy;
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;
@@ -36,6 +39,9 @@ use crate::sys::calls::*;
 /// use cuda_events::attributes::SynchronizationPolicy;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -97,6 +103,9 @@ impl fmt::Debug for SynchronizationPolicy {
 /// use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap};
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -113,6 +113,9 @@ unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
 ///
 /// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -4,6 +4,9 @@
 //! use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;
@@ -114,6 +117,9 @@ pub enum BarrierScope {
 /// use cuda_events::sys::CUdevice_attribute;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let symbols = driver.symbols();

@@ -56,6 +56,9 @@ use crate::sys::calls::*;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use std::time::Duration;
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -82,6 +85,9 @@ impl_handle_traits!(StreamRef: Stream);
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions, StreamRef};
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

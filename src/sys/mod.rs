@@ -9,6 +9,9 @@
 //! call through it costs only the driver's own call:
 //!
 //! ```
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! let symbols = driver.symbols();

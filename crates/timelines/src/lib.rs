@@ -10,6 +10,9 @@
 //! use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 //! use cuda_timelines::{CudaEventExt, CudaStreamExt, Timeline};
 //!
+//! # let _ = || {
+//! let driver = cuda_events::Driver::load()?;
+//! # Ok::<_, cuda_events::Error>(driver) };
 //! # let soft = cuda_soft_driver::SoftDriver::new();
 //! # let driver = soft.driver();
 //! # fn block_on<F: Future>(future: F) -> F::Output {
@@ -26,7 +29,6 @@
 //! #         }
 //! #     }
 //! # }
-//! // let driver = cuda_events::Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let consumer = Stream::new(&context, StreamOptions::new())?;
 //! let produced = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;

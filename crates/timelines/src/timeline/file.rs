@@ -113,6 +113,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///     CudaStreamExt, ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile,
 /// };
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
