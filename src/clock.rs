@@ -5,13 +5,13 @@ use core::time::Duration;
 #[cfg(doc)]
 use crate::driver::Driver;
 
-/// A clock that waits on the host use in place of the machine's.
+/// A clock for waits on the host, in place of the machine's clock.
 ///
-/// A driver in software may have virtual time, which stands still while nothing waits for it. Such
-/// a driver implements this trait and attaches it with [`Driver::with_clock`]. From then on the
-/// waits of this crate with a limit take part in that time. Code that waits by
-/// itself does the same: it asks [`Driver::clock`], and waits with [`wait`](Self::wait) if there is
-/// one. `cuda-soft-driver` does it for its virtual time. A real driver has no such clock.
+/// A driver in software may have virtual time, which moves only while something waits for it. Such
+/// a driver implements this trait and attaches it with [`Driver::with_clock`]. From then on, waits
+/// of this crate with a limit use that time. Other code that waits on the host should do the same:
+/// if [`Driver::clock`] returns a clock, wait with [`wait`](Self::wait). `cuda-soft-driver` does it
+/// for its virtual time. A real driver has no such clock.
 ///
 /// ```
 /// use std::time::Duration;

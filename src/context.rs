@@ -49,24 +49,28 @@ use crate::sys::calls::*;
 ///
 /// # Dropping the last share
 ///
-/// Every clone of a context holds a share of it, and so does every event, stream or other object
-/// made in it. Dropping a share is cheap and never waits, with one exception: the last share of a
-/// context that [`primary`](Self::primary) retained or [`green`](Self::green) created. (The last
-/// share of a context with an [owner](Self::from_raw_with_owner) drops the owner, which may wait
-/// too.) The drop of the last share calls [`cuDevicePrimaryCtxRelease`] or [`cuGreenCtxDestroy`].
-/// The driver then destroys a green context; it destroys a primary context if no other code in the
-/// process retains it. Before it destroys a primary context, it waits until all work in the
-/// context's streams is done. **It blocks forever if that work never ends**, for example if
+/// Every clone of a context holds a share of it. So does every event, stream or other object made
+/// in it. Dropping a share is cheap and never waits. The last share is the exception:
+///
+/// * Of a context from [`primary`](Self::primary), the last drop calls
+///   [`cuDevicePrimaryCtxRelease`]. If no other code in the process retains the context, the driver
+///   destroys it. It first waits until all work in the context's streams is done.
+/// * Of a context from [`green`](Self::green), the last drop calls [`cuGreenCtxDestroy`], which may
+///   wait too.
+/// * Of a context with an [owner](Self::from_raw_with_owner), the last drop drops the owner, which
+///   may wait too.
+///
+/// **Such a drop blocks forever if the work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that is never written,
 /// * a stream waits for a value that the dropping thread would signal later,
 /// * a host function needs a lock that the dropping thread holds.
 ///
-/// The work that never ends may be in a stream of another context, if an event makes a stream of
-/// this context wait for it. It may also be a launch of a [graph](crate::graph::GraphExec) of this
-/// context, or of nodes that its streams captured, in a stream of another context: the drop waits
-/// for that launch, and for the work before it in that stream.
+/// That work may also be in a stream of another context, in two cases. A stream of this context may
+/// wait for an event of that stream. Or a [graph](crate::graph::GraphExec) that was made in this
+/// context, or captured in its streams, was launched in that stream. The drop then waits for the
+/// launch, and for the work before it.
 ///
 /// Closing or dropping an event or a stream with such work returns at once, unless it holds the
 /// last share. To make sure that no drop blocks:
@@ -75,7 +79,7 @@ use crate::sys::calls::*;
 ///   [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for).
 /// * Hold no lock that a host function needs while you drop the last share.
 /// * If a stream has work that may never end, call [`abandon`](Self::abandon) before the last share
-///   is dropped. Once a drop blocks, only the end of the process ends it.
+///   is dropped. A drop that blocks already can only be ended by ending the process.
 ///
 /// # Current contexts
 ///
@@ -125,20 +129,20 @@ pub struct WeakContext(Weak<Inner>);
 impl WeakContext {
     /// Returns a share of the context, unless the last one was dropped.
     ///
-    /// Meanwhile all others may be dropped: then the result is [the last
-    /// share](Context#dropping-the-last-share), whose drop can block.
+    /// While you hold the result, all other shares may be dropped. The result is then [the last
+    /// share](Context#dropping-the-last-share), and dropping it can block.
     pub fn upgrade(&self) -> Option<Context> {
         self.0.upgrade().map(Context)
     }
 
-    /// Returns whether a share exists now. Unlike [`upgrade`](Self::upgrade), it cannot leave the
-    /// caller with the last share.
+    /// Returns whether a share exists now. It takes no share, so the caller never holds the last
+    /// one.
     pub fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
 
-    /// Returns whether both refer to one retained or wrapped context and its clones. Contexts that
-    /// were retained or wrapped separately differ, even if they compare equal.
+    /// Returns whether both refer to clones of one [`Context`]. Contexts that were retained or
+    /// wrapped separately differ, even if they compare equal.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.ptr_eq(&other.0)
     }
@@ -208,8 +212,8 @@ impl Context {
 
     /// Keeps the context until the process ends: its primary context is never released.
     ///
-    /// It is for programs that use the GPU until they end: no drop releases the context, so no drop
-    /// blocks. The result of another call of [`primary`](Self::primary) is released as before.
+    /// It is for programs that use the GPU until they end. No drop releases the context, so no drop
+    /// blocks. A context from another call of [`primary`](Self::primary) is released as before.
     /// `leak` makes no driver call.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
@@ -307,10 +311,9 @@ impl Context {
     /// and every object made in it are dropped. If it is a green context, the rule of
     /// [`green`](Self::green) about threads applies.
     ///
-    /// While the owner captures a stream of the context, the rules of
-    /// [`Capture::begin`](crate::capture::Capture::begin) for other threads apply to the threads of
-    /// the owner and of this crate together: no thread may use a stream or an event of that capture
-    /// while another thread uses one of them.
+    /// While the owner captures a stream of the context, only one thread at a time may use a stream
+    /// or an event of that capture. This includes the owner's threads: see
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
         // SAFETY: as the caller says.
@@ -319,11 +322,10 @@ impl Context {
 
     /// Wraps a context that other code owns, together with an `owner` that keeps it alive.
     ///
-    /// The owner can be, for example, an `Arc` of another library's context. It is kept until the
-    /// last clone and the last object made in the context are dropped.
-    ///
-    /// The owner is dropped after everything else, on the thread that drops the last of these. A
-    /// [leaked](Self::leak) context keeps its owner forever, and a forked child does not drop it.
+    /// The owner can be, for example, an `Arc` of another library's context. The result keeps the
+    /// owner, and so does each clone and each object made in the context. The thread that drops the
+    /// last of these also drops the owner, after everything else. A [leaked](Self::leak) context
+    /// keeps its owner forever. A forked child never drops the owner.
     ///
     /// One driver call, that of [`from_raw`](Self::from_raw).
     ///
@@ -519,11 +521,11 @@ impl Context {
         &self.0.owned
     }
 
-    /// Returns whether other code owns the context and nothing here keeps it alive: it comes from
-    /// [`from_raw`](Self::from_raw) or [`current`](Self::current).
+    /// Returns whether the context comes from [`from_raw`](Self::from_raw) or
+    /// [`current`](Self::current): other code owns it, and nothing here keeps it alive.
     ///
-    /// A thread that takes a share of such a context for later use cannot rely on it: the owner may
-    /// end the context as soon as the program's own shares are gone.
+    /// A share of such a context does not keep it alive either. The owner may destroy the context
+    /// as soon as the program's own shares are gone.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -543,8 +545,8 @@ impl Context {
     /// Returns whether this crate retained or created the context: it comes from
     /// [`primary`](Self::primary) or [`green`](Self::green).
     ///
-    /// Such contexts of one device share memory, registrations of memory, and events. Of a context
-    /// that other code made, nothing of the kind is certain.
+    /// Such contexts of one device share memory, registrations of memory, and events. A context
+    /// that other code made may share none of these.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -561,15 +563,12 @@ impl Context {
         matches!(self.0.owned, Owned::Primary | Owned::Green(_))
     }
 
-    /// Drops this share, unless it is the last one; then returns it.
+    /// Drops this share, or returns it if it is the last one. It makes no driver call.
     ///
-    /// [Dropping the last share](Self#dropping-the-last-share) can block. A thread that must not be
-    /// blocked drops its shares with this method, and hands the last one to another thread. Of
-    /// threads that drop all shares at once in this way, exactly one gets the last one. It makes no
-    /// driver call.
-    ///
-    /// No [`WeakContext`] finds the context any more once the last
-    /// share was returned.
+    /// [Dropping the last share](Self#dropping-the-last-share) can block. A thread that must not
+    /// block drops its shares with this method, and hands the last one to another thread. If
+    /// several threads drop their shares at once with this method, exactly one of them gets the
+    /// last share. From then on no [`WeakContext`] finds the context.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -593,8 +592,8 @@ impl Context {
     ///
     /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
     /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
-    /// current, for the default stream: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have no
-    /// green contexts, and no call is made. [`green`](Self::green) has an example.
+    /// current: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have no green contexts, and no
+    /// call is made. [`green`](Self::green) has an example.
     ///
     /// # Errors
     ///

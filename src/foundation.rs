@@ -1,27 +1,27 @@
-//! What a crate on top of this one needs beyond events and streams.
+//! Items for crates on top of this one, beyond events and streams.
 //!
-//! A crate that wraps more of the driver (memory, modules, kernels) makes the calls by itself. The
-//! items here are what such a crate needs for that, and this workspace's own crates use no others:
-//! `cuda-events-cudarc` uses [`ForeignCapture`], and `cuda-timelines` each of the others.
+//! A crate that wraps more of the driver (memory, modules, kernels) makes the calls by itself, with
+//! these items. This workspace's own crates use no others: `cuda-events-cudarc` uses
+//! [`ForeignCapture`], and `cuda-timelines` each of the others.
 //!
 //! | for | use |
 //! | --- | --- |
 //! | a driver call that no method makes | [`call!`]; [`Function::check`] turns a code into an [`Error`] that names the call |
 //! | calls that depend on the current context | [`with_current`] |
 //! | referring to a context without keeping it alive | [`WeakContext`] |
-//! | not being blocked by the end of a context | [`Context::drop_unless_last`] |
-//! | memory that is registered for all contexts of a device | [`Context::is_retained`]; [`Context::is_borrowed`] |
-//! | objects of two drivers | [`Driver::is_same_library`](crate::Driver::is_same_library) |
-//! | a query of an event by its bare handle that failed | [`EventRef::mark_failed`](crate::EventRef::mark_failed) |
-//! | doing without what a capture would take in | [`is_capture_under_way`] |
-//! | nodes that refer to objects, in a capture | [`OwnCapture`], [`GraphValue`] |
+//! | dropping a context without blocking | [`Context::drop_unless_last`] |
+//! | whether contexts of one device share memory | [`Context::is_retained`]; [`Context::is_borrowed`] |
+//! | whether two objects belong to one driver library | [`Driver::is_same_library`](crate::Driver::is_same_library) |
+//! | reporting that an event failed | [`EventRef::mark_failed`](crate::EventRef::mark_failed) |
+//! | skipping calls that would become part of a capture | [`is_capture_under_way`] |
+//! | keeping objects that captured nodes refer to | [`OwnCapture`], [`GraphValue`] |
 //! | captures that another library began | [`ForeignCapture`] |
-//! | leaving a forked child alone | [`is_forked_child`] |
-//! | holding a lock over driver calls | [`deferring_observers`] |
-//! | waits on the host in the driver's own time | [`HostClock`](crate::HostClock) |
-//! | values that the host reads without a driver call, for a driver that checks the order | [`Driver::host_reads`](crate::Driver::host_reads) |
-//! | sending bytes to another process that detects damage | [`Envelope`] |
-//! | finding the device and the process of an object of another process | [`Origin`], [`ExporterProcess::of_origin`](crate::ipc::ExporterProcess::of_origin) |
+//! | making no driver call in a forked child | [`is_forked_child`] |
+//! | holding a lock during driver calls | [`deferring_observers`] |
+//! | waits on the host in a driver's virtual time | [`HostClock`](crate::HostClock) |
+//! | reporting plain loads to a driver that checks the order of work | [`Driver::host_reads`](crate::Driver::host_reads) |
+//! | detecting damage in bytes from another process | [`Envelope`] |
+//! | finding the device and the process that an object belongs to, from another process | [`Origin`], [`ExporterProcess::of_origin`](crate::ipc::ExporterProcess::of_origin) |
 //!
 //! ```
 //! use cuda_events::foundation::{call, with_current};
@@ -169,11 +169,12 @@ pub fn checked(driver: Driver, function: Function, code: CUresult) -> Result<()>
 }
 
 impl Function {
-    /// Turns the code that this function returned into a result.
+    /// Turns the code that this function returned into a result. The error names the function and
+    /// the code.
     ///
-    /// The error names the function and the code, as those of this crate do. It makes no driver
-    /// call, and a success costs one comparison. [`call!`](crate::foundation::call) makes the call,
-    /// too, and its error has what the driver [logged](Error::driver_log).
+    /// It makes no driver call, and a success costs one comparison.
+    /// [`call!`](crate::foundation::call) also makes the call; its error has the lines that the
+    /// driver [logged](Error::driver_log).
     ///
     /// ```
     /// use cuda_events::sys::Function;
@@ -207,8 +208,10 @@ impl Function {
 ///
 /// # Errors
 ///
-/// That of `f`. If `f` succeeds and the driver refuses to restore the previous context, that
-/// error; the result of `f` is dropped. [`Error::ForkedChild`], without calling `f`.
+/// * The error of `f`.
+/// * The driver's error, if `f` succeeds and the driver refuses to restore the previous context.
+///   The result of `f` is dropped.
+/// * [`Error::ForkedChild`]; `f` is not called.
 #[inline]
 pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Result<T> {
     context.with_current(f)
@@ -216,11 +219,11 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 
 /// Returns whether a [`Capture`] is in progress anywhere in this process.
 ///
-/// While one is, some calls would invalidate it or become a part of its graph, whichever thread
-/// makes them: destroying an event that it recorded, for example. Code that could do without such a
-/// call asks here first. It is one load, and no driver call. Captures that other libraries begin
-/// count while a [`ForeignCapture`] of them exists;
-/// [`capture_status`](crate::StreamRef::capture_status) asks the driver about one stream.
+/// During a capture some calls, of any thread, invalidate it or become a part of its graph:
+/// destroying an event that it recorded, for example. Code that can do without such a call checks
+/// this first. It is one load, and no driver call. Captures that other libraries begin count while
+/// a [`ForeignCapture`] of them exists; [`capture_status`](crate::StreamRef::capture_status) asks
+/// the driver about one stream.
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode};
@@ -247,9 +250,9 @@ pub fn is_capture_under_way() -> bool {
 
 /// Returns whether this process was forked after the driver was initialised, and so cannot use it.
 ///
-/// Every method of this crate that would call the driver returns [`Error::ForkedChild`] there. Ask
-/// here before code that has no such error: a destructor, or a lock that a thread of the parent may
-/// have held. It is one load, and no driver call.
+/// Methods of this crate that would call the driver return [`Error::ForkedChild`] in such a
+/// process. Other code checks this function: a destructor, for example, or code that takes a lock
+/// that a thread of the parent may have held. It is one load, and no driver call.
 ///
 /// ```
 /// use cuda_events::foundation::is_forked_child;

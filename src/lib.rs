@@ -19,8 +19,7 @@
 //! # What this crate does not do
 //!
 //! * It launches no kernels and allocates no memory.
-//! * It starts no thread, and keeps little state for the process: see [the
-//!   list](#process-wide-state). The page of [`ext`] lists the state of its items.
+//! * It starts no thread, and keeps little [state for the process](#process-wide-state).
 //! * It does not use a current device or a current stream. Constructors take a context; operations
 //!   take a stream.
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
@@ -92,15 +91,16 @@
 //!
 //! Objects are `Send` and `Sync`, because the driver may be called from any thread. Guards are
 //! neither `Send` nor `Sync`: they stay on their thread. Graphs are `Send` but not `Sync`: only one
-//! thread at a time may use a graph. In the driver, creation, interprocess export and import, and
-//! default streams depend on the current context. This crate makes the object's context current for
-//! such a call and restores the previous one. No other call depends on the current context.
+//! thread at a time may use a graph. Some driver calls depend on the current context: those that
+//! create an object, those that export or import an interprocess event, and all calls on a default
+//! stream. For such a call this crate makes the object's context current, and restores the previous
+//! one.
 //!
 //! The page of each method names its driver calls, or another method that makes the same calls. A
 //! method whose page names no call makes none. "With the context current" means: one more call
 //! ([`cuCtxGetCurrent`]) if the context is already current, and three more (also
-//! [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`]) otherwise. On a default stream, every call is made
-//! with the context current, even if the page of the method does not repeat it.
+//! [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`]) otherwise. Every call on a default stream is made
+//! with the context current. The pages of the methods do not repeat this.
 //!
 //! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
 //! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,
@@ -108,22 +108,13 @@
 //!
 //! # Process-wide state
 //!
-//! Records, queries, waits for events and elapsed times read the flag in the first row. Except for
-//! external records and waits (see the third row), they read nothing else of this table.
-//!
-//! | held | until | lock |
-//! | --- | --- | --- |
-//! | a flag: the process was forked after the driver was initialised, or has loaded several driver libraries | the process ends | none |
-//! | the drivers that were loaded | the process ends | none |
-//! | the number of the captures in progress that [`Capture`](capture::Capture) began, and a list of them with the events and semaphores of each. [`EventPool`](ext::EventPool) and [`is_capture_under_way`](foundation::is_capture_under_way) read the number. [`record_external`](StreamRef::record_external), [`wait_external`](StreamRef::wait_external), and signals and waits of [semaphores](external#captures) read it during a capture: they must find the graph that keeps the object, and the driver returns only the capture's number | the graph is gone and another capture begins | a mutex, also in [`Capture::begin`](capture::Capture::begin) |
-//! | the closures of [`launch_host_function`](StreamRef::launch_host_function) and [`add_callback`](StreamRef::add_callback): the driver gets their numbers and never their addresses | the driver calls them | a mutex, in these two methods and when the driver calls a closure |
-//! | the sixteen places for [observers](Driver::observe): a driver function takes no pointer to an observer's data, so the place identifies the observer | the process ends | one for each place, in the observed calls |
+//! A process has five things of this crate in common: a flag for unusual processes, the loaded
+//! drivers, the observers, the closures of host functions that have not run yet, and the captures
+//! in progress. `docs/architecture.md` lists how long each is kept, and under which lock. A record,
+//! a query, a wait for an event and an elapsed time read the flag and nothing else of these.
 //!
 //! Each thread keeps the lines that the driver logged for the thread's last failed call
 //! ([`Error::driver_log`]).
-//!
-//! Each graph also has a number, taken from a counter, and its own mutex for the events and the
-//! semaphores that its nodes refer to.
 //!
 //! # Forking
 //!

@@ -20,7 +20,7 @@ use crate::sys::calls::*;
 /// # External events in captures
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Records an event for use outside of the graph; in a capture, each launch of the graph
+    /// Records an event for use outside of the graph. In a capture, each launch of the graph
     /// records it.
     ///
     /// If this stream is capturing, the record becomes a node of the graph. Otherwise it is a plain
@@ -53,7 +53,7 @@ impl StreamRef {
         )
     }
 
-    /// Waits for an event that is recorded outside of the graph; in a capture, each launch of the
+    /// Waits for an event that is recorded outside of the graph. In a capture, each launch of the
     /// graph waits for it.
     ///
     /// If this stream is capturing, the wait becomes a node of the graph: each launch waits for the
@@ -156,8 +156,9 @@ impl StreamRef {
 
 /// A [`Capture`](super::Capture) that a stream takes part in.
 ///
-/// A node that a capture adds may refer to an object: an address, a handle. The graph runs at each
-/// launch, so it must keep that object. It does if you add the node by [`keep`](Self::keep).
+/// A captured call becomes a node, which may refer to an object by its address or its handle. Each
+/// launch of the graph uses that object, so the graph must keep it alive. It does so if you make
+/// the call within [`keep`](Self::keep).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -234,9 +235,10 @@ impl<'a> OwnCapture<'a> {
         Ok(own.map(|id| Self { stream, id }))
     }
 
-    /// Adds nodes by `add`, which calls `function`; the graph keeps the value.
+    /// Calls `add`, which adds nodes to the capture, and makes the graph keep the value. `function`
+    /// is the driver function that `add` calls.
     ///
-    /// If that call fails, the driver may have added the nodes all the same, and the value is kept.
+    /// The graph keeps the value even if `add` fails, because the driver may have added the nodes.
     ///
     /// # Errors
     ///

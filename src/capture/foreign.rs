@@ -16,14 +16,14 @@ use crate::stream::StreamRef;
 /// A capture that other code began, which counts as one of this crate's while this value exists.
 ///
 /// [`Capture`](crate::capture::Capture) begins a capture itself. A crate that adopts another
-/// library's streams uses this type for the captures of that library, right after their begin. Then
-/// [`is_capture_under_way`](crate::foundation::is_capture_under_way) is true, so pools reuse no event of the
-/// capture, and timelines query the driver before a signal. Nodes that refer to objects of this
-/// crate get an owner: [`OwnCapture`](crate::foundation::OwnCapture) finds the capture, and
+/// library's streams uses this type for that library's captures, as soon as they have begun. Then
+/// [`is_capture_under_way`](crate::foundation::is_capture_under_way) is true. So pools reuse no
+/// event of the capture, and timelines query the driver before a signal.
+/// [`OwnCapture`](crate::foundation::OwnCapture) finds the capture, and
 /// [`record_external`](StreamRef::record_external) leaks nothing.
 ///
-/// Dropping it does not end the capture; what the nodes refer to is then never dropped. The value
-/// stays on its thread, like the capture.
+/// Dropping it does not end the capture. The objects that the nodes refer to are then never
+/// dropped. The value cannot leave its thread, and the capture cannot either.
 ///
 /// ```
 /// use core::ptr::null_mut;

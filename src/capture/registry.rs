@@ -1,5 +1,4 @@
-//! The captures that this crate began: a list for the whole process, which the crate's page
-//! documents.
+//! The captures that this crate began: a list for the whole process (`docs/architecture.md`).
 //!
 //! [`record_external`](crate::StreamRef::record_external) and
 //! [`wait_external`](crate::StreamRef::wait_external) put an event into the graph of a capture. The

@@ -47,7 +47,7 @@ use crate::sys::calls::*;
 #[derive(Clone, Copy)]
 pub struct Driver(&'static Instance);
 
-/// Is called with the address of a word and the value that the host has read there.
+/// A function that takes the address of a word, and the value that the host has read there.
 pub type HostReads = dyn Fn(usize, u64) + Send + Sync;
 
 struct Instance {
@@ -240,20 +240,23 @@ impl Driver {
         Self::leak(Instance { clock, host_reads, ..Instance::new(self.0.loaded.clone()) })
     }
 
-    /// Returns the same driver with a function that is called with each value that the host has
-    /// read where a stream of the driver writes, instead of asking the driver.
+    /// Returns the same driver with a function that reports the host's reads of values.
     ///
-    /// A driver that checks the order of work sees calls, but not loads. `cuda-soft-driver` uses
-    /// this for its order checker, and `cuda-timelines` calls the function
-    /// ([`host_reads`](Self::host_reads)).
+    /// The host may read a value that a stream writes by a plain load, without a driver call. A
+    /// driver that checks the order of work sees calls, but not loads. So the code that loads the
+    /// value calls this function ([`host_reads`](Self::host_reads)). `cuda-soft-driver` attaches
+    /// such a function for its order checker, and `cuda-timelines` calls it.
     ///
     /// No driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
         self.with(self.0.clock, Some(saw))
     }
 
-    /// Returns the function to call on the thread that has read a value where a stream writes, with
-    /// the address and the value; `None`, as for every real driver, if nobody wants to know.
+    /// Returns the function of [`with_host_reads`](Self::with_host_reads); `None` if there is none,
+    /// as for every real driver.
+    ///
+    /// Call it after a plain load of a value that a stream writes, on the same thread, with the
+    /// address and the value.
     ///
     /// No driver call.
     ///
@@ -279,8 +282,8 @@ impl Driver {
         self.0.host_reads
     }
 
-    /// Returns the same driver with a clock, which all that is created with the returned driver
-    /// uses.
+    /// Returns the same driver with a clock. All objects that are created with the result use it
+    /// for their waits.
     ///
     /// No driver call. Each call makes a new table of about 1 kB that is never freed.
     ///

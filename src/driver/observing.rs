@@ -133,10 +133,11 @@ pub struct Deferring<G> {
 
 /// Defers the observers of this thread's driver calls until the guard is dropped.
 ///
-/// [Observers](Driver::observe) are code of the program. Under a lock of your crate, such code could
-/// wait for itself. So wrap each lock guard that you hold over driver calls: the observers then run
-/// after the lock is released, on the same thread and in the order of the calls. Without observers
-/// it costs a few loads and stores of a thread-local.
+/// [Observers](Driver::observe) are code of the program. If your crate makes a driver call while it
+/// holds a lock, an observer that calls your crate would wait for that lock forever. So wrap the
+/// lock guard. The observers then run after the lock is released, on the same thread and in the
+/// order of the calls. Without observers the wrapper costs a few loads and stores of a
+/// thread-local.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -268,10 +269,10 @@ impl Driver {
     /// panic in the observer is caught, and the call returns normally. The observer is kept for the
     /// rest of the process unless [`stop_observing`](Self::stop_observing) removes it.
     ///
-    /// An observer may use and drop every object of this crate, also those of the observed call,
-    /// and may wait for threads that do: no lock of this crate is held while it runs. Where code
-    /// holds a lock over driver calls [and defers
-    /// observers](crate::foundation::deferring_observers), the observer runs when the lock is
+    /// An observer may use and drop every object of this crate, even those of the observed call. It
+    /// may wait for threads that do the same. No lock of this crate is held while it runs. Code
+    /// that holds a lock during driver calls can [defer
+    /// observers](crate::foundation::deferring_observers): then the observer runs when the lock is
     /// released. [`started`](Call::started) and [`elapsed`](Call::elapsed) are those of the call.
     ///
     /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,

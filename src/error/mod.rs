@@ -291,17 +291,19 @@ impl Error {
 
     /// Returns the lines that the driver logged for the call that failed; `None` if it logged none.
     ///
-    /// A driver logs why it refused a call since CUDA 12.9. After an unexpected code, this crate
+    /// Since CUDA 12.9 a driver logs why it refused a call. After an unexpected code, this crate
     /// reads the lines since the thread's last failure ([`cuLogsDumpToMemory`], and once in each
-    /// thread [`cuLogsCurrent`]), and selects those that end with this call and this code, at most
-    /// eight. It keeps them for the last failed call of each thread. So ask in the thread in which
-    /// the call failed, before its next call fails. `Debug` prints them below the text, so that
-    /// `unwrap` and a `main` that returns the error show them.
+    /// thread [`cuLogsCurrent`]). It selects at most eight lines, those that end with this call and
+    /// this code. `Debug` prints them below the text, so `unwrap` and a `main` that returns the
+    /// error show them.
     ///
-    /// If the driver logged nothing for this call, the lines may be those of an earlier call of the
-    /// same name and code, made by another thread or by another library. For
-    /// `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and `CUDA_ERROR_NOT_PERMITTED`, and for a cause that this crate names itself, such as
-    /// [`Error::NotRecorded`], the log is not read. This method makes no driver call.
+    /// Each thread keeps the lines of its last failed call only. So call this method in the thread
+    /// in which the call failed, before its next call fails. It makes no driver call.
+    ///
+    /// If the driver logged nothing for this call, the lines may be those of an earlier call with
+    /// the same name and code, of another thread or of another library. The log is not read for
+    /// `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and `CUDA_ERROR_NOT_PERMITTED`, nor for
+    /// an error that names its cause, such as [`Error::NotRecorded`].
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -324,10 +326,11 @@ impl Error {
     /// the device again.
     ///
     /// The call that returned such an error is not its cause. Earlier work on the device failed, or
-    /// the hardware did, and the context failed with it. From then on every call on its events and
-    /// streams returns the same code in every thread, and so does retaining the device's primary
-    /// context again. The codes are those for which NVIDIA's documentation asks for a new process,
-    /// and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is sticky too.
+    /// the hardware did, and the context failed with it. From then on every call on the context's
+    /// events and streams returns the same code, in every thread. Retaining the device's primary
+    /// context again returns it too. The codes are those for which NVIDIA's documentation asks for
+    /// a new process, and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is
+    /// sticky too.
     ///
     /// It makes no driver call.
     ///

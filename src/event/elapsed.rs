@@ -17,24 +17,13 @@ impl EventRef {
     /// Returns the milliseconds from this event's record to the record of `end`; negative if `end`
     /// was recorded first.
     ///
-    /// NVIDIA documents a resolution of about half a microsecond. The driver returns the time as an
-    /// `f32` of milliseconds. Such a number has 24 significant bits, so the step between
-    /// neighbouring results grows with the time:
+    /// NVIDIA documents a resolution of about half a microsecond. A long time is less precise,
+    /// because the driver returns an `f32` of milliseconds. Its steps grow with the time: 0.06 µs
+    /// at one second, 4 µs at one minute, 250 µs at one hour. The result is off by at most half a
+    /// step.
     ///
-    /// | at | a step is |
-    /// | --- | --- |
-    /// | 1 s | 0.061 µs |
-    /// | 8 s | 0.488 µs |
-    /// | 1 min | 3.906 µs |
-    /// | 1 h | 250 µs |
-    /// | 1 day | 8000 µs |
-    ///
-    /// A result is off by half a step at most. To measure a long time with the resolution of a
-    /// short time, record events in between, take the time from each to the next, and add these
-    /// times as `f64`. Half a second between events is a good choice: each time is then exact to 16
-    /// ns, and the sum over an hour to about a microsecond, because the errors mostly cancel. If
-    /// you know the step of the device's time stamps (in nanoseconds, from measurements), round
-    /// each part to a multiple of this step: then the sum is exact.
+    /// To measure a long time precisely, record an event every half second, and add the times from
+    /// each event to the next as `f64`. Each of these times is exact to 16 ns.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -95,8 +84,7 @@ impl EventRef {
     }
 
     /// Returns the time from this event's record to the record of `end` as a `Duration`. It does
-    /// not wait. The time is computed from the result of [`elapsed_ms`](Self::elapsed_ms), and has
-    /// the same resolution.
+    /// not wait. The resolution is that of [`elapsed_ms`](Self::elapsed_ms).
     ///
     /// One driver call, that of [`elapsed_ms`](Self::elapsed_ms). [`Event`](crate::Event) has an
     /// example.

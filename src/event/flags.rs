@@ -36,10 +36,10 @@ bitflags! {
         /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Such records cost several times
         /// as much as others (`docs/performance.md`).
         const TIMING = 2;
-        /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). It excludes `TIMING`. If
-        /// the last record is still pending, a new record by any process does not replace it: the
-        /// stream of the new record first waits for the old one. Such records cost several times as
-        /// much as others (`docs/performance.md`).
+        /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). It excludes `TIMING`. A
+        /// new record does not replace a record that is still pending: the stream of the new record
+        /// first waits for the old one. This holds among all processes. Such records cost several
+        /// times as much as others (`docs/performance.md`).
         const INTERPROCESS = 4;
     }
 }

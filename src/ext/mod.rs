@@ -1,15 +1,16 @@
 //! Conveniences that CUDA does not have, built on the rest of this crate.
 //!
-//! Like the rest of the crate, they start no thread. Besides [the crate's own
-//! list](crate#process-wide-state) they keep this state:
+//! Like the rest of the crate, they start no thread.
 //!
-//! | item | for each thread | in each object | locks |
-//! | --- | --- | --- | --- |
-//! | [`EventPool`], [`PooledEvent`] | a number, if it uses a pool | the pool's free events | one for each pool, for events that do not fit into its slots |
-//! | [`LazyEvent`] | nothing | its event, once it is created | none |
-//! | [`StreamScope`], [`CurrentStream`], [`current_stream()`] | a list of the scopes it is in, with a share of each stream | nothing | none |
-//! | [`Timer`], [`Timing`] | nothing | two events | none |
-//! | [`IpcLease`] | nothing | a share of the event | none |
+//! | for | use |
+//! | --- | --- |
+//! | many events for a short time each | [`EventPool`] |
+//! | an event that is created when it is first needed, as in PyTorch | [`LazyEvent`] |
+//! | a current stream for each thread, as in PyTorch | [`StreamScope`], [`current_stream()`] |
+//! | the time that work in a stream takes | [`Timer`] |
+//! | keeping an interprocess event while importers use it | [`IpcLease`] |
+//!
+//! `docs/architecture.md` lists the state of each item.
 //!
 //! ```
 //! use cuda_events::ext::{EventPool, Timer};

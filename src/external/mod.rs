@@ -87,8 +87,8 @@
 //! An import has these errors:
 //!
 //! * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the context's.
-//! * [`Error::ContextMismatch`] for a [green](crate::Context::green) context. One that other code
-//!   created is not detected: the driver then refuses each use.
+//! * [`Error::ContextMismatch`] for a [green](crate::Context::green) context. A green context that
+//!   other code created is not detected: the driver then refuses each use of the semaphore.
 //! * [`Error::NotASemaphore`] if the driver cannot import the handle as that kind of semaphore. One
 //!   of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may return the
 //!   same code. To distinguish the two, the method then creates an event ([`cuEventCreate`],
@@ -112,12 +112,12 @@
 //! once.
 //!
 //! The graph and its executable graphs keep CUDA's import of the semaphore alive: the program may
-//! drop its [`TimelineSemaphore`] or [`BinarySemaphore`] at any time. The drop of the last of all
-//! these destroys the import. This must not happen while a launch is in progress: see the rules of
-//! [timelines](TimelineSemaphore#rules) and of [binary semaphores](BinarySemaphore#rules). As long
-//! as a [`Capture`](crate::capture::Capture) of this process is in progress, each signal and each
-//! wait makes one more driver call, that of [`capture_info`](StreamRef::capture_info). It shows
-//! whether the stream takes part in the capture.
+//! drop its [`TimelineSemaphore`] or [`BinarySemaphore`] at any time. The import is destroyed when
+//! the last of these is dropped. This must not happen while a launch is in progress: see the rules
+//! of [timelines](TimelineSemaphore#rules) and of [binary semaphores](BinarySemaphore#rules). As
+//! long as a [`Capture`](crate::capture::Capture) of this process is in progress, each signal and
+//! each wait makes one more driver call, that of [`capture_info`](StreamRef::capture_info). It
+//! shows whether the stream takes part in the capture.
 //!
 //! If other code than this crate's [`Capture`](crate::capture::Capture) began the capture, no graph
 //! keeps the semaphore: it must outlive the captured graph and its executable graphs. If a

@@ -35,8 +35,8 @@ type Other = Arc<dyn Any + Send + Sync>;
 /// A value that a graph keeps because its nodes refer to it; see
 /// [`OwnCapture::keep`](crate::foundation::OwnCapture::keep), which has an example.
 ///
-/// Do not drop the last share of a value during a launch if its drop ends what the nodes refer to:
-/// a launch keeps nothing.
+/// A launch keeps nothing alive. So do not drop the last share of a value during a launch, if that
+/// drop destroys an object that the nodes use.
 pub trait GraphValue: Send + Sync + 'static {
     /// Prepares the value for a launch and all later ones.
     ///

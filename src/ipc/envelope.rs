@@ -35,16 +35,16 @@ pub struct Envelope {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Damage {
-    /// It has another length.
+    /// The message has another length.
     Length {
         /// The number of bytes that there are.
         found: u32,
         /// The number of bytes that there should be.
         expected: u32,
     },
-    /// It begins with other bytes.
+    /// The message begins with other bytes.
     Magic,
-    /// It has another version.
+    /// The message has another version.
     Version {
         /// Its version.
         found: u16,
@@ -97,8 +97,8 @@ impl Envelope {
     ///
     /// # Errors
     ///
-    /// [`Damage`]. If several things are wrong, it is the most general: first the magic, then the
-    /// version, the length and the checksum.
+    /// [`Damage`], with the first of these that is wrong: the magic, the version, the length, the
+    /// checksum.
     pub fn unseal(self, bytes: &[u8], length: usize) -> Result<Fields<'_>, Damage> {
         let found = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let expected = u32::try_from(length).unwrap_or(u32::MAX);

@@ -101,8 +101,8 @@ pub enum ExporterState {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// Let a stream wait for a pending event only in two cases: the event's exporter cannot end before
-/// this process, or this process ends together with its exporter.
+/// A stream may wait for a pending event in two cases only: the exporter cannot end before this
+/// process does, or both end together.
 ///
 /// # Limits of detection
 ///
@@ -114,10 +114,10 @@ pub enum ExporterState {
 ///   after [`of`](Self::of).
 /// * The end of the process is always detected, even before its parent has waited for it. A process
 ///   whose first thread has ended while others run counts as running.
-/// * An `exec` is detected if this process may read the exporter's `/proc/PID/pagemap`: it runs as
-///   the same user, the exporter has not made itself undumpable, and the kernel has that file.
-///   Also, the `exec` and the end of the exporter's first thread must not have happened before
-///   [`of`](Self::of). Otherwise a process that has called `exec` counts as running.
+/// * An `exec` after [`of`](Self::of) is detected if this process may read the exporter's
+///   `/proc/PID/pagemap`. This requires that both run as the same user, that the exporter has not
+///   made itself undumpable, that its first thread runs during `of`, and that the kernel has that
+///   file. Otherwise a process that has called `exec` counts as running.
 /// * A CUDA context that failed, or that the exporter destroyed, is not detected while the process
 ///   runs.
 /// * Process ids and start times are valid only in one pid namespace and one time namespace, on one

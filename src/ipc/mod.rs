@@ -207,7 +207,7 @@ impl IpcEventDescriptor {
         }
         let origin: [u8; Origin::LEN] = fields.take()?;
         if flags & FLAG_ORIGIN == 0 && origin != [0; Origin::LEN] {
-            // Its maker had an exporter, and the flag was lost on the way.
+            // It was made with an exporter, and the flag was lost on the way.
             return Err(DescriptorError::Checksum.into());
         }
         Ok(Self {
@@ -354,9 +354,9 @@ impl EventRef {
     /// it.
     ///
     /// Each export of one event returns the same descriptor. The descriptor does not keep the event
-    /// alive. Keep the event until every importer has opened it and finished with it. For an
-    /// importer, using a destroyed event is undefined behaviour, and the driver gives the event's
-    /// place to the next interprocess event of the context. [`IpcEventDescriptor`] has an example.
+    /// alive. Keep the event until every importer has opened it and finished with it. Using a
+    /// destroyed event is undefined behaviour for an importer: the driver gives the event's place
+    /// to the next interprocess event of the context. [`IpcEventDescriptor`] has an example.
     ///
     /// Driver calls: [`cuIpcGetEventHandle`] with the event's context current, and once for each
     /// context the call of [`Device::uuid`]. On Linux it also reads some files of `/proc` once for
@@ -395,19 +395,19 @@ impl EventRef {
 
 #[allow(unsafe_code)]
 impl Event {
-    /// Opens an event that another process exported, in a context of the same device.
+    /// Opens an event that another process exported. The context must be of the event's device.
     ///
-    /// The result can be recorded, queried, synchronized with and waited for, and each process sees
-    /// the records of the other. It cannot be timed or exported again. Opening one descriptor twice
-    /// returns two events. Dropping the result destroys this process's handle, not the exporter's
-    /// event. [`IpcEventDescriptor`] has an example.
+    /// The result can be recorded, queried and waited for. Each process sees the records of the
+    /// other. The result cannot be timed, and cannot be exported again. Opening one descriptor
+    /// twice returns two events. Dropping the result closes this process's handle; the exporter's
+    /// event stays. [`IpcEventDescriptor`] has an example.
     ///
-    /// If a process is killed before its record completes, the record stays pending forever. So
-    /// wait on the host first, with
-    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for), and make a stream wait
-    /// only for a record that the host has seen done. A stream that waits for such a pending record
-    /// never continues, and the [last drop](Context#dropping-the-last-share) of the context blocks
-    /// forever unless the context is [abandoned](Context::abandon).
+    /// **Wait on the host before a stream waits.** A process may be killed before its record
+    /// completes. That record then stays pending forever, and so does a stream that waits for it.
+    /// The [last drop](Context#dropping-the-last-share) of the context then blocks forever, unless
+    /// the context is [abandoned](Context::abandon). So call
+    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) first, which also
+    /// watches the exporter. Make a stream wait only after it has returned `Done`.
     ///
     /// Driver calls: [`cuIpcOpenEventHandle`] with the context current, and once for each context
     /// the call of [`Device::uuid`].
@@ -423,21 +423,20 @@ impl Event {
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
     /// * [`Error::ForkedChild`].
     ///
-    /// Success does not mean that the exporter still runs. The driver keeps a file for a process's
-    /// events until the last release of its primary context.
+    /// Success does not mean that the exporter still runs:
     ///
-    /// * If the exporter was killed, or exited without that release, the file stays, and its
-    ///   descriptors can still be opened.
-    /// * After the release, a process that had the event open before can still open it, even if it
-    ///   has closed that import; the event is then done. Any other process gets
-    ///   `CUDA_ERROR_MAP_FAILED`.
+    /// * If the exporter was killed, its descriptors can still be opened. The same holds if it
+    ///   exited without releasing its primary context.
+    /// * If the exporter has released its primary context, other processes get
+    ///   `CUDA_ERROR_MAP_FAILED`. There is one exception: a process that has opened the event
+    ///   before can open it again, and finds it done.
     ///
     /// # Safety
     ///
-    /// The descriptor must come from a process that can be trusted and that keeps the exported
-    /// event alive as long as this process uses the result. The driver cannot distinguish a stale
-    /// or forged descriptor from a good one: it may open another event of the same user instead,
-    /// and waits then end too early or never.
+    /// The descriptor must come from a trusted process. That process must keep the exported event
+    /// alive as long as this process uses the result. The driver does not detect a stale or forged
+    /// descriptor. It may open another event of the same user instead; waits then end too early or
+    /// never.
     #[doc(alias = "cuIpcOpenEventHandle")]
     #[doc(alias = "from_ipc_handle")]
     pub unsafe fn from_ipc_descriptor(

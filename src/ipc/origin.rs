@@ -75,7 +75,7 @@ impl Origin {
     /// | 28–35 | the numbers of its namespaces of process ids and of clocks |
     /// | 36–51 | the boot of its system |
     ///
-    /// The last three are zero if the process cannot know them.
+    /// The last three are zero if the process cannot find them out.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let Self { pid, device, process: Identity { started, numbering } } = self;
         let fields: [&[u8]; 6] = [

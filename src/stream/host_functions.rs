@@ -126,8 +126,9 @@ impl StreamRef {
     /// to another thread and drop them there, as in the example.
     ///
     /// If the stream's context fails first, the function is never called (see
-    /// [`pending_host_functions`]); a callback of [`add_callback`](Self::add_callback) is called
-    /// even then. If the function panics, the panic is reported as usual and goes no further.
+    /// [`pending_host_functions`]). A callback of [`add_callback`](Self::add_callback) is called
+    /// even then. If the function panics, the panic message is printed as usual, and the stream
+    /// goes on.
     ///
     /// A capturing stream is refused: a graph calls a captured host function at every launch, but
     /// this one can be called only once. To capture a host function, use

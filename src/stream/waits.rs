@@ -167,25 +167,17 @@ impl StreamRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// Two driver calls: it records an event in `other` ([`cuEventRecord`]) and waits for it
-    /// ([`cuStreamWaitEvent`]). The first wait for a stream also creates this event, by
-    /// [`cuEventCreate`] with the context current; the event is kept for later waits. If several
-    /// threads wait for the same `other` at the same time, a wait may include work that another
-    /// thread puts into `other` meanwhile.
+    /// Two driver calls: [`cuEventRecord`] in `other`, and [`cuStreamWaitEvent`]. The first wait
+    /// for `other` also creates the event that is recorded ([`cuEventCreate`] with the context
+    /// current). `other` keeps this event for later waits.
     ///
-    /// | `other` | the event is kept by | calls |
-    /// | --- | --- | --- |
-    /// | a [`Stream`](crate::Stream), a [`ForeignStream`](crate::ForeignStream) | `other` | two, from the second wait on |
-    /// | the [current stream](crate::ext::current_stream) of a scope | the stream of the scope | two, from the second wait on |
-    /// | the legacy default stream, also if its handle is NULL | its [`Context`](crate::Context) | two, from the second wait on; the record with the context current |
-    /// | a [`StreamRef`] of another library's handle | `other` | two, from the second wait on; dropping `other` destroys the event |
-    /// | a per-thread default stream | not kept: it is another stream in each thread | `cuEventCreate` and [`cuEventDestroy`] each time |
+    /// So keep `other`, too. If you make a new [`StreamRef`] of another library's handle for each
+    /// wait, each wait makes four calls: create, record, wait and destroy. A per-thread default
+    /// stream always costs four calls, because it is another stream in each thread.
+    /// `docs/architecture.md` has a table of all kinds of streams.
     ///
-    /// If you make a new [`StreamRef`] for each wait, by [`from_foreign`](Self::from_foreign) or
-    /// [`from_raw`](Self::from_raw), each wait makes four calls: create (with the context current),
-    /// record, wait, destroy. For the legacy default stream this holds for `from_foreign` only,
-    /// which wraps the context anew each time. Keep the [`StreamRef`] or the
-    /// [`ForeignStream`](crate::ForeignStream) instead.
+    /// If several threads wait for the same `other` at the same time, a wait may include work that
+    /// another thread puts into `other` meanwhile.
     ///
     /// If `other` is capturing, this stream joins its capture. A capturing stream cannot wait for a
     /// stream outside of its capture. Instead, record an event in that stream and use
