@@ -9,9 +9,9 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 /// The errors that timelines and points return.
 ///
-/// An error of cuda-events, such as that of a driver call that failed, is in [`Cuda`](Self::Cuda).
-/// The futures of events ([`Completion`](crate::Completion)) return those errors only, and return
-/// them as they are.
+/// [`Cuda`](Self::Cuda) contains an error of cuda-events, such as that of a driver call that
+/// failed. The futures of events ([`Completion`](crate::Completion)) return [`cuda_events::Error`]
+/// itself.
 ///
 /// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
 /// returning it from `main`. The type has at most 16 bytes.
@@ -54,16 +54,16 @@ pub enum Error {
     },
     /// The timeline was poisoned before it reached the value.
     Poisoned,
-    /// The point is not reached, and the last share of its timeline's context was dropped, so this
-    /// process cannot find out whether it ever will be. For a point of a timeline of another
-    /// process: this process dropped its [`ImportedTimeline`](crate::ImportedTimeline).
+    /// The point is not reached, and the last share of its timeline's context was dropped. So this
+    /// process cannot find out whether the point will be reached. If the timeline belongs to
+    /// another process, this process dropped its [`ImportedTimeline`](crate::ImportedTimeline).
     ContextDropped,
     /// The process that had to signal an imported timeline has ended before the timeline reached
     /// the value.
     ExporterGone,
-    /// The operating system started no thread for the crate, which would look after streams that
-    /// wait for other contexts or processes, and after shared timelines. The process or its
-    /// container may have as many threads as it may have. The call can be made again.
+    /// The operating system refused to start the crate's thread. Shared timelines need it, and so
+    /// do streams that wait for other contexts or processes. The process or its container may have
+    /// reached its limit of threads. The call can be made again.
     NoThread,
     /// Sharing or importing a timeline failed.
     SharedTimeline(SharedTimelineError),

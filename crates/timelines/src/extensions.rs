@@ -78,34 +78,34 @@ pub trait CudaStreamExt: sealed::Sealed {
     /// The stream may belong to any context and any device of the process. A program that waits for
     /// points only cannot deadlock: `docs/timelines.md` has the proof.
     ///
-    /// No driver call if the point is already reached. Otherwise one, [`cuStreamWaitValue64`]. For
-    /// a stream of another context than the timeline's also [`cuStreamIsCapturing`], those of
-    /// [`record_event`](StreamRef::record_event), and those of [`Point::query`] if a signal is
-    /// pending. Such a wait holds a share of both contexts while it is pending. The drop of a
-    /// timeline, or a later wait between two contexts, gives the shares back. If one of them is
-    /// then the last share of its context, a separate thread ends the context, so neither blocks.
-    /// Destroy a [borrowed](cuda_events::Context::from_raw) context only when its streams are
-    /// drained and a timeline was dropped after that.
+    /// No driver call if the point is already reached. Otherwise one: [`cuStreamWaitValue64`].
+    /// While a [`Capture`](cuda_events::capture::Capture) is in progress, also that of
+    /// [`capture_info`](StreamRef::capture_info). [`Timeline`](crate::Timeline) has an example.
+    ///
+    /// **A stream of another context** than the timeline's makes more calls:
+    /// [`cuStreamIsCapturing`], those of [`record_event`](StreamRef::record_event), and those of
+    /// [`Point::query`] if a signal is pending. While it waits, this crate keeps both contexts
+    /// alive. If other code owns a context ([`Context::from_raw`](cuda_events::Context::from_raw)),
+    /// it must not destroy the context before two things have happened: the streams of the context
+    /// have no work left, and after that some timeline was dropped.
     ///
     /// If the timeline's context fails, a stream of another context goes on **as if the point were
-    /// reached**, within 10 ms and one pass of the crate's thread, which queries the driver every 5
-    /// ms while such a wait and a signal are pending. If other code owns the timeline's context
-    /// ([`Context::from_raw`](cuda_events::Context::from_raw)), the thread does not query, and the
-    /// drop of a timeline does.
+    /// reached**, within 10 ms and one pass of the crate's thread. If other code owns the
+    /// timeline's context, the thread does not watch it: the stream goes on when some timeline is
+    /// dropped.
     ///
-    /// In a capture the wait becomes a node. Each launch waits for the same point, so only the
-    /// first launch may have to wait. The graph keeps this stream's context. If other code than
-    /// cuda-events' [`Capture`](cuda_events::capture::Capture) began the capture, that code must
-    /// keep it. While a `Capture` is under way, the call also makes that of
-    /// [`capture_info`](StreamRef::capture_info). [`Timeline`](crate::Timeline) has an example.
+    /// **In a capture** the wait becomes a node of the graph. Each launch waits for the same point,
+    /// so only the first launch may have to wait. The graph keeps this stream's context alive. If
+    /// other code than a [`Capture`](cuda_events::capture::Capture) began the capture, that code
+    /// must keep the context alive.
     ///
     /// # Errors
     ///
     /// * [`Error::Poisoned`] or the driver's error, if the point is known to be
     ///   [unreachable](Point#failures), or its context has failed.
     /// * [`Error::TimelineInCapture`] in a capture, for a point of another context.
-    /// * [`Error::NoThread`] if the wait needs the crate's thread, because the point is of another
-    ///   context or process, and the system starts none.
+    /// * [`Error::NoThread`] if the point belongs to another context or process, and the system
+    ///   refuses to start the crate's thread.
     /// * [`Error::ContextDropped`]; [`DriverMismatch`](cuda_events::Error::DriverMismatch);
     ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     /// * Errors of work that was launched earlier.

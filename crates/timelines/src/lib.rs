@@ -1,10 +1,10 @@
 //! Timelines and futures for the streams and events of [`cuda_events`].
 //!
-//! * A [`Timeline`] is a counter that a stream advances. The host checks it with one load, from any
-//!   number of threads; streams of all contexts wait for it; other processes see it. A
-//!   [`HostTimeline`] is one that the host advances.
+//! * A [`Timeline`] is a counter that a stream advances. Any number of threads check it with one
+//!   load. Streams of all contexts can wait for it. Other processes can see it. The host advances a
+//!   [`HostTimeline`].
 //! * A [`Completion`] is a future that resolves when an event, or all work of a stream, is done. A
-//!   [`Point`] of a timeline is awaited in the same way. They need no particular executor.
+//!   [`Point`] of a timeline is awaited in the same way. They work with any executor.
 //!
 //! ```
 //! use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -57,16 +57,12 @@
 //!
 //! It uses only the public API of `cuda-events`.
 //!
-//! # State and threads
+//! # Threads
 //!
-//! | item | for the process | in each object | locks | thread |
-//! | --- | --- | --- | --- | --- |
-//! | [`Completion`] | a list of the pending futures | the event | one for the thread's inbox, one for the list, one for each future | one for the process. It starts with the first future that is polled before its work is done, sleeps while no future is pending, and never ends |
-//! | [`Timeline`], [`HostTimeline`], [`Point`], [`PointCompletion`] | pages of pinned host memory, which timelines share and which are never freed; a list of the pending waits between contexts, each with a share of both contexts; a list of the timelines that futures wait for; whether the thread was started for points; whether a driver with its own clock was used | a timeline has one line, and a second one if other processes can write the first | one for each timeline, for its signals; one for its futures; one for each list | futures of points use the thread of completions. That thread also releases streams that wait ahead for a timeline that was dropped while a signal was pending. While streams of other contexts wait for a pending signal, it queries whether the timeline's context works. A short-lived thread ends a context whose last share belonged to a wait between contexts |
-//! | [`TimelineFile`], [`ImportedTimeline::open`] | the files of other processes, which stay mapped (on Windows with one handle each); a list of the imports that streams wait for; a list of its own dropped files that streams may still write to; a list of the descriptors that a forked child must close, with a fork handler | a file has one page and two file descriptors, an import has one file descriptor; on Windows a file has one handle, and an import has two | three for each file, one for each imported line, one for each list | the thread of completions, while a stream waits for another process or a signal of a shared timeline is pending. The first `Timeline::shared` starts it |
-//! | [`TimelineMemory`], [`ImportedTimeline::open_memory`] | pages of pinned host memory for copied values, with 64 lines each, of which such an import keeps one forever | a memory has 2 MiB on the device, for 63 timelines; an import has two streams | one for each import | the thread of completions, while points are pending. A short-lived thread releases streams and memory that were dropped earlier |
-//!
-//! A line is the 64 bytes of memory that hold one timeline's value.
+//! The crate starts one thread for the process, when something first needs it: a future, a shared
+//! timeline, or a stream that waits for another context or process. It sleeps while nothing is
+//! pending, and never ends. Short-lived threads drop objects whose drop may block.
+//! `docs/timelines.md` lists what each type keeps, its locks, and its use of the thread.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(

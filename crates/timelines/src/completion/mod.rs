@@ -42,9 +42,9 @@ use crate::calls::*;
 ///
 /// A task is woken shortly after its work is done (`docs/performance.md`), even if thousands of
 /// older completions are pending. The longer the work has been pending, the longer is the delay, up
-/// to one millisecond. It is some milliseconds in two cases, both beside thousands of other
-/// completions: the completion has been pending for more than ten milliseconds, or it started
-/// together with them. All queries together take at most about a tenth of a core.
+/// to one millisecond. Beside thousands of other completions it can be some milliseconds: for a
+/// completion that has been pending for more than ten milliseconds, or that started together with
+/// the others. All queries together take at most about a tenth of a core.
 ///
 /// # Dropping it
 ///
@@ -59,9 +59,9 @@ use crate::calls::*;
 ///
 /// # A borrowed event
 ///
-/// A future can be leaked, as by [`core::mem::forget`]. If it had only borrowed the event, the
-/// event could then be destroyed, and the poller would still query it. So it takes no borrowed
-/// event:
+/// A future does not take a borrowed event. Such a future could be leaked, as by
+/// [`core::mem::forget`]. The event could then be destroyed while the poller still queries it. So
+/// this does not compile:
 ///
 /// ```compile_fail,E0597
 /// # use cuda_events::{Event, EventRef};
@@ -153,9 +153,8 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
     /// Record the event first: an event that was never recorded is done. If the event is recorded
     /// again before the future has resolved, the future waits for the new record.
     ///
-    /// It calls `as_ref` once and keeps that event's handle. If the wait fails, dropping the future
-    /// calls `as_ref` once more, to mark the event as failed: a pool does not use such an event
-    /// again.
+    /// It calls `as_ref` once, for the event's handle. If the wait fails, dropping the future calls
+    /// `as_ref` once more, and marks the event as failed, so that a pool does not use it again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);
         let named: &EventRef = (*event).as_ref();

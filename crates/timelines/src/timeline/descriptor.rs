@@ -17,13 +17,13 @@ const MEMORY: Envelope = Envelope { magic: *b"CUTH", version: 1 };
 ///
 /// Send it as [bytes](Self::to_bytes). Its checksum detects damage, not forgery.
 ///
-/// * That of a timeline in a [file](super::TimelineFile) names a place in the file, and is sent
-///   together with the file descriptor. A forged one names another timeline of the same file, or is
-///   refused.
-/// * That of a timeline in [device memory](super::TimelineMemory) suffices by itself. It contains
-///   the driver's 64 bytes, the timeline's place in the memory, a random number that identifies the
-///   memory, the UUID of the device, and the exporter's process. A forged one can name other device
-///   memory of the same user: accept it only from processes that you trust.
+/// * The descriptor of a timeline in a [file](super::TimelineFile) names a place in the file. Send
+///   it together with the file descriptor. A forged one names another timeline of the same file, or
+///   is refused.
+/// * The descriptor of a timeline in [device memory](super::TimelineMemory) is sent alone. It
+///   contains the driver's 64 bytes, the timeline's place in the memory, a random number that
+///   identifies the memory, the UUID of the device, and the exporter's process. A forged one can
+///   name other device memory of the same user: accept it only from processes that you trust.
 ///
 /// [`TimelineFile`](super::TimelineFile) and [`TimelineMemory`](super::TimelineMemory) have
 /// examples.

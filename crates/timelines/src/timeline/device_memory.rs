@@ -33,16 +33,17 @@ pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 /// Device memory for timelines that other processes import with the bytes of a
 /// [descriptor](TimelineDescriptor) alone, for [`Timeline::in_memory`](super::Timeline::in_memory).
 ///
-/// It has room for 63 timelines. Any process of the same user on the same system that has the
-/// descriptor of one of them can open the memory, in every container. Create one memory for each
-/// group of processes that may see the same timelines. If you can send file descriptors, prefer a
-/// [file](super::TimelineFile), which guarantees more: `docs/timelines.md` compares the two.
+/// It has room for 63 timelines. A process that has the descriptor of one of them can open the
+/// memory, if it belongs to the same user on the same system. It may be in another container.
+/// Create one memory for each group of processes that may see the same timelines. If you can send
+/// file descriptors, prefer a [file](super::TimelineFile), which guarantees more:
+/// `docs/timelines.md` compares the two.
 ///
-/// **Keep it until no other process uses its timelines.** The last drop of the memory and its
-/// timelines waits until their streams have written to the memory for the last time
-/// ([`cuEventSynchronize`]), and frees it ([`cuMemFree`], which waits for all work of the device).
-/// It makes these calls between two of [`cuThreadExchangeStreamCaptureMode`], so captures go on.
-/// While you keep the memory, dropping its timelines never blocks.
+/// **Keep it until no other process uses its timelines.** The memory is freed when it and all its
+/// timelines are dropped. The last of these drops blocks: it waits for the last writes of the
+/// timelines' streams ([`cuEventSynchronize`]), and then for all work of the device
+/// ([`cuMemFree`]). While you keep the memory, dropping its timelines never blocks. Captures of
+/// other threads go on ([`cuThreadExchangeStreamCaptureMode`] before and after these calls).
 ///
 /// It takes 2 MiB. The driver shares device memory in blocks of that size, so a smaller allocation
 /// would expose the rest of its block to the other processes.
@@ -153,9 +154,9 @@ impl TimelineMemory {
     ///
     /// Driver calls, with the context current where they need it: those of [`Stream::new`],
     /// [`cuMemAlloc`], [`cuMemsetD8Async`], [`cuIpcGetMemHandle`], [`cuStreamWriteValue64`] twice,
-    /// [`cuStreamSynchronize`] and [`cuStreamDestroy`], between two calls of
-    /// [`cuThreadExchangeStreamCaptureMode`], so captures go on; and, once for each context, one
-    /// more for the device's UUID. Drivers before CUDA 11.7 need a setting, as for
+    /// [`cuStreamSynchronize`] and [`cuStreamDestroy`]. They are between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`], so captures go on. The first call for a context makes
+    /// one more, for the device's UUID. Drivers before CUDA 11.7 need a setting, as for
     /// [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors

@@ -54,40 +54,34 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | [`new`](Self::new) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
 /// | [`writable`](Self::writable) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
 ///
-/// An importer of `new` can neither write the file nor remove its page with its descriptor. The
-/// system leaves one gap: a process of the same user or of root can change the file's mode and open
-/// it again through `/proc`. It still cannot write the file, but it can lock it. If that matters,
-/// run importers as other users, and let them wait with a timeout.
+/// An importer of `new` can neither write the file nor remove its page. One gap remains: a process
+/// of the same user or of root can change the file's mode and open it again through `/proc`. It
+/// still cannot write the file, but it can lock it, and so hide the end of this process from the
+/// importers. If that matters, run importers as other users, and let them wait with a timeout.
 /// [`writable`](Self::writable) lists what its importers can do.
 ///
-/// An importer need not trust the exporter for memory safety. If it also must not depend on the
-/// exporter to keep its streams running, it opens a `writable` file read-only before the import.
-/// Its streams then wait as for a file of `new`.
+/// The exporter cannot harm an importer's memory. In a `writable` file it can hold up the
+/// importer's streams. An importer that does not trust it with that opens the file read-only before
+/// the import. Its streams then wait as for a file of `new`.
 ///
 /// # Lifetime
 ///
-/// A failed context signals nothing more, and other processes cannot query this process's driver.
-/// So while a signal of a [`Timeline::shared`](super::Timeline::shared) stays pending, the crate's
-/// thread queries the driver: one [`cuEventQuery`] for each file every 5 ms, between two calls of
-/// [`cuThreadExchangeStreamCaptureMode`]. If the context has failed, importers get
-/// [`Error::Poisoned`] within 10 ms and one pass of the thread. The first
-/// shared timeline starts the thread. It makes no call while no signal is pending.
-///
-/// Timelines keep their file. When the file and all its timelines are dropped, and the streams have
-/// passed the last signals, importers see the end. If this process is killed, importers see that:
+/// Timelines keep their file. When the file and all its timelines are dropped, importers see the
+/// end, after the last signals. If this process ends or is killed, importers see that:
 /// [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does not keep
 /// the file alive.
 ///
-/// The thread also watches a timeline that was dropped together with its file while a signal was
-/// pending. It does so as long as this process holds a share of the timeline's context, unless that
-/// context is only [borrowed](Context::from_raw).
+/// If the context fails, importers get [`Error::Poisoned`] within 10 ms and one pass of the crate's
+/// thread. Importers cannot query this process's driver, so that thread does: while a signal of a
+/// [`Timeline::shared`](super::Timeline::shared) is pending, it makes one [`cuEventQuery`] for each
+/// file every 5 ms, between two calls of [`cuThreadExchangeStreamCaptureMode`]. The first shared
+/// timeline starts the thread. The thread makes no call while no signal is pending.
 ///
-/// The page stays mapped until the process ends, and registered until the context ends. So each
-/// file that a process creates or imports takes one mapping, and Linux allows a process 65530 of
-/// them (`vm.max_map_count`). In a long-lived process, use one file for many timelines and many
-/// peers instead of one file for each.
+/// Each file that a process creates or imports keeps one mapping until the process ends. Linux
+/// allows a process 65530 mappings (`vm.max_map_count`). So use one file for many timelines and
+/// many importers. The page stays registered until the context ends.
 ///
-/// On Linux it needs `/proc`. On systems other than Linux and Windows the error is
+/// On Linux it needs `/proc`. Systems other than Linux and Windows have no such files: the error is
 /// [`Platform`](Refusal::Platform).
 ///
 /// # On Windows
@@ -212,12 +206,12 @@ impl TimelineFile {
         Self::make(context, true)
     }
 
-    /// Creates a file that importers can write, for importers that you trust as this process. Their
-    /// streams wait for it directly.
+    /// Creates a file that importers can write. Their streams wait for it directly. Use it only for
+    /// importers that you trust like this process.
     ///
-    /// A process with this file, or with a copy of its descriptor, can write any bytes at any time,
-    /// and can remove the page from the file. So it can do the following to **each process with the
-    /// file, this one included**:
+    /// A process with the file descriptor can write any bytes at any time, and can remove the page
+    /// from the file. So it can do the following to **each process with the file, this one
+    /// included**:
     ///
     /// * A point of a [`Timeline::shared`](super::Timeline::shared) can look reached too early.
     ///   Work that waits for it then runs on unfinished data.
@@ -228,13 +222,15 @@ impl TimelineFile {
     ///   dropped.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
-    /// It cannot read or write other memory, and the following does not depend on the file: the
-    /// points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in this
-    /// process; the values of this process's signals; and the end. The drop of a timeline releases
-    /// the streams that wait for it, except where the file is written again afterwards, and after
-    /// the last signal nothing of the file stays open in this process.
+    /// It cannot read or write other memory. These do not depend on what is in the file:
     ///
-    /// For this a shared timeline has a second line, of this process alone: see
+    /// * The values of this process's signals.
+    /// * The points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
+    ///   this process.
+    /// * The end. The drop of a timeline releases the streams that wait for it, unless the file is
+    ///   written again afterwards. After the last signal this process closes the file.
+    ///
+    /// For this a timeline of the file has a second line, which only this process can write: see
     /// [`Timeline::shared`](super::Timeline::shared). Driver calls are those of [`new`](Self::new).
     ///
     /// ```

@@ -27,8 +27,8 @@ use crate::calls::*;
 /// One thread of the process checks all pending points. In each round it makes one load for each
 /// timeline, for any number of its pending points. The thread starts when it is first needed, and
 /// sleeps while nothing is pending. Every 5 ms it queries the driver for each context with awaited
-/// timelines. It disturbs no capture. Rounds come every 15 µs, and less often when nothing happens
-/// for long: after half a second, once a millisecond.
+/// timelines. It disturbs no capture. A round comes every 15 µs. If nothing happens for long,
+/// rounds come less often: after half a second, once a millisecond.
 ///
 /// The first poll that finds the point pending creates an event as [`Point::query`] does, unless
 /// another task or thread already waits for the same timeline. While the point is pending the

@@ -28,10 +28,10 @@ use crate::sync::lock;
 /// [`signal`](Self::signal) is one atomic operation: no driver call and no lock. Any thread may
 /// signal. Each signal has its own value, and the value never goes back.
 ///
-/// A signal of the host happens at once, so the point that it returns is already reached. Such a
-/// signal is useful for streams that [wait ahead](Self::wait_ahead): you submit their waits before
-/// the host signals. Read the deadlock rule of `wait_ahead`. If the host can submit the second GPU
-/// stage after its own stage, no wait is needed.
+/// A signal of the host happens at once, so the point that it returns is already reached. Streams
+/// [wait ahead](Self::wait_ahead) for such signals: you submit their waits before the host signals.
+/// Read the deadlock rule of `wait_ahead`. If the host can submit the second GPU stage after its
+/// own stage, you need no timeline.
 ///
 /// Dropping the timeline releases streams that still wait ahead, at once and without a driver call:
 /// nothing can signal it afterwards. The drop never blocks. Like an event, the timeline holds a
@@ -90,9 +90,9 @@ impl HostTimeline {
     /// Creates a timeline that every process with the file sees.
     ///
     /// Its [descriptor](Self::descriptor) identifies it in those processes. Their streams and hosts
-    /// can wait for it. Dropping it releases all waits for it. No driver call; in a
-    /// [writable](TimelineFile::writable) file those of [`new`](Self::new), because the timeline
-    /// then has a line of this process alone, for this process's own waits.
+    /// can wait for it. Dropping it releases all waits for it. It makes no driver call. In a
+    /// [writable](TimelineFile::writable) file it makes those of [`new`](Self::new): the timeline
+    /// there has a second line for this process's own waits, which only this process can write.
     /// [`TimelineFile::new`] has an example.
     ///
     /// # Errors

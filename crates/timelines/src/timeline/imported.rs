@@ -32,10 +32,10 @@ use cuda_events::ipc::ExporterProcess;
 ///
 /// # Values
 ///
-/// The exporter sends [`Point::value`] of each signal, by any means. If the exporter sends each
-/// value after it has submitted the signal, a program that waits for such values only cannot
-/// deadlock, across all processes: this is the promise of [points](super::Timeline#waiting).
-/// Waiting for a value that the exporter has not signalled yet is a wait ahead, with the rule of
+/// The exporter sends the [`Point::value`] of each signal, by any means. It should first signal,
+/// and then send. Waits for values that were sent in this way cannot deadlock, across all
+/// processes: this is the promise of [points](super::Timeline#waiting). A wait for a value that the
+/// exporter has not signalled yet is a wait ahead, and can deadlock: see
 /// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
 ///
 /// # When the exporter ends
@@ -48,26 +48,27 @@ use cuda_events::ipc::ExporterProcess;
 ///   check a point on the host with [`Point::query`] before you trust a result of the stream.
 ///   Streams and contexts can be used and dropped as usual.
 ///
-/// How soon, and whether:
+/// How soon this happens depends on the import:
 ///
-/// * By a file: hosts and futures within 5 ms plus the driver call that the waiting methods make
-///   every 5 ms, streams within 5 ms and one pass of the crate's thread. These bounds hold in every
-///   container, because the exporter holds a lock on the file while it lives. On Windows the
-///   importer watches the exporter's process instead, and must be allowed to open it.
-/// * By memory, in the exporter's pid namespace: as by [`ExporterProcess`], while a point is
-///   pending, within 10 ms and one pass of the thread. **In another pid namespace**, such as
-///   another container, **the end is never detected**. If you have a connection that shows the end,
-///   call [`exporter_ended`](Self::exporter_ended).
+/// | | by a file | by memory |
+/// | --- | --- | --- |
+/// | how the end is detected | the exporter holds a lock on the file while it lives; on Windows the importer watches the process, and must be allowed to open it | as by [`ExporterProcess`], while a point is pending |
+/// | where | in every container | in the exporter's pid namespace only |
+/// | hosts and futures | within 5 ms and one driver call | within 10 ms and one pass of the crate's thread |
+/// | streams | within 5 ms and one pass of the thread | the same |
 ///
-/// The bounds do not hold while this process is stopped or gets no processor time.
+/// **By memory, the end is never detected in another pid namespace**, such as another container. If
+/// you have a connection that shows the end, call [`exporter_ended`](Self::exporter_ended). The
+/// bounds do not hold while this process is stopped or gets no processor time.
 ///
-/// If the exporter drops or [poisons](super::Timeline::poison) the timeline, hosts get
-/// [`Error::Poisoned`] instead, and streams are released, too; by memory only after the last
-/// signal, and the error is [`Error::ExporterGone`] if the exporter has ended since. A failed
-/// context of the exporter does the same by a file: [within a bound](super::TimelineFile#lifetime)
-/// while a signal is pending, and otherwise at the exporter's next signal. By memory **a failed
-/// context is not detected while its process lives**: let the exporter report it, or wait with a
-/// timeout.
+/// If the exporter lives, but drops or [poisons](super::Timeline::poison) the timeline, hosts get
+/// [`Error::Poisoned`], and streams are released. By memory this happens only after the last
+/// signal; if the exporter has ended since, the error is [`Error::ExporterGone`].
+///
+/// If the exporter's context fails, hosts also get [`Error::Poisoned`] and streams are released. By
+/// a file this happens [within a bound](super::TimelineFile#lifetime) while a signal is pending,
+/// and otherwise at the exporter's next signal. By memory **a failed context is not detected while
+/// the exporter's process lives**: let the exporter report it, or wait with a timeout.
 ///
 /// # Dropping it
 ///
@@ -76,10 +77,10 @@ use cuda_events::ipc::ExporterProcess;
 /// [`Error::ContextDropped`]. The import of each file keeps 4 KiB mapped until the process ends,
 /// and registered until the context ends. So put many timelines into one file.
 ///
-/// By memory, dropping it closes the memory, which can block as [the last
-/// share](Context#dropping-the-last-share) of a context can. If points are pending, the drop never
-/// waits: they stay pending until they are reached or the exporter ends, and the context lives
-/// until then.
+/// By memory, dropping it closes the memory. That can block like the drop of [the last
+/// share](Context#dropping-the-last-share) of a context. If points are pending, the drop does not
+/// close the memory and never blocks. The points stay pending until they are reached or the
+/// exporter ends, and the context lives until then.
 pub struct ImportedTimeline(Import);
 
 enum Import {
@@ -93,21 +94,20 @@ impl ImportedTimeline {
     /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The
     /// exporter may also be this process. It works on Linux and on Windows.
     ///
-    /// It checks the file before it reads from it. The descriptor stays open while anything waits
-    /// for the timeline, and as long as a graph exists that has captured such a wait. If other code
-    /// than a [`Capture`](cuda_events::capture::Capture) began the capture, it stays open until the
-    /// value is reached or the exporter ends, even if the graph is never launched. On Windows one
-    /// more handle stays open for each file, and one for the exporter's process while anything
-    /// waits.
+    /// It checks the file before it reads from it. A file that is refused does not stay mapped.
     ///
-    /// A file that is refused does not stay mapped.
+    /// The descriptor stays open while anything waits for the timeline, and while a graph exists
+    /// that has captured such a wait. If other code than a
+    /// [`Capture`](cuda_events::capture::Capture) began the capture, the descriptor stays open
+    /// until the value is reached or the exporter ends. On Windows one more handle stays open for
+    /// each file, and one for the exporter's process while anything waits.
     ///
-    /// Driver calls if importers [may write](super::TimelineFile#write-access) the file, for the
-    /// first timeline of the file in the context: [`cuDeviceGetAttribute`], then
-    /// [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current, between
-    /// two calls of [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none.
-    /// If importers may not write the file, or if the device cannot register read-only memory, the
-    /// calls are those of [`HostTimeline::new`](super::HostTimeline::new).
+    /// If importers [may write](super::TimelineFile#write-access) the file, its first timeline in
+    /// the context makes these driver calls: [`cuDeviceGetAttribute`], then [`cuMemHostRegister`]
+    /// and [`cuMemHostGetDevicePointer`] with the context current, between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none. If importers
+    /// may not write the file, or if the device cannot register read-only memory, the driver calls
+    /// are those of [`HostTimeline::new`](super::HostTimeline::new).
     /// [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// # Errors
@@ -133,16 +133,14 @@ impl ImportedTimeline {
     /// Opens a timeline of another process by bytes alone, in a context of its device. Streams of
     /// other devices can wait for its points, too.
     ///
-    /// It copies 16 bytes to check that the memory is the descriptor's. So the descriptor of freed
-    /// memory is refused, unless the driver reused the memory for another `TimelineMemory` with the
-    /// same random number.
+    /// It copies 16 bytes to check that the memory still belongs to the descriptor. So a descriptor
+    /// of freed memory is refused.
     ///
     /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
     /// [`Stream::new`](cuda_events::Stream::new) twice, [`cuMemcpyDtoHAsync`] and
-    /// [`cuStreamSynchronize`]; and, once for each context, one for the device's UUID. The first of
-    /// 64 such timelines also calls [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`],
-    /// between two calls of [`cuThreadExchangeStreamCaptureMode`]; so may the first one in each
-    /// context. CUDA 11.0.
+    /// [`cuStreamSynchronize`]; and, once for each context, one for the device's UUID. The first
+    /// such timeline in a context, and then each 64th, may also call [`cuMemHostRegister`] and
+    /// [`cuMemHostGetDevicePointer`], between two calls of [`cuThreadExchangeStreamCaptureMode`].
     ///
     /// Each import uses 64 bytes of host memory that stay mapped until the process ends, because
     /// points may be read at any time. Contexts that come one after the other share the pages.
@@ -198,16 +196,17 @@ impl ImportedTimeline {
     /// [as above](Self#when-the-exporter-ends). A value above the largest possible one gives the
     /// point of the largest. [`TimelineFile`](super::TimelineFile) has an example.
     ///
-    /// By a file it makes no driver call, and no error.
+    /// By a file it makes no driver call, and returns no error.
     ///
-    /// By memory a host cannot load the value. So this method submits work to a stream of the
-    /// timeline, which waits for the value and copies it: [`cuStreamWaitValue64`], and
-    /// [`cuMemcpyDtoHAsync`] with the context current; no driver call if the value is reached or
-    /// was asked for before. The device does that work in order, so ask for values in rising order:
-    /// a point of a lower value than an earlier one is reached together with the earlier one. **It
-    /// blocks while 256 points of the timeline are pending**, until one of them is reached or
-    /// cannot be reached any more, because the driver itself blocks when a stream is full. Calls
-    /// for one timeline take turns.
+    /// By memory a host cannot load the value. So this method makes a stream of the import wait for
+    /// the value and copy it: [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context
+    /// current. It makes no driver call if the value is reached or was asked for before. Ask for
+    /// values in rising order. A point of a lower value than an earlier one is reached only
+    /// together with the earlier one.
+    ///
+    /// **By memory it blocks while 256 points of the timeline are pending**, because the driver
+    /// itself blocks when a stream is full. It returns when one of them is reached, or cannot be
+    /// reached any more. Calls for one timeline take turns.
     ///
     /// # Errors
     ///
@@ -226,8 +225,8 @@ impl ImportedTimeline {
         }
     }
 
-    /// Returns the value of the last point that was reached, with one load. By memory only values
-    /// count that [`point`](Self::point) was called for.
+    /// Returns the value of the last point that was reached, with one load. By memory, only values
+    /// for which [`point`](Self::point) was called are seen.
     ///
     /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
     #[must_use]

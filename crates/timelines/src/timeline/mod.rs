@@ -76,68 +76,59 @@ use crate::sync::lock;
 ///
 /// # One stream
 ///
-/// A timeline belongs to one stream, and takes it: a [`Stream`], an `Arc<Stream>`, a [`StreamRef`]
-/// or a [`ForeignStream`](cuda_events::ForeignStream). It signals in no other stream. A stream does
-/// its work in order, so values only rise. [`stream`](Self::stream) lends the stream for everything
-/// else. A stream may have several timelines.
+/// A timeline takes one stream: a [`Stream`], an `Arc<Stream>`, a [`StreamRef`] or a
+/// [`ForeignStream`](cuda_events::ForeignStream). It signals in no other stream. A stream does its
+/// work in order, so the values only rise. [`stream`](Self::stream) returns the stream for
+/// everything else. A stream may have several timelines.
 ///
 /// Several threads may signal one timeline at once. `signal` holds a lock of the timeline during
-/// its driver call, so values and their places in the stream have the same order. If two threads
-/// submit work to one stream and signal, they must order that work themselves, as with events.
+/// its driver call, so the values rise in stream order. If two threads submit work to one stream
+/// and signal, they must order that work themselves, as with events.
 ///
 /// # Waiting
 ///
-/// A wait takes a [`Point`], which exists only after its signal was submitted. So a program that
-/// only waits for points cannot deadlock, just as one that only waits for events cannot:
-/// `docs/timelines.md` has the proof. [`wait_ahead`](Self::wait_ahead) waits for other values, and
-/// can deadlock.
+/// A wait takes a [`Point`], which exists only after its signal was submitted. A program that waits
+/// only for points and events cannot deadlock: `docs/timelines.md` has the proof.
+/// [`wait_ahead`](Self::wait_ahead) waits for other values, and can deadlock.
 ///
 /// # Captures
 ///
-/// A signal in a capturing stream returns [`Error::TimelineInCapture`]. Each launch of the graph
-/// would write the same value again, and the counter would go back. For a graph, signal in the
+/// A signal in a capturing stream returns [`Error::TimelineInCapture`]: each launch of the graph
+/// would write the same value again, and the counter would go back. Instead, signal in the
 /// launching stream after the launch.
 ///
-/// For a [`Stream`] or an `Arc<Stream>` this check is free: a flag of this crate shows whether any
-/// [`Capture`](cuda_events::capture::Capture) is in progress in the process, and only then is the
-/// driver queried. For any other stream each signal first queries the driver
-/// ([`cuStreamIsCapturing`]), because other code may begin a capture in it; and so does each signal
-/// of a timeline [in memory](Self::in_memory).
+/// **This crate does not see every capture.** It sees each
+/// [`Capture`](cuda_events::capture::Capture). It does not see a capture that other code began with
+/// the raw handle of your [`Stream`]. It also does not see that your stream joined a capture of
+/// other code, by [`wait_stream`](StreamRef::wait_stream) or [`wait_event`](StreamRef::wait_event).
+/// A signal in such a capture returns `Ok`, and each launch sets the counter back.
 ///
-/// **One case is not detected: a capture that other code began** through the raw handle. There are
-/// two ways. The other code began it in your `Stream`. Or it captures its own stream, and your
-/// stream joined that capture with a wait: [`wait_event`](StreamRef::wait_event) for an event that
-/// was recorded in the capturing stream, or [`wait_stream`](StreamRef::wait_stream) for that
-/// stream. Both waits are one driver call, and do not check for captures. A signal then returns
-/// `Ok`, and each launch of the graph sets the counter back. So if a stream waits for work of other
-/// code that captures, create its timeline from a [`StreamRef::from_raw`] of it. The timeline then
-/// queries the driver before each signal. So it does while the other code's capture is a
+/// If other code may capture, create the timeline from a [`StreamRef::from_raw`] of the stream.
+/// Each signal then first asks the driver ([`cuStreamIsCapturing`]). It does the same for every
+/// stream that is not a [`Stream`] or an `Arc<Stream>`, for a timeline [in
+/// memory](Self::in_memory), and while the capture of the other code is a
 /// [`ForeignCapture`](cuda_events::foundation::ForeignCapture).
 ///
 /// # Dropping it
 ///
-/// Dropping a timeline never waits for work. Its points stay valid: points with a pending signal
-/// are reached when the stream gets there.
+/// Dropping a timeline never waits for work. Its points stay valid: a point with a pending signal
+/// is reached when the stream gets there.
 ///
 /// The drop releases streams that [wait ahead](Self::wait_ahead) for values that will never be
-/// signalled. If a signal is pending, the crate's thread releases them instead, within 5 ms and one
-/// pass of that thread after the last signal.
+/// signalled. It does so at once if no signal is pending. Otherwise the crate's thread does so, at
+/// most 5 ms and one pass of the thread after the last signal.
 ///
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
-/// [the last share](cuda_events::Context#dropping-the-last-share) can block. The drop itself makes
-/// no driver call, with four exceptions: if the last signal returned an error, it makes the calls
-/// of [`poison`](Self::poison); a timeline [in memory](Self::in_memory) makes three,
-/// [`cuStreamIsCapturing`], [`cuStreamWriteValue64`] and [`cuEventRecord`]; a timeline in a
-/// [writable](TimelineFile::writable) file makes three, [`cuStreamIsCapturing`] and
-/// [`cuStreamWriteValue64`] twice; and while streams wait for timelines of other contexts, it
-/// queries whether they still do.
+/// [the last share](cuda_events::Context#dropping-the-last-share) can block. `docs/timelines.md`
+/// lists the driver calls of a drop. There are none for a timeline of one process whose signals
+/// succeeded, unless streams wait for timelines of other contexts.
 ///
 /// # Memory
 ///
-/// It keeps one cache line of pinned host memory. 64 timelines of one context share a page. Pages
-/// are the process's own memory, registered for all devices, and are reused for later timelines.
-/// Unregistering a page would wait for streams, so the driver does it at the end of the context.
-/// The line of a poisoned timeline is not reused. Points keep nothing alive.
+/// A timeline uses one cache line of pinned host memory. 64 timelines of one context share a page.
+/// Later timelines reuse the lines, except those of poisoned timelines. The page stays registered
+/// until the context ends, because unregistering it would wait for streams. Points keep nothing
+/// alive.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -219,8 +210,9 @@ impl Timeline {
     /// last signal.
     ///
     /// It starts the crate's thread, which watches pending signals: see [`TimelineFile`], which
-    /// also has an example. No driver call; in a [writable](TimelineFile::writable) file those of
-    /// [`new`](Self::new), because the timeline then has a line of this process alone, too.
+    /// also has an example. It makes no driver call. In a [writable](TimelineFile::writable) file
+    /// it makes those of [`new`](Self::new): the timeline there has a second line, which only this
+    /// process can write.
     ///
     /// # Errors
     ///
@@ -243,11 +235,12 @@ impl Timeline {
     /// In this process it works like a timeline from [`new`](Self::new). Each
     /// [`signal`](Self::signal) makes two more driver calls: [`cuStreamWriteValue64`] to the device
     /// memory, and before it [`cuStreamIsCapturing`], for every kind of stream. A signal in a
-    /// capture is refused, also if [other code began the capture](Self#captures): a graph would
-    /// write to the memory after it was freed. The drop and [`poison`](Self::poison) make these
-    /// calls, too: they release all waits in other processes, after the last signal. Neither can
-    /// release them while the stream captures or after its context has failed: see
-    /// `docs/timelines.md`.
+    /// capture is refused, even if [other code began the capture](Self#captures): a graph would
+    /// write to the memory after it was freed.
+    ///
+    /// The drop and [`poison`](Self::poison) make the same two calls. They release all waits in
+    /// other processes, after the last signal. They cannot do so while the stream captures, or
+    /// after its context has failed: see `docs/timelines.md`.
     ///
     /// Driver calls are those of [`new`](Self::new) and, with the context current,
     /// [`cuEventCreate`]. [`TimelineMemory`] has an example.
@@ -453,9 +446,7 @@ impl Timeline {
     }
 
     /// Returns the value of the last signal that was submitted, or the start value before the first
-    /// signal.
-    ///
-    /// Other threads may signal at any time. It waits for a signal that is in progress.
+    /// signal. It waits while another thread is in [`signal`](Self::signal).
     ///
     /// # Errors
     ///
