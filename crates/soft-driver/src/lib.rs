@@ -3,8 +3,8 @@
 //! It implements the event, stream, context, capture, graph, host-function, memory and interprocess
 //! entry points of the CUDA driver on host threads and host memory. It computes nothing: there are
 //! no kernels and no modules. It behaves like the real driver, as measured on an NVIDIA H200, in
-//! all ways that matter to programs that order work. It reports a program's errors where the real
-//! driver crashes, and it fails on command.
+//! all ways that matter to programs that order work. Where the real driver crashes because of a
+//! program's mistake, it reports the mistake. A test can make any call [fail](#making-it-fail).
 //!
 //! # In a test
 //!
@@ -58,8 +58,8 @@
 //!
 //! # How it works
 //!
-//! * A record creates a completion point. A wait for the event takes the point that the event has
-//!   at that moment: a later record does not change the wait.
+//! * A wait for an event waits for the last record before the wait. A later record does not change
+//!   the wait.
 //! * A stream is a queue. An idle stream does its work at once. A waiting stream needs no thread. A
 //!   stream that waits for a value in memory checks it from time to time, less often the longer it
 //!   waits.

@@ -259,15 +259,16 @@ impl Builder {
 
     /// Sets which order on the host the [order checker](OrderCheck) assumes.
     ///
-    /// [`HostOrder::Submission`] is the default. Calls are ordered as they are made, on all
-    /// threads. The checker assumes that the host learns from each host function, and from each
-    /// value in host memory, how far the stream is. No correct program is reported. An error that
-    /// only such an assumed order hides is found only in runs without that order.
+    /// [`HostOrder::Submission`] is the default. The checker assumes that each call is ordered
+    /// after all earlier calls, of all threads. It also assumes that the program looks at each host
+    /// function that has run, and at each value in host memory, and so learns how far the stream
+    /// is. With these assumptions no correct program is reported. But an assumed order may hide an
+    /// error, which is then found only in runs without that order.
     ///
-    /// [`HostOrder::Reported`]: a thread is ordered after the work for which its own calls have waited,
-    /// and after everything that was [handed over](SoftDriver::hand_over) to it. Errors among
-    /// threads are found on every run, also those that a host function or a value would hide. A new
-    /// thread is ordered after the common work of all threads with earlier calls. The program must
+    /// With [`HostOrder::Reported`] the checker assumes less. A thread is ordered after the work
+    /// for which its own calls have waited, and after everything that was [handed
+    /// over](SoftDriver::hand_over) to it. A new thread is ordered after the work that all earlier
+    /// threads are ordered after. So errors among threads are found on every run. The program must
     /// report all other order between threads; otherwise it gets false reports. Destroying an event
     /// or a stream that another thread uses is an error as well.
     ///
@@ -473,9 +474,9 @@ impl Builder {
         self
     }
 
-    /// Sets a file for the [report of leaks](Self::report_leaks), in place of standard error. `%p`
-    /// in the path is replaced by the number of the process, and the report is appended. It turns
-    /// the report on.
+    /// Turns the [report of leaks](Self::report_leaks) on, and sends it to a file in place of
+    /// standard error. `%p` in the path is replaced by the process id. The report is appended to
+    /// the file.
     ///
     /// The [type](Self) has an example.
     pub fn leaks_log(mut self, path: &str) -> Self {

@@ -25,22 +25,15 @@ use crate::processes;
 
 /// A software driver in this process, independent of all others.
 ///
-/// There is room for [`SLOTS`](crate::SLOTS) drivers at a time. Creating one more waits until
-/// another is dropped, and panics after two minutes. Dropping it ends everything that belongs to
-/// it. From then on its functions return `CUDA_ERROR_DEINITIALIZED`, also calls that wait or are
-/// [blocked](Fault::block).
+/// A process can have [`SLOTS`](crate::SLOTS) drivers at a time. Creating one more waits until
+/// another is dropped, and panics after two minutes.
 ///
-/// Drop it after the objects that were created with it, as the last field of a fixture. Objects
-/// that outlive it normally do not affect other drivers, because a handle contains the slot of its
-/// driver. A new driver gets the slot only after the program has released each primary context that
-/// it retained. Slots are reused in the order in which they became free. There are two exceptions:
+/// Dropping a driver ends everything that belongs to it. From then on its functions return
+/// `CUDA_ERROR_DEINITIALIZED`. So do calls that wait at that time or are [blocked](Fault::block).
 ///
-/// * A call without a handle (`cuDeviceGetCount`, `cuDevicePrimaryCtxRelease`) reaches the driver
-///   that has the slot at that time. This happens through a [`Driver`] or an address that was kept
-///   after everything retained was released.
-/// * If no slot is free, a slot that has waited for its releases for more than a second is reused,
-///   because a context may never be released ([`Context::leak`](cuda_events::Context::leak)). Later
-///   releases then reach the new driver.
+/// Drop it after the objects that were created with it: make it the last field of a fixture. The
+/// drop of an object that outlives its driver does nothing to other drivers. There are two rare
+/// exceptions, which `crates/soft-driver/ARCHITECTURE.md` in the source tree describes.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, LoadOptions, Stream, StreamOptions};
@@ -235,8 +228,9 @@ impl SoftDriver {
         Ok(driver.with_host_reads(Box::leak(Box::new(saw))))
     }
 
-    /// With [`OnMisuse::Error`](crate::OnMisuse::Error): the calls so far that are undefined on a
-    /// real driver, and the forbidden signals that streams executed.
+    /// The misuses so far: calls that are undefined on a real driver, and forbidden signals that
+    /// streams executed. The list is empty unless [`OnMisuse::Error`](crate::OnMisuse::Error) is
+    /// set.
     ///
     /// The [type](Self) has an example.
     pub fn misuses(&self) -> Vec<String> {
@@ -247,7 +241,7 @@ impl SoftDriver {
     /// channels, and the calls that submitted the waits.
     ///
     /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
-    /// finds it. If values were written and then reset, a later call may find it.
+    /// reports it. If values were written and then reset, a later call may report it.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().engine.deadlocks().to_vec()
     }
@@ -314,7 +308,7 @@ impl SoftDriver {
         format!("{live}{which}")
     }
 
-    /// Panics if the test left anything alive, or left it to its context to destroy (see
+    /// Panics if an object is still alive, or was destroyed only with its context (see
     /// [`Live::lost`]).
     ///
     /// The [type](Self) has an example.
@@ -334,8 +328,7 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// If the fault can never strike or is contradictory: its pattern matches no entry point, its
-    /// count or probability is zero, or it has garbage or a failed context but no code.
+    /// If the fault can never strike, or contradicts itself: [`Fault::on`] has the list.
     #[track_caller]
     pub fn inject(&self, fault: Fault) {
         // A closure would be blamed itself, and not the caller.
@@ -390,10 +383,10 @@ impl SoftDriver {
 
     /// Stops the running of host functions, or resumes it.
     ///
-    /// Functions that already run are not stopped. Calls that wait for the stream of a held
-    /// function wait until it has run, including the last release of a context. When a context
-    /// fails, its functions are no longer held: as always in a failed context, host functions are
-    /// skipped, and callbacks are called with the error.
+    /// Functions that already run are not stopped. A call that waits for the stream of a held
+    /// function waits until the function has run. The last release of a context is such a call.
+    /// When a context fails, its functions are no longer held: host functions are skipped, and
+    /// callbacks are called with the error, as always in a failed context.
     ///
     /// The [type](Self) has an example.
     pub fn hold_host_functions(&self, hold: bool) {
@@ -419,8 +412,8 @@ impl SoftDriver {
         }
     }
 
-    /// Begins or ends a simulated fork: while it is on, every call returns its result in a forked
-    /// child of a process that uses the driver.
+    /// Begins or ends a simulated fork. While it is on, every call returns what it returns in a
+    /// forked child of a process that has used the driver.
     ///
     /// The [type](Self) has an example.
     pub fn pretend_forked(&self, on: bool) {

@@ -17,9 +17,9 @@ use crate::processes::semaphore::{Descriptor, Semaphore, SemaphoreKind};
 /// software driver imports no other descriptors, and no other driver imports these. Linux only.
 ///
 /// The driver checks a waiting stream from time to time, at least every 2 ms. The wait blocks no
-/// other stream. For the order checker, a wait is after the signals of the same driver that can
-/// have ended the wait. The checker does not see the signals of other drivers and processes, and
-/// reports nothing about them.
+/// other stream. The order checker orders a wait after the signals of the same driver that can have
+/// ended the wait. It does not see the signals of other drivers and processes, and reports nothing
+/// about them.
 ///
 /// # Misuse
 ///
@@ -36,8 +36,8 @@ use crate::processes::semaphore::{Descriptor, Semaphore, SemaphoreKind};
 ///   has consumed the earlier signal.
 ///
 /// In the last two cases the call that submitted the signal cannot return the error. The report
-/// names that call, and the stream goes on. The driver sees a signal by another driver or process
-/// only as the current value of the semaphore, so it finds no other misuse by them.
+/// names that call, and the stream goes on. Of signals by other drivers and processes the driver
+/// sees only the current value, so it finds no other misuse by them.
 ///
 /// # Example
 ///

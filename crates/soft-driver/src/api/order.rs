@@ -196,13 +196,13 @@ impl SoftDriver {
         self.access(None, (memory.addr() as u64, bytes), true);
     }
 
-    /// Reports that the calling thread or host function hands over: it unlocks, sends, or ends and
-    /// is joined.
+    /// Reports that the calling thread or host function hands over to another one: it unlocks,
+    /// sends, or ends and is joined.
     ///
-    /// A thread that later [takes over](Self::take_over) with the same number is after everything
-    /// that this thread is after now. The program chooses the numbers, for example the address of
-    /// the lock or the channel. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported)
-    /// only.
+    /// A thread that later [takes over](Self::take_over) with the same number is ordered after
+    /// everything that this thread is ordered after now. The program chooses the numbers, for
+    /// example the address of the lock or the channel. It matters with
+    /// [`HostOrder::Reported`](crate::HostOrder::Reported) only.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -242,8 +242,9 @@ impl SoftDriver {
     /// Reports that the host has read `value` at `memory`, where a stream writes values
     /// (`cuStreamWriteValue32` and `64`).
     ///
-    /// The calling thread is then after the work before that write, like a stream that waited for
-    /// the value. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported) only.
+    /// The calling thread is then ordered after the work before that write, like a stream that
+    /// waited for the value. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported)
+    /// only.
     ///
     /// # Panics
     ///

@@ -268,9 +268,9 @@ impl Fault {
 
     /// Does the work, and then returns the code.
     ///
-    /// Only `cuImportExternalSemaphore` does no work: its work takes the descriptor, and after an
-    /// error the program closes the descriptor, so both would close the same number. NVIDIA
-    /// documents that the driver takes it on success only.
+    /// `cuImportExternalSemaphore` is an exception: it returns the code without doing the work. A
+    /// driver takes the descriptor on success only, so the program closes the descriptor after an
+    /// error. If the driver had taken it, both would close it.
     ///
     /// The [type](Self) has an example.
     pub fn after_the_work(mut self) -> Self {
@@ -306,11 +306,9 @@ impl Fault {
         self.code.or(default)
     }
 
-    /// Fills small out-parameters of a failing call with garbage. Otherwise a failing call leaves
-    /// them unchanged.
-    ///
-    /// A fault that only [blocks](Self::block) needs an [answer](Self::answer) for this. Arrays are
-    /// never filled, because their length is not known here.
+    /// Fills small out-parameters of a failing call with garbage. Without this setting a failing
+    /// call leaves them unchanged. Arrays are never filled, because their length is unknown. A
+    /// fault that [blocks](Self::block) must also have an [answer](Self::answer).
     ///
     /// The [type](Self) has an example.
     pub fn poison(mut self) -> Self {
@@ -323,9 +321,9 @@ impl Fault {
     /// The other contexts go on. On a GPU, a kernel that traps fails all contexts of the process,
     /// as [`SoftDriver::fail_contexts`](crate::SoftDriver::fail_contexts) does.
     ///
-    /// It is the context among the call's arguments, or that of an event or stream among them,
-    /// otherwise the calling thread's current context. If the call names none and none is current,
-    /// no context fails.
+    /// The context is the one that the call names, directly or by an event or a stream. If the call
+    /// names none, it is the calling thread's current context. If none is current either, no
+    /// context fails.
     ///
     /// The [type](Self) has an example.
     pub fn fails_context(mut self) -> Self {

@@ -27,25 +27,24 @@ pub enum OnMisuse {
     Error,
 }
 
-/// The reaction to streams that wait for values whose writes are queued after these waits. A real
-/// driver waits forever, or until the host writes the value.
+/// The reaction to a deadlock of streams. A real driver waits forever, or until the host writes a
+/// value.
 ///
-/// In a deadlock, streams wait for values that other streams are to write, and none of those writes
-/// can run: each is queued after such a wait, in its own stream or in the channel that its stream
-/// shares with others ([`Builder::connections`](crate::Builder::connections)). A wait that no
-/// submitted write would end is not part of a deadlock: the host, another process or a later call
-/// may write the value.
+/// In a deadlock, streams wait for values in memory, and the writes of these values are queued
+/// behind such waits. A write is queued behind the waits of its own stream, and of all streams in
+/// its channel ([`Builder::connections`](crate::Builder::connections)). A wait that no queued write
+/// would end is not part of a deadlock: the host, another process or a later call may write the
+/// value.
 ///
-/// With each setting the deadlock is printed once on standard error, and
-/// [`deadlocks`](crate::SoftDriver::deadlocks) returns it. A deadlock that arises during another
-/// one is part of that one.
+/// Each deadlock is printed once on standard error, and [`deadlocks`](crate::SoftDriver::deadlocks)
+/// returns it. A deadlock that arises during another one counts as part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum OnDeadlock {
     /// Reacts as [`OnMisuse`] defines. `Abort` ends the process. With `Error` nothing hangs: the
-    /// contexts that are part of the deadlock fail with `CUDA_ERROR_LAUNCH_TIMEOUT`, as a real one
-    /// does when a watchdog ends stuck work. The call that closed the circle returns this error,
-    /// and so do all later calls in those contexts.
+    /// contexts of the deadlocked streams fail with `CUDA_ERROR_LAUNCH_TIMEOUT`, as on a GPU when a
+    /// watchdog ends stuck work. The call that completed the deadlock returns this error, and so do
+    /// all later calls in those contexts.
     #[default]
     Misuse,
     /// Hangs, as a real driver does. The host can still end the deadlock by writing the value.
@@ -84,15 +83,15 @@ pub enum OrderCheck {
     Abort,
 }
 
-/// The behaviour where real drivers leave rules open.
+/// The behaviour where a real driver does not enforce its documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Rules {
     /// The behaviour measured on the real driver.
     #[default]
     Faithful,
-    /// The documented behaviour where it forbids more than the real driver refuses: host functions
-    /// may make no driver calls, and stale IPC descriptors are detected when they are opened.
+    /// The driver also refuses what the documentation forbids and a real driver does not refuse:
+    /// driver calls in host functions, and opening stale IPC descriptors.
     Strict,
 }
 
@@ -103,7 +102,7 @@ pub enum Time {
     /// The machine's monotonic clock.
     #[default]
     Real,
-    /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself move.
+    /// A clock that only [`advance`](crate::SoftDriver::advance) and the work itself can move.
     ///
     /// A memset or copy takes one nanosecond for each 1024 bytes. Work that keeps a stream
     /// [busy](crate::SoftDriver::busy) takes its duration, and all other work one tick.
@@ -119,13 +118,16 @@ pub enum Time {
     ///   has asked the same question eight times without another call in between. A few queries
     ///   move no time.
     ///
-    /// All other threads of the process must be asleep, as in a lock or in an executor. Time waits
-    /// for a thread that runs: for as long as it makes calls, and for one second of its own time
-    /// without a call (a tenth of a second if it has never called this driver). Threads that use
-    /// other software drivers only are not waited for. So the same program has the same times on
-    /// every run, however busy the machine is. If threads submit work at the same moment of virtual
-    /// time, the order of the calls may differ, as on a real device. Other systems than Linux do
-    /// not show whether threads sleep: there time moves as soon as one waits.
+    /// Time moves only while all other threads of the process sleep, as in a lock or in an
+    /// executor. A thread that runs holds the time, as long as it makes calls. After one second of
+    /// processor time without a call it no longer holds it (after a tenth of a second if it has
+    /// never called this driver). Threads that use only other software drivers do not hold the
+    /// time.
+    ///
+    /// So the same program has the same times on every run, however busy the machine is. If threads
+    /// submit work at the same moment of virtual time, the order of the calls may differ, as on a
+    /// real device. Systems other than Linux do not show whether threads sleep: there the time
+    /// moves as soon as one thread waits.
     ///
     /// Waits of `cuda-events` use this clock through [`HostClock`](cuda_events::HostClock), which
     /// [`SoftDriver::driver`](crate::SoftDriver::driver) attaches. In the shared library limits are
@@ -137,12 +139,12 @@ pub enum Time {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Scheduler {
-    /// At once if a stream is idle. Host functions run on one thread, in the order in which they
-    /// become ready.
+    /// An idle stream does its work at once. Host functions run on one thread, in the order in
+    /// which they become ready.
     #[default]
     Prompt,
-    /// At random with a seed: which of the ready streams goes on next, and how far before the call
-    /// returns.
+    /// A random order, from a seed. It decides which ready stream goes on next, and how far it gets
+    /// before the call returns.
     ///
     /// Work is done in steps between the program's calls and while the program waits. The same seed
     /// gives the same order if the program makes its calls from one thread and its host functions
@@ -154,7 +156,8 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// At random, with a seed from the time. It prints the seed, so the run can be repeated.
+    /// Returns [`Seeded`](Self::Seeded) with a seed from the time, and prints the seed, so that the
+    /// run can be repeated.
     pub fn random() -> Self {
         let scheduler = Self::from_time();
         scheduler.print();
