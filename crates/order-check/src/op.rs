@@ -35,7 +35,7 @@ handles! {
     TokenId;
 }
 
-/// The maker of a call, or of an access on the host.
+/// The thread or the host function that makes a call, or that accesses memory on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum By {
     /// A thread of the program.
@@ -87,7 +87,7 @@ pub struct Call {
     pub name: Cow<'static, str>,
     /// Its number in the sequence of calls.
     pub number: u64,
-    /// The maker of the call.
+    /// The thread or the host function that made the call.
     pub by: By,
     /// The source line of the call, if it is known.
     pub location: Option<Location>,
