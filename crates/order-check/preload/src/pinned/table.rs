@@ -509,7 +509,7 @@ mod tests {
             let at = memory + page * PAGE + at;
             [at, at + 1]
         };
-        assert_eq!(lift(byte(3, 5), false, By::Program), Fault::Beside);
+        assert_eq!(lift(byte(3, 9), false, By::Program), Fault::Beside);
         assert_eq!(protections(memory), ".rr.rrrr");
         close_holes(|_| true);
         assert_eq!(protections(memory), ".rr-rrrr");
@@ -521,7 +521,31 @@ mod tests {
         assert_eq!(protections(memory), ".rrrrrrr");
         assert_eq!(lift(byte(0, 0), true, By::Program), Fault::Other);
         remove(written);
+        // What reads does not disturb a read of the host. One that is not protected anew is spent.
+        assert!(readable(memory + PAGE));
+        assert_eq!(lift(byte(2, 0), false, By::Program), Fault::Beside);
+        close_holes(|_| false);
+        assert_eq!(lift(byte(3, 0), true, By::Library), Fault::Beside);
+        close_holes(|_| true);
+        assert_eq!(protections(memory), ".r..rrrr", "a touch lifts, and no hook protects");
         remove(around);
+        assert_eq!(protections(memory), "........");
+        // A store to what a copy reads is too early. Another use of the bytes is not the same one.
+        let read = copy([1, 3], false);
+        let bytes = [memory + PAGE + 10, memory + 3 * PAGE - 10];
+        let same = |writes| is_same(read, Use { bytes, writes, rows: false });
+        assert_eq!([same(false), same(true)], [true, false]);
+        assert!(is_in(read, bytes) && !is_in(read, [bytes[0], bytes[1] - 1]));
+        unmapped(pages([3, 4]));
+        assert_eq!(protections(memory), ".rr.....", "the pages behind it");
+        assert_eq!(lift(byte(2, 0), true, By::Program), Fault::Early);
+        assert_eq!(protections(memory), "........");
+        remove(read);
+        let written = copy([1, 3], true);
+        assert!(!readable(memory + PAGE) && readable(memory + 3 * PAGE));
+        unmapped(pages([2, 3]));
+        assert_eq!(lift(byte(2, 0), true, By::Program), Fault::Other);
+        remove(written);
         // Of rows only the touched pages are lifted, as the byte may be between two of them.
         let bytes = [memory + 10, memory + 3 * PAGE];
         let rows = add(Use { bytes, writes: true, rows: true }, pages([0, 3]));
@@ -532,6 +556,12 @@ mod tests {
         remove(rows.expect("there is place"));
         assert_eq!(protections(memory), "........");
         assert!(!any());
+        // Facts come in the order in which they were noted, not in that of their places.
+        note(|first| {
+            note(|second| second.name = "second");
+            first.name = "first";
+        });
+        assert_eq!(take().iter().map(|fact| fact.name).collect::<Vec<_>>(), ["second", "first"]);
         // SAFETY: mapped above.
         unsafe { libc::munmap(core::ptr::with_exposed_provenance_mut(memory), 8 * PAGE) };
     }
