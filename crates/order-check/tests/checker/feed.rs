@@ -168,11 +168,15 @@ fn the_host_is_after_a_copy_once_a_call_has_waited_or_seen_its_end() {
         feed.begin("calls", 1, None);
         feed.allocate(PINNED, 4096, Memory::Host);
         feed.event_create(EVENT, false);
+        for stream in [A, B] {
+            feed.stream_create(stream, (ContextId(7), 0), NonBlocking, Creator::Call);
+        }
         feed.write(B, None, &[Access::write(DEVICE, 64)]);
         feed.write(A, None, &[Access::write(PINNED, 64)]);
-        let copy = feed.await_stream(A);
+        let (copy, both) = (feed.await_stream(A), feed.await_contexts(&[ContextId(7)]));
         feed.record(EVENT, A);
         order(&mut feed);
         assert_eq!(feed.host_is_after(&copy), is_after, "{name}");
+        assert_eq!(feed.host_is_after(&both), name.ends_with("that waits"), "{name}: of both");
     }
 }
