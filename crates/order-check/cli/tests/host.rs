@@ -60,6 +60,9 @@ driver! {
     cuInit(flags: c_uint);
     cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int);
     cuCtxSetCurrent(context: usize);
+    cuCtxCreate_v2(context: *mut usize, flags: c_uint, device: c_int);
+    cuCtxDestroy_v2(context: usize);
+    cuStreamWriteValue64_v2(stream: usize, address: u64, value: u64, flags: c_uint);
     cuStreamCreate(stream: *mut usize, flags: c_uint);
     cuStreamSynchronize(stream: usize);
     cuEventCreate(event: *mut usize, flags: c_uint);
@@ -417,14 +420,18 @@ fn neighbours(p: &Program) {
     });
 }
 
-/// Registered memory: pages that it has for itself.
-fn registered(p: &Program) {
+/// Four pages, which the software driver can map once more.
+fn four_pages() -> *mut u8 {
     let flags = libc::MAP_SHARED | libc::MAP_ANON;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: new pages.
-    let memory = unsafe { libc::mmap(std::ptr::null_mut(), 4 * PAGE, access, flags, -1, 0) };
-    // SAFETY: within them.
-    let memory = unsafe { memory.cast::<u8>().add(100) };
+    unsafe { libc::mmap(std::ptr::null_mut(), 4 * PAGE, access, flags, -1, 0) }.cast()
+}
+
+/// Registered memory: pages that it has for itself.
+fn registered(p: &Program) {
+    // SAFETY: within the pages.
+    let memory = unsafe { four_pages().add(100) };
     p.cuda.cuMemHostRegister_v2(memory, 3 * PAGE, 0);
     p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, 3 * PAGE, p.stream);
     // SAFETY: within the pages.
@@ -448,6 +455,35 @@ fn freed(p: &Program) {
         p.cuda.cuMemFreeHost(memory);
     }
     p.wait();
+}
+
+/// The end of a context waits, and leaves the program's own pages as they were.
+fn ended_context(p: &Program) {
+    let (mut context, mut stream, mut device) = (0, 0, 0);
+    let memory = four_pages();
+    p.cuda.cuCtxCreate_v2(&mut context, 0, 0);
+    p.cuda.cuStreamCreate(&mut stream, 1);
+    p.cuda.cuMemAlloc_v2(&mut device, 3 * PAGE);
+    p.cuda.cuMemHostRegister_v2(memory, 4 * PAGE, 0);
+    p.cuda.cuMemcpyDtoHAsync_v2(memory, device, 3 * PAGE, stream);
+    p.cuda.cuCtxDestroy_v2(context);
+    assert_eq!(direct_write(memory), 8192, "{}", std::io::Error::last_os_error());
+    p.cuda.cuCtxSetCurrent(p.context);
+}
+
+/// The host sees a value that the stream writes after the copy.
+fn polled_value(p: &Program) {
+    let flag = p.at(2 * LARGE - 8).cast::<u64>();
+    // SAFETY: pinned memory, of which no copy is under way.
+    unsafe { flag.write_volatile(0) };
+    p.download(0, LARGE);
+    let address = flag.expose_provenance() as u64;
+    p.cuda.cuStreamWriteValue64_v2(p.stream, address, 1, 0);
+    // SAFETY: as above; the stream writes it in one piece.
+    while unsafe { flag.read_volatile() } == 0 {
+        std::thread::yield_now();
+    }
+    p.read(5);
 }
 
 /// Each copy is protected and lifted by one call each.
@@ -543,6 +579,8 @@ const CORRECT: &[Role<1>] = &[
     ("host_function", host_function, ["2 copies of pinned memory were watched"]),
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
+    ("ended_context", ended_context, ["1 copies of pinned memory were watched"]),
+    ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (
         "ten_copies",
