@@ -88,7 +88,7 @@ typedef int32_t cutl_result;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// The state of the process that made an imported timeline or event.
+// The state of the process that made an imported timeline.
 enum cutl_exporter
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -267,7 +267,7 @@ cutl_result cutl_event_raw(const struct cutl_event *event, struct CUevent_st **o
 
 // Waits until the last record is done, for at most `nanoseconds`; 0 queries, CUTL_FOREVER has no
 // limit. CUTL_PENDING if the time is up. For an imported event it also looks for the exporter's
-// end, ten times a second.
+// end, first at once and then ten times a second.
 //
 // Errors: CUTL_ERROR_EXPORTER_GONE; CUTL_ERROR_DRIVER; CUTL_ERROR_HANDLE.
 cutl_result cutl_event_wait(const struct cutl_event *event, uint64_t nanoseconds);
@@ -282,11 +282,6 @@ cutl_result cutl_event_wait(const struct cutl_event *event, uint64_t nanoseconds
 //
 // As for cutl_callback. The event must live until the callback was called.
 cutl_result cutl_event_on_done(const struct cutl_event *event, cutl_callback callback, void *user);
-
-// Writes the state of the process that exported an imported event to `out`.
-//
-// Errors: CUTL_ERROR_HANDLE, also for an adopted event; CUTL_ERROR_ARGUMENT.
-cutl_result cutl_event_exporter(const struct cutl_event *event, cutl_exporter *out);
 
 // Destroys the handle, and an imported event with it. An adopted event stays.
 //

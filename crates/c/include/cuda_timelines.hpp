@@ -280,11 +280,6 @@ public:
             return cutl_event_on_done(get(), call, user);
         });
     }
-    cutl_exporter exporter() const {
-        cutl_exporter state = CUTL_EXPORTER_UNKNOWN;
-        check(cutl_event_exporter(get(), &state));
-        return state;
-    }
 };
 
 } // namespace cuda_timelines

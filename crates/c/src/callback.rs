@@ -112,3 +112,26 @@ impl Task {
         unsafe { (self.callback)(self.user.0, code, text.as_ptr()) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    unsafe extern "C" fn count(user: *mut c_void, result: cutl_result, _: *const c_char) {
+        assert_eq!(result, CUTL_OK);
+        // SAFETY: the test gives its counter, which outlives the call.
+        unsafe { *user.cast::<u32>() += 1 };
+    }
+
+    /// A task may be woken more often than it has to be.
+    #[test]
+    fn it_is_called_once() {
+        let mut calls = 0_u32;
+        let future: Future = Box::pin(async { Ok(()) });
+        let user = User((&raw mut calls).cast());
+        let task = Arc::new(Task { future: Mutex::new(Some(future)), callback: count, user });
+        Arc::clone(&task).run();
+        task.run();
+        assert_eq!(calls, 1);
+    }
+}

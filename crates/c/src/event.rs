@@ -15,7 +15,6 @@ use crate::handle::{self, Handle};
 use crate::point::limit;
 use crate::result::cutl_result::{self, *};
 use crate::result::{Fail, guard, of, place};
-use crate::timeline::{cutl_exporter, exporter};
 
 /// The driver's event: CUevent is a pointer to it.
 pub struct CUevent_st;
@@ -155,7 +154,7 @@ pub extern "C" fn cutl_event_raw(
 
 /// Waits until the last record is done, for at most `nanoseconds`; 0 queries, CUTL_FOREVER has no
 /// limit. CUTL_PENDING if the time is up. For an imported event it also looks for the exporter's
-/// end, ten times a second.
+/// end, first at once and then ten times a second.
 ///
 /// Errors: CUTL_ERROR_EXPORTER_GONE; CUTL_ERROR_DRIVER; CUTL_ERROR_HANDLE.
 #[unsafe(no_mangle)]
@@ -191,24 +190,6 @@ pub unsafe extern "C" fn cutl_event_on_done(
             "a callback would never be called if the exporter ended; use cutl_event_wait, or a \
              timeline",
         )),
-    })
-}
-
-/// Writes the state of the process that exported an imported event to `out`.
-///
-/// Errors: CUTL_ERROR_HANDLE, also for an adopted event; CUTL_ERROR_ARGUMENT.
-#[unsafe(no_mangle)]
-pub extern "C" fn cutl_event_exporter(
-    event: *const cutl_event,
-    out: Option<&mut MaybeUninit<cutl_exporter>>,
-) -> cutl_result {
-    guard(|| {
-        let (event, out) = (handle::get(event)?, place(out, "out")?);
-        let Imported(_, process) = &*event else {
-            return Err(Fail::new(CUTL_ERROR_HANDLE, "only an imported event has an exporter"));
-        };
-        out.write(exporter(process.state()));
-        Ok(CUTL_OK)
     })
 }
 

@@ -40,7 +40,7 @@ pub const CUTL_MEMORY_TIMELINE_BYTES: usize = 136;
 const _: () = assert!(CUTL_FILE_TIMELINE_BYTES == TimelineDescriptor::FILE_LEN);
 const _: () = assert!(CUTL_MEMORY_TIMELINE_BYTES == TimelineDescriptor::MEMORY_LEN);
 
-/// The state of the process that made an imported timeline or event.
+/// The state of the process that made an imported timeline.
 #[repr(i32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum cutl_exporter {
@@ -50,14 +50,6 @@ pub enum cutl_exporter {
     CUTL_EXPORTER_ENDED = 1,
     /// This process cannot see it. Wait with a limit.
     CUTL_EXPORTER_UNKNOWN = 2,
-}
-
-pub(crate) fn exporter(state: ExporterState) -> cutl_exporter {
-    match state {
-        ExporterState::Running => cutl_exporter::CUTL_EXPORTER_RUNNING,
-        ExporterState::Ended => cutl_exporter::CUTL_EXPORTER_ENDED,
-        _ => cutl_exporter::CUTL_EXPORTER_UNKNOWN,
-    }
 }
 
 /// The stream, for a timeline of its own.
@@ -359,7 +351,11 @@ pub extern "C" fn cutl_timeline_exporter(
 ) -> cutl_result {
     guard(|| {
         let (timeline, out) = (handle::get(timeline)?, place(out, "out")?);
-        out.write(exporter(imported(&timeline)?.exporter_state()));
+        out.write(match imported(&timeline)?.exporter_state() {
+            ExporterState::Running => cutl_exporter::CUTL_EXPORTER_RUNNING,
+            ExporterState::Ended => cutl_exporter::CUTL_EXPORTER_ENDED,
+            _ => cutl_exporter::CUTL_EXPORTER_UNKNOWN,
+        });
         Ok(CUTL_OK)
     })
 }

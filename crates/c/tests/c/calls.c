@@ -1,5 +1,6 @@
 /* Every function of the library, with good input and with bad input, in C. */
 #include <cuda_timelines.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,7 +110,6 @@ static void null_is_an_error(void) {
     IS(CUTL_ERROR_HANDLE, "cutl_event is NULL", cutl_event_raw(NULL, &raw));
     IS(CUTL_ERROR_HANDLE, "cutl_event is NULL", cutl_event_wait(NULL, 0));
     IS(CUTL_ERROR_HANDLE, "cutl_event is NULL", cutl_event_on_done(NULL, on_done, NULL));
-    IS(CUTL_ERROR_HANDLE, "cutl_event is NULL", cutl_event_exporter(NULL, &state));
     IS(CUTL_ERROR_HANDLE, "cutl_event is NULL", cutl_event_destroy(NULL));
     /* No context is current yet. */
     IS(CUTL_ERROR_CONTEXT, "no context is current", cutl_timeline_create_host(NULL, &timeline));
@@ -285,7 +285,6 @@ static void events(CUstream stream) {
     unsigned char bytes[CUTL_EVENT_BYTES];
     struct called called = {0};
     size_t length;
-    cutl_exporter state;
     int gate = 0;
     CU(cuEventCreate(&raw, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
     CU(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
@@ -310,12 +309,61 @@ static void events(CUstream stream) {
     bytes[100] ^= 1;
     IS(CUTL_ERROR_DESCRIPTOR, "damaged", cutl_event_import(NULL, bytes, length, &imported));
     IS(CUTL_ERROR_DESCRIPTOR, "3 bytes", cutl_event_import(NULL, bytes, 3, &imported));
-    IS(CUTL_ERROR_HANDLE, "only an imported event", cutl_event_exporter(event, &state));
     OK(cutl_event_destroy(event));
     OK(cutl_event_destroy(other));
     IS(CUTL_ERROR_HANDLE, "was destroyed", cutl_event_wait(event, 0));
     CU(cuEventDestroy_v2(raw));
     CU(cuEventDestroy_v2(plain));
+}
+
+enum { THREADS = 4, ROUNDS = 500 };
+
+struct shared {
+    struct cutl_timeline *timeline;
+    int signalled, refused, called;
+};
+
+static void count(void *user, cutl_result result, const char *text) {
+    TRUE(result == CUTL_OK && text[0] == 0);
+    __atomic_fetch_add((int *)user, 1, __ATOMIC_RELEASE);
+}
+
+/* Signals until the handle is dead, and beyond. */
+static void *use(void *user) {
+    struct shared *shared = user;
+    struct cutl_point point;
+    for (int round = 0; round < ROUNDS;) {
+        cutl_result result = cutl_timeline_signal(shared->timeline, &point);
+        if (result == CUTL_OK) {
+            OK(cutl_point_on_done(&point, count, &shared->called));
+            OK(cutl_point_wait(&point, CUTL_FOREVER));
+            __atomic_fetch_add(&shared->signalled, 1, __ATOMIC_RELEASE);
+        } else {
+            IS(CUTL_ERROR_HANDLE, "was destroyed", result);
+            /* The text is that of this thread. */
+            TRUE(strstr(cutl_error_text(), "cutl_timeline"));
+            __atomic_fetch_add(&shared->refused, 1, __ATOMIC_RELEASE);
+            round++;
+        }
+    }
+    return NULL;
+}
+
+/* One thread destroys what the others use. Each callback comes once. */
+static void threads(CUstream raw) {
+    struct shared shared = {0};
+    struct cutl_stream *stream;
+    pthread_t users[THREADS];
+    OK(cutl_stream_adopt(NULL, raw, &stream));
+    OK(cutl_timeline_create(stream, &shared.timeline));
+    for (int i = 0; i < THREADS; i++) TRUE(pthread_create(&users[i], NULL, use, &shared) == 0);
+    while (__atomic_load_n(&shared.signalled, __ATOMIC_ACQUIRE) < ROUNDS) usleep(100);
+    OK(cutl_timeline_destroy(shared.timeline));
+    for (int i = 0; i < THREADS; i++) TRUE(pthread_join(users[i], NULL) == 0);
+    TRUE(shared.refused == THREADS * ROUNDS);
+    while (__atomic_load_n(&shared.called, __ATOMIC_ACQUIRE) < shared.signalled) usleep(100);
+    TRUE(shared.called == shared.signalled);
+    OK(cutl_stream_destroy(stream));
 }
 
 /* CUDA does not work there, and nothing is destroyed. */
@@ -340,6 +388,28 @@ static void forked_child(CUstream raw) {
     OK(cutl_stream_destroy(stream));
 }
 
+static int is_active(CUdevice device) {
+    unsigned flags;
+    int active;
+    CU(cuDevicePrimaryCtxGetState(device, &flags, &active));
+    return active;
+}
+
+/* The caller releases the primary context first: a timeline has its own share of it. */
+static void context_lives(CUdevice device) {
+    struct cutl_timeline *timeline;
+    struct cutl_point point;
+    OK(cutl_timeline_create_host(NULL, &timeline));
+    CU(cuDevicePrimaryCtxRelease_v2(device));
+    TRUE(is_active(device));
+    OK(cutl_timeline_signal(timeline, &point));
+    OK(cutl_timeline_destroy(timeline));
+    /* The library's thread may still hold a share, for a moment. */
+    for (int i = 0; i < 1000 && is_active(device); i++) usleep(10000);
+    TRUE(!is_active(device));
+    OK(cutl_point_is_done(&point));
+}
+
 int main(void) {
     CUdevice device;
     CUcontext context;
@@ -356,9 +426,11 @@ int main(void) {
     timelines(a, b);
     sharing(a);
     events(a);
+    threads(a);
     forked_child(a);
     CU(cuStreamDestroy_v2(a));
     CU(cuStreamDestroy_v2(b));
+    context_lives(device);
     puts("all calls are right");
     return 0;
 }
