@@ -150,8 +150,8 @@ impl HostTimeline {
     /// yet.
     ///
     /// **It can deadlock**, as [`Timeline::wait_ahead`](super::Timeline::wait_ahead) can. Streams
-    /// share hardware channels: work that the host waits for before its signal may be queued after
-    /// this wait.
+    /// share hardware channels, so other work may be queued behind this wait. If the host waits for
+    /// that work before it signals, neither continues.
     ///
     /// It makes the driver calls of
     /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a
