@@ -242,7 +242,7 @@ impl Driver {
 
     /// Returns the same driver with a function that reports the host's reads of values.
     ///
-    /// The host may read a value that a stream writes by a plain load, without a driver call. A
+    /// A stream may write a value that the host reads by a plain load, without a driver call. A
     /// driver that checks the order of work sees calls, but not loads. So the code that loads the
     /// value calls this function ([`host_reads`](Self::host_reads)). `cuda-soft-driver` attaches
     /// such a function for its order checker, and `cuda-timelines` calls it.

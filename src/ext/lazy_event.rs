@@ -28,8 +28,7 @@ use crate::sys::calls::*;
 /// # Where an event is expected
 ///
 /// A lazy event is not an [`EventRef`](crate::EventRef), and does not dereference to one: before
-/// the first record there is no driver object to refer to. A wait then waits for nothing, a record
-/// creates the event, and an export needs a context. So choose how to get the event:
+/// the first record there is no driver object to refer to. There are two ways to get the event:
 ///
 /// * [`create`](Self::create) returns the event, and creates it if necessary. Pass the result
 ///   wherever an `&EventRef` or an `Arc<Event>` is expected.
@@ -430,8 +429,8 @@ impl LazyEvent {
     /// # Errors
     ///
     /// Those of [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), checked in this order:
-    /// timing, recorded, ready. If either event has no driver object, [`Error::TimingDisabled`] or
-    /// [`Error::NotRecorded`] without a code.
+    /// timing, recorded, ready. If either event has no driver object, the error is
+    /// [`Error::TimingDisabled`] or [`Error::NotRecorded`], without a code.
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]
     pub fn elapsed_ms(&self, end: &Self) -> Result<f32> {

@@ -13,11 +13,11 @@ use crate::sys::Function;
 #[cfg(doc)]
 use crate::sys::calls::*;
 
-/// Signals of semaphores of other APIs, and waits for them. The stream and the semaphore must
-/// belong to one context. Streams of a [green](crate::Context::green) context cannot use
-/// semaphores: use a stream of the primary context, and order it and the green context's stream
-/// with events.
 /// # Semaphores of other APIs
+///
+/// The stream and the semaphore must belong to one context. Streams of a
+/// [green](crate::Context::green) context cannot use semaphores: use a stream of the primary
+/// context, and order it and the green context's stream with events.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is in the stream now.

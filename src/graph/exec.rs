@@ -156,8 +156,8 @@ impl GraphExec {
     ///
     /// One driver call: [`cuGraphLaunch`].
     ///
-    /// The stream may belong to another context. The end of the graph's context then
-    /// [waits](Context#dropping-the-last-share) for the launch.
+    /// The stream may belong to another context. The drop of the last share of the graph's context
+    /// then [waits](Context#dropping-the-last-share) for the launch.
     ///
     /// # Errors
     ///

@@ -167,8 +167,9 @@ pub struct MemorySyncDomainMap {
     pub remote: u8,
 }
 
-/// Stream attributes. A new value applies to work that is put into the stream afterwards.
 /// # Attributes
+///
+/// A new value of an attribute applies to work that is put into the stream afterwards.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Returns how [`synchronize`](Self::synchronize) waits.

@@ -116,14 +116,16 @@ impl StreamRef {
     /// Calls `function` on a thread of the driver, after all work that is in the stream now and
     /// before all later work.
     ///
-    /// The function must not make CUDA calls. It must wait only for work that is before it in the
-    /// stream, because the driver may run the host functions of all streams one after another. A
-    /// drop may be a CUDA call too: a [`Stream`](crate::Stream), an [`Event`](crate::Event) or a
-    /// [`Context`](crate::Context) that the function owns is destroyed on the driver's thread when
-    /// the function ends. Dropping a `Completion` of the crate `cuda-timelines` may wait for a
-    /// query that cannot return before the function does. Such a call may deadlock, or the driver
-    /// may refuse it: then the object is never destroyed. Keep such objects elsewhere, or send them
-    /// to another thread and drop them there, as in the example.
+    /// The function must wait only for work that is before it in the stream, because the driver may
+    /// run the host functions of all streams one after another. It must not make CUDA calls: such a
+    /// call may deadlock, or the driver may refuse it.
+    ///
+    /// A drop may make a CUDA call. If the function owns a [`Stream`](crate::Stream), an
+    /// [`Event`](crate::Event) or a [`Context`](crate::Context), the object is dropped on the
+    /// driver's thread when the function ends. If the driver refuses that call, the object is never
+    /// destroyed. Dropping a `Completion` of the crate `cuda-timelines` in the function may
+    /// deadlock. Keep such objects elsewhere, or send them to another thread and drop them there,
+    /// as in the example.
     ///
     /// If the stream's context fails first, the function is never called (see
     /// [`pending_host_functions`]). A callback of [`add_callback`](Self::add_callback) is called

@@ -268,6 +268,8 @@ impl fmt::Debug for MemOp {
     }
 }
 
+/// # Values in memory
+///
 /// Waits for values in memory and writes of values.
 ///
 /// The memory is device memory or mapped pinned host memory, given by its *device* address; managed
@@ -278,7 +280,6 @@ impl fmt::Debug for MemOp {
 /// CUDA does not see an order that only values in memory create. It may queue the work that waits
 /// for a value before the work that writes the value: then neither can run. If both sides are
 /// streams, create the same order with events too.
-/// # Values in memory
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Makes all work that is put into this stream from now on wait until the 32 bits at `address`

@@ -96,9 +96,9 @@ impl StreamRef {
     ///   that has ended.
     /// * [`Error::ForkedChild`].
     ///
-    /// If this stream is capturing, each of these two driver codes invalidates its capture. For
-    /// events that are used outside of the graph, use [`record_external`](Self::record_external)
-    /// and [`wait_external`](Self::wait_external).
+    /// If this stream is capturing, a call that returns one of the two driver codes invalidates the
+    /// capture. For events that are used outside of the graph, use
+    /// [`record_external`](Self::record_external) and [`wait_external`](Self::wait_external).
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline(always)]
