@@ -92,6 +92,7 @@ pub(crate) enum Side {
     Device(u64),
     Host(*const c_void),
     /// Determined by the address.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Any(u64),
 }
 

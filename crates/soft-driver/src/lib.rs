@@ -126,7 +126,6 @@
 //! the program [reports](SoftDriver::reads).
 
 #![deny(missing_docs, unreachable_pub)]
-#![cfg_attr(not(feature = "courtesy"), allow(dead_code))]
 
 /// Prints to standard error directly, so a test harness does not capture the text: the process may
 /// end before the harness shows captured text.

@@ -7,7 +7,7 @@ use cuda_order_check::What;
 use crate::abi::*;
 use crate::arg::{Array, In, Ptr, StreamArg};
 use crate::capture::{
-    Capture, CaptureKey, Captures, GLOBAL, INVALIDATED, RELAXED, UNJOINED, UNMATCHED, UNSUPPORTED,
+    Capture, CaptureKey, Captures, INVALIDATED, RELAXED, UNJOINED, UNMATCHED, UNSUPPORTED,
     WRONG_THREAD,
 };
 use crate::graph::Graphs;
@@ -94,11 +94,6 @@ pub(crate) fn stream_begin_capture(
     mode: CUstreamCaptureMode,
 ) -> Answer {
     begin_capture(call, call.ready()?, stream, mode.0, None)
-}
-
-/// The form of CUDA 10.0, whose captures are global.
-pub(crate) fn stream_begin_capture_v1(call: &CallFrame, stream: StreamArg) -> Answer {
-    begin_capture(call, call.ready()?, stream, GLOBAL, None)
 }
 
 pub(crate) fn stream_begin_capture_to_graph(

@@ -28,15 +28,18 @@ pub(crate) struct Context {
     pub(crate) green: bool,
     pub(crate) alive: bool,
     /// How many detaches the program owes: one for creating it, one for each attach.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) uses: u32,
     pub(crate) id: u64,
     pub(crate) per_thread: BTreeMap<u32, u32>,
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) settings: Settings,
     pub(crate) ipc: Option<processes::Exporter>,
 }
 
 /// Settings without an effect in software: the program can read them back.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
 pub(crate) struct Settings {
     pub(crate) limits: [usize; LIMITS],
     pub(crate) cache: u32,
@@ -260,11 +263,6 @@ impl State {
         let all: usize = self.devices.iter().map(|device| device.retained as usize).sum();
         // A green context counts as a context, and not once more for what it keeps.
         all.saturating_sub(self.greens.retains())
-    }
-
-    /// The live primary context of a device.
-    pub(crate) fn primary_of(&self, device: usize) -> Option<u32> {
-        self.devices.get(device).filter(|device| device.retained > 0)?.primary
     }
 }
 

@@ -191,7 +191,8 @@ pub(crate) fn device_primary_ctx_set_flags(
     let ordinal = device::check(&state, device)?;
     check_flags(flags)?;
     state.devices[ordinal].flags = flags;
-    if let Some(primary) = state.primary_of(ordinal) {
+    let retained = state.devices.get(ordinal).filter(|device| device.retained > 0);
+    if let Some(primary) = retained.and_then(|device| device.primary) {
         state.contexts[primary].flags = flags;
     }
     Ok(())

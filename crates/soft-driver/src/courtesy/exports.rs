@@ -63,7 +63,7 @@ macro_rules! for_each_courtesy_export {
         [stream] {
             cuStreamDestroy 2000 => stream_destroy;
         }
-        [capture::calls] {
+        [courtesy::captures] {
             cuStreamBeginCapture 10000, cuStreamBeginCapture_ptsz 10000 => stream_begin_capture_v1;
         }
         [courtesy::allocations] {

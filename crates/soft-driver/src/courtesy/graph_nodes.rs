@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use crate::abi::*;
 use crate::arg::{Array, In, Ptr, StreamArg};
 use crate::graph::exec::{
-    AUTO_FREE, DEVICE_LAUNCH, INSTANTIATE_ERROR, NODE_NOT_SUPPORTED, NODE_PRIORITY, UPLOAD,
-    check_instantiate_flags, instantiate,
+    AUTO_FREE, DEVICE_LAUNCH, NODE_PRIORITY, check_instantiate_flags, instantiate,
 };
 use crate::graph::{NodeKind, add_node_with};
 use crate::machine::State;
@@ -158,6 +157,15 @@ pub(crate) fn graph_node_get_type(
     kind.required()?;
     kind.put(state.graphs.node(node)?.kind.number())
 }
+
+/// The flag of an instantiation that uploads the graph at once.
+const UPLOAD: u64 = 2;
+
+/// Of [`InstantiateParams::result`]: the call failed for another reason than the graph's nodes, or
+/// because of a node that cannot be in such a graph.
+const INSTANTIATE_ERROR: u32 = 1;
+
+const NODE_NOT_SUPPORTED: u32 = 3;
 
 pub(crate) fn graph_instantiate_with_params(
     call: &CallFrame,

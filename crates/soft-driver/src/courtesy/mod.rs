@@ -5,6 +5,7 @@
 //! look all of them up when they start.
 
 pub(crate) mod allocations;
+pub(crate) mod captures;
 pub(crate) mod contexts;
 pub(crate) mod copies;
 pub(crate) mod devices;

@@ -60,8 +60,10 @@ pub(crate) enum Task {
     WaitSemaphore(SemaphorePoint, Origin),
     SignalSemaphore(SemaphorePoint, Origin),
     /// Memory is freed in stream order (`cuMemFreeAsync`).
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Free(Arc<Region>),
     /// Stands for the first task while a thread does it; with its memory work.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Running(Option<MemoryWork>),
 }
 

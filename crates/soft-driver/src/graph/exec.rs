@@ -113,21 +113,13 @@ impl Graphs {
     }
 }
 
-/// The flags of an instantiation: memory that nodes allocate is freed at each launch, the graph is
-/// uploaded at once, it can be launched from the device, each node has its priority.
+/// The flags of an instantiation: memory that nodes allocate is freed at each launch, the graph can
+/// be launched from the device, each node has its priority.
 pub(crate) const AUTO_FREE: u64 = 1;
-
-pub(crate) const UPLOAD: u64 = 2;
 
 pub(crate) const DEVICE_LAUNCH: u64 = 4;
 
 pub(crate) const NODE_PRIORITY: u64 = 8;
-
-/// Of [`InstantiateParams::result`]: the call failed for another reason than the graph's nodes, or
-/// because of a node that cannot be in such a graph.
-pub(crate) const INSTANTIATE_ERROR: u32 = 1;
-
-pub(crate) const NODE_NOT_SUPPORTED: u32 = 3;
 
 /// Measured: all but `DEVICE_LAUNCH`, which goes with no `AUTO_FREE`.
 pub(crate) fn check_instantiate_flags(flags: u64, known: u64) -> Answer {

@@ -42,6 +42,7 @@ pub(crate) enum NodeKind {
     /// Signals of external semaphores, or waits for them.
     Semaphores(Semaphores),
     /// Another graph, which is the node's own. An executable graph has the nodes of that instead.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Child(u32),
     /// The accesses of a kernel, as the program reports them to the order checker.
     Declared(Vec<Access>),
@@ -55,8 +56,10 @@ pub(crate) struct Node {
     /// The context of the stream from which it was captured.
     pub(crate) context: Option<u32>,
     /// Its number among all nodes that the graph ever had.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) id: u32,
     /// The handle of the node that it was cloned from, or 0.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     clone_of: u64,
     /// The parameters of a node that sets or copies memory.
     pub(crate) params: Option<NodeParams>,
@@ -64,6 +67,7 @@ pub(crate) struct Node {
 
 /// What a node was made with that sets or copies memory.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
 pub(crate) enum NodeParams {
     Set(MemsetParams),
     Copy(Copy3D),
@@ -79,6 +83,7 @@ pub(crate) struct Graph {
     nodes: Vec<u32>,
     pub(crate) objects: References,
     /// Its number among all graphs and executable graphs.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) id: u32,
     /// How many nodes it ever had.
     nodes_made: u32,
@@ -133,6 +138,7 @@ pub(crate) struct ExecNode {
     /// instantiated with.
     pub(crate) set: bool,
     /// In how many child graphs it is.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) depth: u32,
 }
 
@@ -145,8 +151,10 @@ pub(crate) struct Exec {
     pub(crate) last: Option<Arc<Point>>,
     pub(crate) objects: References,
     /// Its number among all graphs and executable graphs.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) id: u32,
     /// How it was instantiated.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) flags: u64,
 }
 

@@ -170,6 +170,7 @@ pub(crate) enum Kind {
     /// Of the device and the host alike.
     Managed,
     /// From a pool.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Pooled(u32),
     /// From `cuMemHostAlloc`, with its flags.
     Host(u32),

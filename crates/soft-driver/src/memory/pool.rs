@@ -10,6 +10,7 @@ mod courtesy;
 
 /// A pool. Its memory is taken from the system when it is allocated, and given back when it is
 /// freed; how much a pool would keep is counted all the same.
+#[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
 pub(crate) struct Pool {
     /// The device's ordinal.
     pub(crate) device: usize,

@@ -26,7 +26,9 @@ pub(crate) enum MemoryWork {
         bytes: usize,
     },
     /// Apart, so that what every task takes with it stays small.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     SetRows(Box<SetRows>),
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     CopyRows(Box<CopyRows>),
 }
 

@@ -51,15 +51,17 @@ const UNREACHABLE: CUresult = INVALID_VALUE;
 mod linux {
     use std::fs::File;
     use std::io::Read as _;
-    use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd, RawFd};
+    use std::os::fd::{AsRawFd as _, FromRawFd as _, RawFd};
     use std::os::linux::net::SocketAddrExt as _;
-    use std::os::unix::fs::FileExt as _;
     use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
     use std::sync::Arc;
     use std::thread::JoinHandle;
     use std::time::Duration;
 
     use super::*;
+
+    #[cfg(feature = "courtesy")]
+    mod courtesy;
 
     /// Where a piece of device memory lies.
     #[derive(Debug)]
@@ -91,6 +93,7 @@ mod linux {
         next: u64,
         exporter: Option<Exporter>,
         /// What the file of a pool calls itself; 0 for no pool's.
+        #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "its pools have it"))]
         pool: u128,
     }
 
@@ -109,32 +112,6 @@ mod linux {
             // SAFETY: an open file.
             unsafe { libc::fcntl(descriptor, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) };
             Some(Self { file: Arc::new(file), next: 0, exporter: None, pool: 0 })
-        }
-
-        /// For a pool that other processes can be given: its file begins with a page that says so.
-        pub(crate) fn of_pool(device: u64) -> Option<Self> {
-            let mut arena = Self::new()?;
-            let mut name = [0; 16];
-            File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut name)).ok()?;
-            arena.pool = u128::from_ne_bytes(name);
-            arena.file.set_len(PAGE).ok()?;
-            arena.next = PAGE;
-            let mut header = POOL_MAGIC.to_vec();
-            header.extend(arena.pool.to_le_bytes());
-            header.extend(device.to_le_bytes());
-            arena.file.write_all_at(&header, 0).ok()?;
-            Some(arena)
-        }
-
-        /// A descriptor of the file, for the program to send to another process and to close.
-        pub(crate) fn descriptor(&self) -> Option<RawFd> {
-            self.file.try_clone().ok().map(IntoRawFd::into_raw_fd)
-        }
-
-        /// The name of a piece of a pool's memory.
-        pub(crate) fn name(&self, backing: &Backing, bytes: usize) -> Named {
-            backing.exported.store(true, core::sync::atomic::Ordering::Relaxed);
-            Named { exporter: self.pool, offset: backing.offset, bytes: bytes as u64 }
         }
 
         /// Maps new memory: its address, and where it lies. Pages are only there once they are
@@ -174,39 +151,13 @@ mod linux {
         }
     }
 
-    const POOL_MAGIC: [u8; 8] = *b"softpool";
-
     /// The file of another process's pool.
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "its pools have it"))]
     pub(crate) struct PoolFile {
         file: File,
         name: u128,
         /// Which device of the machine it is of.
         pub(crate) device: u64,
-    }
-
-    impl PoolFile {
-        /// What a descriptor that came from another process is of, if it is of a pool.
-        pub(crate) fn open(descriptor: RawFd) -> Option<Self> {
-            // SAFETY: it has no preconditions; what is no descriptor is an error.
-            let own = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
-            // SAFETY: just opened, and owned by nothing else.
-            let file = (own >= 0).then(|| unsafe { File::from_raw_fd(own) })?;
-            let mut header = [0; 32];
-            file.read_exact_at(&mut header, 0).ok()?;
-            let name = u128::from_le_bytes(header.get(8..24)?.try_into().ok()?);
-            let device = u64::from_le_bytes(header.get(24..32)?.try_into().ok()?);
-            (header.starts_with(&POOL_MAGIC) && is_sealed(&file)).then_some(Self {
-                file,
-                name,
-                device,
-            })
-        }
-
-        /// Maps a piece of it.
-        pub(crate) fn map(&self, named: &Named) -> Option<usize> {
-            let good = named.exporter == self.name && named.offset >= PAGE;
-            good.then(|| map_named(&self.file, named))?.ok()
-        }
     }
 
     /// Offsets in the file are multiples of this, which is one of any page's size.
@@ -397,14 +348,17 @@ mod nowhere {
             match *self {}
         }
 
+        #[cfg(feature = "courtesy")]
         pub(crate) fn of_pool(_device: u64) -> Option<Self> {
             None
         }
 
+        #[cfg(feature = "courtesy")]
         pub(crate) fn descriptor(&self) -> Option<i32> {
             match *self {}
         }
 
+        #[cfg(feature = "courtesy")]
         pub(crate) fn name(&self, _backing: &Backing, _bytes: usize) -> Named {
             match *self {}
         }
@@ -426,11 +380,13 @@ mod nowhere {
         Err(UNREACHABLE)
     }
 
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "its pools have it"))]
     pub(crate) struct PoolFile {
         pub(crate) device: u64,
         never: core::convert::Infallible,
     }
 
+    #[cfg(feature = "courtesy")]
     impl PoolFile {
         pub(crate) fn open(_descriptor: i32) -> Option<Self> {
             None
