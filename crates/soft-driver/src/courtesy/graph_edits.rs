@@ -29,8 +29,28 @@ fn pairs(
     if pairs.iter().enumerate().any(twice) { Err(INVALID_VALUE) } else { Ok(pairs) }
 }
 
-/// Measured: an edge that is there already, one of a node to itself, and one to another graph's
-/// node are invalid values. A circle is found when the graph is instantiated.
+/// Adds edges or removes them. Measured: an edge that is there already, one that is not there to be
+/// removed, one of a node to itself, and one to another graph's node are invalid values. A circle is
+/// found when the graph is instantiated.
+fn change_edges(
+    mut state: Locked,
+    graph: Ptr<CUgraph_st>,
+    (from, to, count): (In<CUgraphNode>, In<CUgraphNode>, usize),
+    adds: bool,
+) -> Answer {
+    let graph = state.graphs.find(graph)?;
+    let pairs = pairs(&state, graph, from, to, count)?;
+    let fits = |(from, to): &(u32, u32)| from != to && state.graphs.has_edge(*from, *to) != adds;
+    if !pairs.iter().all(fits) {
+        return Err(INVALID_VALUE);
+    }
+    match adds {
+        true => state.graphs.add_edges(pairs),
+        false => state.graphs.remove_edges(pairs),
+    }
+    Ok(())
+}
+
 pub(crate) fn graph_add_dependencies(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
@@ -38,24 +58,7 @@ pub(crate) fn graph_add_dependencies(
     to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    add_edges(call.ready()?, graph, from, to, count)
-}
-
-fn add_edges(
-    mut state: Locked,
-    graph: Ptr<CUgraph_st>,
-    from: In<CUgraphNode>,
-    to: In<CUgraphNode>,
-    count: usize,
-) -> Answer {
-    let graph = state.graphs.find(graph)?;
-    let pairs = pairs(&state, graph, from, to, count)?;
-    let there = |(from, to): &(u32, u32)| from == to || state.graphs.has_edge(*from, *to);
-    if pairs.iter().any(there) {
-        return Err(INVALID_VALUE);
-    }
-    state.graphs.add_edges(pairs);
-    Ok(())
+    change_edges(call.ready()?, graph, (from, to, count), true)
 }
 
 pub(crate) fn graph_add_dependencies_v2(
@@ -68,10 +71,9 @@ pub(crate) fn graph_add_dependencies_v2(
 ) -> Answer {
     let state = call.ready()?;
     plain_edges(edges, count)?;
-    add_edges(state, graph, from, to, count)
+    change_edges(state, graph, (from, to, count), true)
 }
 
-/// Measured: an edge that is not there is an invalid value.
 pub(crate) fn graph_remove_dependencies(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
@@ -79,23 +81,7 @@ pub(crate) fn graph_remove_dependencies(
     to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    remove_edges(call.ready()?, graph, from, to, count)
-}
-
-fn remove_edges(
-    mut state: Locked,
-    graph: Ptr<CUgraph_st>,
-    from: In<CUgraphNode>,
-    to: In<CUgraphNode>,
-    count: usize,
-) -> Answer {
-    let graph = state.graphs.find(graph)?;
-    let pairs = pairs(&state, graph, from, to, count)?;
-    if pairs.iter().any(|(from, to)| !state.graphs.has_edge(*from, *to)) {
-        return Err(INVALID_VALUE);
-    }
-    state.graphs.remove_edges(pairs);
-    Ok(())
+    change_edges(call.ready()?, graph, (from, to, count), false)
 }
 
 pub(crate) fn graph_remove_dependencies_v2(
@@ -108,7 +94,7 @@ pub(crate) fn graph_remove_dependencies_v2(
 ) -> Answer {
     let state = call.ready()?;
     plain_edges(edges, count)?;
-    remove_edges(state, graph, from, to, count)
+    change_edges(state, graph, (from, to, count), false)
 }
 
 /// The node's edges go with it; executable graphs stay as they are.
