@@ -31,7 +31,7 @@ use crate::{CudaStreamExt, calls::*};
 /// | --- | --- | --- |
 /// | [`is_done`](Self::is_done) | checks once, with one load | |
 /// | [`query`](Self::query) | checks, and queries the driver if the point is not reached | |
-/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these; only a thread that spins for an event returns earlier |
+/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these, but longer than that of a thread that spins for an event |
 /// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between checks: a 64th of the time it has waited, between 20 µs and 1 ms | longer than for `spin`, and longest after a long wait; `docs/performance.md` has the figures |
 /// | `point.await` | none: one thread of the process checks all points | as for [`Completion`](crate::Completion) |
 /// | [`CudaStreamExt::wait_point`] | none: the stream waits | |
