@@ -179,6 +179,9 @@ impl Function {
     /// ```
     /// use cuda_events::sys::Function;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let mut count = 0;

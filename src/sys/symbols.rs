@@ -285,15 +285,18 @@ macro_rules! symbols {
         /// legacy default stream; a driver that was loaded with
         /// [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
         /// `_ptsz` twins in the same fields. Each field names its type, which ends in the CUDA
-        /// version that introduced it (`v12080` is CUDA 12.8), and NVIDIA's page of the call. Then
-        /// come its declaration in C, in which text is `unsigned char`, and a plain call in Rust,
-        /// whose error reads as those of this crate do. [`call!`](crate::foundation::call) is
-        /// shorter, and also checks for a forked process.
+        /// version that introduced it (`v12080` is CUDA 12.8), and NVIDIA's page of the call. Below
+        /// these are its declaration in C, in which text is `unsigned char`, and a plain call in
+        /// Rust. [`call!`](crate::foundation::call) is shorter than a plain call, and also checks
+        /// for a forked process.
         ///
-        /// The page of [the module](crate::sys) has an example of a required entry point. An
-        /// optional one is looked at first:
+        /// The page of [the module](crate::sys) has an example of a required entry point. Before a
+        /// call of an optional one, check whether the driver has it:
         ///
         /// ```
+        /// # let _ = || {
+        /// let driver = cuda_events::Driver::load()?;
+        /// # Ok::<_, cuda_events::Error>(driver) };
         /// # let soft = cuda_soft_driver::SoftDriver::new();
         /// # let driver = soft.driver();
         /// match driver.symbols().cuStreamGetId {
