@@ -203,6 +203,7 @@ static void timelines(CUstream a, CUstream b) {
     IS(CUTL_ERROR_HANDLE, "was destroyed", cutl_timeline_poison(timeline));
     IS(CUTL_ERROR_HANDLE, "was destroyed", cutl_timeline_destroy(host));
     open_gate(&gate);
+    CU(cuStreamSynchronize(a));
     OK(cutl_stream_destroy(first));
     OK(cutl_stream_destroy(second));
     IS(CUTL_ERROR_HANDLE, "was destroyed", cutl_stream_wait(second, &point));

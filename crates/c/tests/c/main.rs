@@ -117,6 +117,20 @@ fn peers_that_exchange_bytes_only() {
     assert_eq!(run(&mut programs.command("tests/c/peers.cpp")), "both ends are seen\n");
 }
 
+/// The program in the README, with the examples' declarations as `cuda.h`.
+#[test]
+fn the_readme_compiles() {
+    let Some(Programs(folder)) = Programs::of("the_readme_compiles") else { return };
+    let Ok(page) = fs::read_to_string(Path::new(HERE).join("README.md")) else { return };
+    let code = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
+    let source = folder.join("readme.c");
+    fs::write(&source, code.expect("a program")).expect("a file");
+    symlink(Path::new(HERE).join("examples/driver.h"), folder.join("cuda.h")).expect("a link");
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(&folder);
+    run(command.arg("-I").arg(Path::new(HERE).join("include")).arg(source));
+}
+
 /// The producer is the example in C++, and the consumer this test.
 #[test]
 fn a_producer_in_cpp_is_killed() {

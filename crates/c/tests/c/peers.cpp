@@ -62,7 +62,7 @@ static void exporter(int socket) {
         CU(cuEventRecord(event, raw));
         std::uint64_t value = timeline.signal().value();
         send_bytes(socket, &value, sizeof value);
-        receive(socket, &go, 1);
+        if (recv(socket, &go, 1, 0) != 1) _exit(1);
     }
     pause();
 }
