@@ -6,8 +6,9 @@ use crate::engine::user_object::References;
 use crate::graph::{ExecNode, Graphs, NodeKind};
 
 impl Graphs {
-    /// The nodes of a graph, each after all that it depends on, and otherwise in the order in which
-    /// they were added. None if the edges go in a circle.
+    /// The nodes of a graph, each after all that it depends on. Otherwise writes of values come
+    /// first, because on a GPU no other branch holds them up; the rest is in the order in which it
+    /// was added. None if the edges go in a circle.
     fn sorted(&self, graph: u32) -> Option<Vec<u32>> {
         let nodes = &self.all[graph].nodes;
         let places: BTreeMap<u32, usize> =
@@ -22,15 +23,16 @@ impl Graphs {
                 later[other].push(place);
             }
         }
+        let rank = |place: usize| (!self.nodes[nodes[place]].kind.is_write_of_values(), place);
         let ready = left.iter().enumerate().filter(|(_, left)| **left == 0);
-        let mut ready: BTreeSet<usize> = ready.map(|(place, _)| place).collect();
+        let mut ready: BTreeSet<_> = ready.map(|(place, _)| rank(place)).collect();
         let mut sorted = Vec::with_capacity(nodes.len());
-        while let Some(place) = ready.pop_first() {
+        while let Some((_, place)) = ready.pop_first() {
             sorted.push(nodes[place]);
             for other in &later[place] {
                 left[*other] -= 1;
                 if left[*other] == 0 {
-                    ready.insert(*other);
+                    ready.insert(rank(*other));
                 }
             }
         }

@@ -92,6 +92,12 @@ pub(crate) struct Graph {
 }
 
 impl NodeKind {
+    /// Whether it writes values and waits for none.
+    fn is_write_of_values(&self) -> bool {
+        let Self::Values(batch) = self else { return false };
+        !batch.operations.iter().any(|operation| matches!(operation, ValueOperation::Wait(_)))
+    }
+
     /// The node's work for the order checker.
     pub(crate) fn work(&self) -> Vec<GraphWork> {
         match self {

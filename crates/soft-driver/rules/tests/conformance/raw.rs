@@ -270,6 +270,9 @@ calls! {
     cuGraphHostNodeSetParams(node: CUgraphNode, params: *const CUDA_HOST_NODE_PARAMS);
     cuGraphExecHostNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
         params: *const CUDA_HOST_NODE_PARAMS);
+    cuGraphAddBatchMemOpNode(node: *mut CUgraphNode, graph: CUgraph,
+        dependencies: *const CUgraphNode, count: usize,
+        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS);
     cuGraphBatchMemOpNodeGetParams(node: CUgraphNode, params: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS);
     cuGraphBatchMemOpNodeSetParams(node: CUgraphNode,
         params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS);

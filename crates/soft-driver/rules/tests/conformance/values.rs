@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_void};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -977,6 +977,49 @@ rules! {
         saw.code("two operations", unsafe { set(exec, node, &params) });
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
+    /// A new value for a node of an executable graph is that of the next launch. A launch that is
+    /// pending has its own.
+    [since(11, 7)]
+    fn next_value_of_a_node(rig, saw) = "the pending launch wrote 6, the next one 7" {
+        let (words, stream, mut graph) = (Words::new(rig), rig.stream(NON_BLOCKING), null_mut());
+        // A copy between two places of host memory would wait for the stream.
+        let target = device_memory(rig, 64);
+        let mut operation = CUstreamBatchMemOpParams { pad: [0; 6] };
+        operation.writeValue = CUstreamMemOpWriteValueParams {
+            operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64,
+            address: target,
+            ..Default::default()
+        };
+        let params = CUDA_BATCH_MEM_OP_NODE_PARAMS {
+            ctx: rig.context,
+            count: 1,
+            paramArray: &mut operation,
+            flags: 0,
+        };
+        let (mut node, mut exec) = (null_mut(), null_mut());
+        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        let added = rig.cuGraphAddBatchMemOpNode(&mut node, graph, null(), 0, &params);
+        must("cuGraphAddBatchMemOpNode", added);
+        must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+        let latch = rig.hold(stream);
+        for (at, value) in [(1, 6), (2, 7)] {
+            operation.writeValue.u.value64 = value;
+            let params = CUDA_BATCH_MEM_OP_NODE_PARAMS { paramArray: &mut operation, ..params };
+            let set = rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params);
+            must("cuGraphExecBatchMemOpNodeSetParams", set);
+            must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+            let place = words.word(at).as_ptr().cast();
+            must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(place, target, 8, stream));
+        }
+        latch.release();
+        rig.synchronize(stream);
+        let [pending, next] = [1, 2].map(|at| words.word(at).load(Ordering::SeqCst));
+        saw.text(format_args!("the pending launch wrote {pending}, the next one {next}"));
+        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must("cuMemFree", rig.cuMemFree_v2(target));
     }
 
     /// A page of a file that two processes register can order the streams of both, without a handle
