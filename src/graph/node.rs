@@ -1,8 +1,9 @@
 //! Nodes of graphs.
 
+use super::Graph;
 use crate::sys::CUgraphNode;
 
-/// A node of a [`Graph`](super::Graph), valid as long as the graph; other graphs refuse it.
+/// A node of a [`Graph`], valid as long as the graph; other graphs refuse it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::sys::CUgraphNode;
 /// // SAFETY: it is a node of the graph, and only this thread uses the graph.
 /// let same = unsafe { GraphNode::from_raw(&graph, node.as_raw()) };
 /// assert_eq!(same, node);
+/// assert!(same.is_of(&graph));
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,6 +56,11 @@ impl GraphNode {
     /// Returns the driver's handle, for other bindings. It is valid as long as the graph is.
     pub fn as_raw(self) -> CUgraphNode {
         self.raw
+    }
+
+    /// Returns whether it is a node of this graph. It makes no driver call.
+    pub fn is_of(self, graph: &Graph) -> bool {
+        self.graph == graph.retained().graph()
     }
 }
 

@@ -17,6 +17,7 @@ use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{EventPool, LazyEvent, LazyState, StreamScope, Timer, current_stream};
 #[cfg(target_os = "linux")]
 use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
+use cuda_events::graph::Graph;
 use cuda_events::ipc::{DescriptorError, ExporterState};
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{
@@ -212,6 +213,12 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "timelines",
         run: |run| cuda(timelines(run)),
+        closes: &[],
+        silent: &[Function::cuThreadExchangeStreamCaptureMode],
+    },
+    Scenario {
+        name: "graph_timelines",
+        run: |run| cuda(graph_timelines(run)),
         closes: &[],
         silent: &[Function::cuThreadExchangeStreamCaptureMode],
     },
@@ -850,6 +857,20 @@ fn timelines(run: &Run) -> cuda_timelines::Result<()> {
     host.poison();
     timeline.poison()?;
     Ok(other.synchronize()?)
+}
+
+fn graph_timelines(run: &Run) -> cuda_timelines::Result<()> {
+    let (context, stream) = run.stream()?;
+    let done = Arc::new(Event::new(&context, EventFlags::empty())?);
+    let Some(timeline) = run.optional(cuda(Timeline::new(stream)))? else { return Ok(()) };
+    let mut graph = Graph::new(&context)?;
+    let Some(node) = run.optional(graph.add_event_record_node(&[], &done))? else { return Ok(()) };
+    let replay = run.optional(cuda(timeline.in_graph(graph, &[&[node], &[]])))?;
+    let Some(replay) = replay else { return Ok(()) };
+    for point in replay.launch()? {
+        point.wait()?;
+    }
+    replay.timeline().signal()?.wait()
 }
 
 fn shared_timelines(run: &Run) -> cuda_timelines::Result<()> {

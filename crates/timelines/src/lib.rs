@@ -92,8 +92,8 @@ pub use completion::Completion;
 pub use error::{Error, Result, SharedTimelineError};
 pub use extensions::{CudaEventExt, CudaStreamExt};
 pub use timeline::{
-    HostTimeline, ImportedTimeline, Point, PointCompletion, Timeline, TimelineDescriptor,
-    TimelineFile, TimelineMemory,
+    HostTimeline, ImportedTimeline, Point, PointCompletion, SignalGraph, Timeline,
+    TimelineDescriptor, TimelineFile, TimelineMemory,
 };
 
 /// The driver's calls under the names that documentation uses.

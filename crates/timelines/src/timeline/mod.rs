@@ -22,6 +22,7 @@ mod file;
 mod followed;
 mod foreign;
 mod future;
+mod graph;
 mod home;
 mod host;
 mod import_file;
@@ -45,6 +46,7 @@ pub use descriptor::TimelineDescriptor;
 pub use device_memory::TimelineMemory;
 pub use file::TimelineFile;
 pub use future::PointCompletion;
+pub use graph::SignalGraph;
 pub use host::HostTimeline;
 pub use imported::ImportedTimeline;
 pub use point::Point;
@@ -69,7 +71,7 @@ use crate::sync::lock;
 /// | a host that checks often, or from many threads | a timeline |
 /// | many places in one stream to check or to wait for | a timeline: a point is a number, an event is an object |
 /// | time stamps | an event with [`TIMING`](cuda_events::EventFlags::TIMING) |
-/// | a signal from each launch of a graph | an event, with [`record_external`](StreamRef::record_external) |
+/// | a signal within each launch of a graph | a timeline [in the graph](Timeline::in_graph), or an event, with [`record_external`](StreamRef::record_external) |
 /// | a CPU stage between two GPU stages | a [`HostTimeline`]; or, for a short stage, a [host function](StreamRef::launch_host_function). A host function needs no thread, but the driver runs them one after the other, and runs none after a failure |
 /// | to await a few completions | either; the future of an [event](crate::Completion) needs no timeline |
 /// | to await thousands | a timeline: checking a point makes no driver call |
@@ -95,7 +97,7 @@ use crate::sync::lock;
 ///
 /// A signal in a capturing stream returns [`Error::TimelineInCapture`]: each launch of the graph
 /// would write the same value again, and the counter would go back. Instead, signal in the
-/// launching stream after the launch.
+/// launching stream after the launch, or within the launch by [`in_graph`](Self::in_graph).
 ///
 /// **This crate does not see every capture.** It sees each
 /// [`Capture`](cuda_events::capture::Capture). It does not see a capture that other code began with
@@ -379,6 +381,15 @@ impl Timeline {
     #[allow(unsafe_code)]
     #[inline]
     pub fn signal(&self) -> Result<Point> {
+        // SAFETY: the slot's state is locked.
+        let value = self.submit(1, |value| unsafe { self.write(value) })?;
+        Ok(Point::new(self.slot, value))
+    }
+
+    /// Submits signals of the next `count` values by `put`, which gets the first of them. Returns
+    /// the first.
+    #[inline(always)]
+    fn submit(&self, count: u64, put: impl FnOnce(u64) -> cuda_events::Result<()>) -> Result<u64> {
         // Before the lock, which another thread may have had when this process was forked.
         refuse_fork()?;
         if self.foreign || is_capture_under_way() {
@@ -386,13 +397,12 @@ impl Timeline {
         }
         let mut state = deferring_observers(lock(&self.slot.state));
         // The lock is held across the call, so that the order of the values is that of the writes.
-        // The value is used up even if the call fails: the driver may have taken it all the same,
-        // and then another signal of that value would be seen too early.
-        let value = state.submitted + 1;
-        state.submitted = value;
-        // SAFETY: as for `write`.
-        if let Err(error) = unsafe { self.write(value) }.map_err(Error::from) {
-            state.refused = Some(value);
+        // The values are used up even if the call fails: the driver may have taken them all the
+        // same, and then another signal of such a value would be seen too early.
+        let first = state.submitted + 1;
+        state.submitted += count;
+        if let Err(error) = put(first).map_err(Error::from) {
+            state.refused = Some(state.submitted);
             // Nothing else ends the waits of other processes.
             self.slot.condemn(&error);
             return Err(error);
@@ -401,7 +411,7 @@ impl Timeline {
         if let Some(file) = &self.file {
             file.watch().signalled();
         }
-        Ok(Point::new(self.slot, value))
+        Ok(first)
     }
 
     /// # Safety

@@ -11,6 +11,7 @@ mod poller_errors;
 mod timeline_captures;
 mod timeline_failures;
 mod timeline_futures;
+mod timeline_graphs;
 mod timeline_pages;
 mod timeline_programs;
 mod timelines;

@@ -1,0 +1,209 @@
+//! Graphs that signal a timeline in the middle of each launch.
+
+use core::fmt;
+use core::ptr::null_mut;
+
+use cuda_events::foundation::call;
+use cuda_events::graph::{Graph, GraphExec, GraphNode};
+use cuda_events::sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdeviceptr, CUgraphNode, CUstreamBatchMemOpParams,
+    CUstreamBatchMemOpType, CUstreamMemOpWriteValueParams, CUstreamMemOpWriteValueParams_u,
+    Function,
+};
+
+use super::file::same_context;
+use super::{Point, Timeline};
+use crate::error::Result;
+
+#[cfg(doc)]
+use {crate::calls::*, cuda_events::capture::Capture};
+
+/// An executable graph with nodes that signal a timeline, from [`Timeline::in_graph`].
+///
+/// A capture cannot hold a signal, because each launch would write the same value. Here
+/// [`launch`](Self::launch) gives the nodes their next values first. Earlier launches that are
+/// pending have theirs.
+///
+/// Use it for points within a launch: the host, other streams and other processes go on while the
+/// rest of the graph runs. For a point after the whole launch, signal after it instead.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuda_events::graph::Graph;
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// use cuda_timelines::Timeline;
+///
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let timeline = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
+/// let done = Arc::new(Event::new(&context, EventFlags::empty())?);
+///
+/// // Stands for two layers, captured or added node by node.
+/// let mut graph = Graph::new(&context)?;
+/// let first = graph.add_event_record_node(&[], &done)?;
+/// let second = graph.add_event_record_node(&[first], &done)?;
+///
+/// let replay = timeline.in_graph(graph, &[&[first], &[second]])?;
+/// for _ in 0..3 {
+///     for point in replay.launch()? {
+///         point.wait()?; // this layer is done
+///     }
+/// }
+/// assert_eq!(replay.timeline().completed(), 6);
+/// # Ok::<(), cuda_timelines::Error>(())
+/// ```
+pub struct SignalGraph {
+    // In the order of dropping.
+    exec: GraphExec,
+    /// Keeps the nodes' handles.
+    _graph: Graph,
+    signals: Vec<GraphNode>,
+    timeline: Timeline,
+}
+
+#[allow(unsafe_code)]
+impl Timeline {
+    /// Makes an executable graph that signals this timeline at each launch: once for each item of
+    /// `after`, after these nodes and the signal before.
+    ///
+    /// The graph may come from a capture: after a layer's work, [`Capture::dependencies`] has the
+    /// nodes for `after`. It is taken over, because a launch of another executable graph of it would set the counter back. The
+    /// timeline can still be [signalled](Self::signal).
+    ///
+    /// Driver calls: [`cuGraphAddBatchMemOpNode`] (CUDA 11.7) for each signal, and those of
+    /// [`Graph::instantiate`].
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a graph of another context
+    ///   than the timeline's.
+    /// * [`GraphMismatch`](cuda_events::Error::GraphMismatch) for a node of another graph.
+    /// * [`Unsupported`](cuda_events::Error::Unsupported): the driver is older than CUDA 11.7.
+    /// * Those of [`Graph::instantiate`].
+    ///
+    /// After an error the graph and the timeline are dropped.
+    #[doc(alias = "cuGraphAddBatchMemOpNode")]
+    pub fn in_graph(self, graph: Graph, after: &[&[GraphNode]]) -> Result<SignalGraph> {
+        let function = Function::cuGraphAddBatchMemOpNode;
+        same_context(&self.stream, graph.context())?;
+        let mut signals: Vec<GraphNode> = Vec::with_capacity(after.len());
+        for nodes in after {
+            if !nodes.iter().all(|node| node.is_of(&graph)) {
+                return Err(cuda_events::Error::GraphMismatch { function }.into());
+            }
+            let nodes = nodes.iter().chain(signals.last());
+            let nodes: Vec<CUgraphNode> = nodes.map(|node| node.as_raw()).collect();
+            let mut node = null_mut();
+            self.with_writes(0, |writes| {
+                // SAFETY: this function owns the graph, to which the nodes belong; a place for the
+                // new node. A launch gives it a value before it can run.
+                unsafe {
+                    call!(
+                        self.stream.context().driver(),
+                        cuGraphAddBatchMemOpNode?(
+                            &mut node,
+                            graph.as_raw(),
+                            nodes.as_ptr(),
+                            nodes.len(),
+                            writes,
+                        )
+                    )
+                }
+            })?;
+            // SAFETY: the driver has just made it in this graph.
+            signals.push(unsafe { GraphNode::from_raw(&graph, node) });
+        }
+        let exec = graph.instantiate()?;
+        Ok(SignalGraph { exec, _graph: graph, signals, timeline: self })
+    }
+
+    /// Calls `f` with the parameters of a node that signals the value: like a signal, it writes the
+    /// word in device memory first.
+    fn with_writes<T>(
+        &self,
+        value: u64,
+        f: impl FnOnce(*const CUDA_BATCH_MEM_OP_NODE_PARAMS) -> T,
+    ) -> T {
+        let line = self.slot.address();
+        let mut writes = [self.word.as_ref().map_or(line, |word| word.address), line]
+            .map(|address| write(address, value));
+        let params = CUDA_BATCH_MEM_OP_NODE_PARAMS {
+            ctx: self.stream.context().as_raw(),
+            count: if self.word.is_some() { 2 } else { 1 },
+            paramArray: writes.as_mut_ptr(),
+            flags: 0,
+        };
+        f(&params)
+    }
+}
+
+fn write(address: CUdeviceptr, value: u64) -> CUstreamBatchMemOpParams {
+    let value = CUstreamMemOpWriteValueParams {
+        operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64,
+        address,
+        u: CUstreamMemOpWriteValueParams_u { value64: value },
+        flags: 0,
+        alias: 0,
+    };
+    // The driver may read all of it.
+    let mut write = CUstreamBatchMemOpParams { pad: [0; 6] };
+    write.writeValue = value;
+    write
+}
+
+#[allow(unsafe_code)]
+impl SignalGraph {
+    /// Launches the graph in the timeline's stream, and returns the points of its signals, in their
+    /// order.
+    ///
+    /// Driver calls: [`cuGraphExecBatchMemOpNodeSetParams`] for each signal, and
+    /// [`cuGraphLaunch`]. If [other code may capture in the stream](Timeline#captures),
+    /// [`cuStreamIsCapturing`] comes before them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Timeline::signal`] and [`GraphExec::launch`]. The values of a failed launch are
+    /// skipped.
+    #[doc(alias = "cuGraphExecBatchMemOpNodeSetParams")]
+    pub fn launch(&self) -> Result<impl ExactSizeIterator<Item = Point> + use<>> {
+        let Self { exec, signals, timeline, .. } = self;
+        let first = timeline.submit(signals.len() as u64, |first| {
+            for (value, signal) in (first..).zip(signals) {
+                timeline.with_writes(value, |writes| {
+                    // SAFETY: the executable graph is alive and used by this thread alone, and so
+                    // is the graph with the node. The addresses are those of a plain signal; the
+                    // timeline keeps them, and is dropped after the executable graph.
+                    unsafe {
+                        call!(
+                            timeline.stream.context().driver(),
+                            cuGraphExecBatchMemOpNodeSetParams?(
+                                exec.as_raw(),
+                                signal.as_raw(),
+                                writes,
+                            )
+                        )
+                    }
+                })?;
+            }
+            exec.launch(&timeline.stream)
+        })?;
+        let slot = timeline.slot;
+        Ok((0..signals.len()).map(move |at| Point::new(slot, first + at as u64)))
+    }
+
+    /// Returns the timeline, for plain signals and its stream.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+}
+
+impl fmt::Debug for SignalGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignalGraph")
+            .field("timeline", &self.timeline)
+            .field("signals", &self.signals.len())
+            .finish_non_exhaustive()
+    }
+}
