@@ -1,0 +1,165 @@
+"""The pytest plugin: ``pytest --cuda-soft-driver`` runs the tests on the software driver."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cuda_soft_driver import library
+
+_SETTINGS = "CUDA_SOFT_DRIVER"
+_ACTIVE = pytest.StashKey["CudaSoftDriver"]()
+
+
+def _is_other_frame(line: str) -> bool:
+    """Whether a line is of a stack, and not of the tests' own Python code."""
+    if not line.startswith(" " * 10):
+        return False
+    is_python = line.lstrip().startswith("Python: ")
+    return not is_python or "/_pytest/" in line or "/pluggy/" in line
+
+
+class CudaSoftDriver:
+    """The software driver of this process."""
+
+    def __init__(self, settings: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="cuda-soft-driver-"))
+        self._read: dict[Path, int] = {}
+        links = self._folder / "lib"
+        links.mkdir()
+        for name in ("libcuda.so.1", "libcuda.so"):
+            (links / name).symlink_to(library())
+        given = ",".join(filter(None, [os.environ.get(_SETTINGS, ""), settings]))
+        pairs = dict.fromkeys(given.replace(",", " ").split())
+        names = {pair.partition("=")[0] for pair in pairs}
+        if "order" not in names:
+            pairs["order=report"] = None
+        if "order=off" not in pairs:
+            if "order_backtraces" not in names:
+                pairs["order_backtraces=on"] = None
+            if "order_log" not in names:
+                pairs[f"order_log={self._folder}/order-%p"] = None
+        os.environ[_SETTINGS] = ",".join(pairs)
+        # For children. This process finds the name inside the library that it has opened.
+        others = os.environ.get("LD_LIBRARY_PATH")
+        os.environ["LD_LIBRARY_PATH"] = f"{links}:{others}" if others else str(links)
+        for name in ("CUDA_EVENTS_DRIVER", "NUMBA_CUDA_DRIVER"):
+            os.environ.pop(name, None)
+        self._library = ctypes.CDLL(str(links / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
+
+    def control(self, command: str) -> str:
+        """Executes a text command, such as ``leaks`` or ``fail=719``; see
+        ``SoftDriver::control`` of the crate cuda-soft-driver."""
+        room = 1 << 20
+        answer = ctypes.create_string_buffer(room)
+        code = self._library.cuda_soft_driver_control(
+            command.encode(), answer, ctypes.c_size_t(room)
+        )
+        text = answer.value.decode()
+        if code:
+            raise ValueError(text)
+        return text
+
+    def inject(self, fault: str) -> None:
+        """Makes calls fail, such as ``cuEventRecord*:nth=2:code=2``, until the test ends."""
+        self.control(f"fault={fault}")
+
+    def clear(self) -> None:
+        """Removes all faults."""
+        self.control("clear")
+
+    def leaks(self) -> str:
+        """What is alive, with the calls that made it."""
+        return self.control("leaks")
+
+    @property
+    def devices(self) -> int:
+        """The number of devices, which the setting ``devices=N`` chooses for the whole run."""
+        count = ctypes.c_int()
+        for code in (self._library.cuInit(0), self._library.cuDeviceGetCount(ctypes.byref(count))):
+            if code == 100:
+                return 0
+            if code:
+                raise RuntimeError(f"the driver returned {code}")
+        return count.value
+
+    def take_findings(self) -> str:
+        """What the order checker has found since the last time, in this process and in children."""
+        findings = []
+        for path in sorted(self._folder.glob("order-*")):
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                text = file.read().decode(errors="replace")
+                self._read[path] = file.tell()
+            if "error: " in text:
+                findings.append(text[text.index("error: ") :])
+        lines = "\n".join(findings).splitlines()
+        return "\n".join(line for line in lines if line and not _is_other_frame(line))
+
+    def _remove(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("cuda-soft-driver")
+    group.addoption(
+        "--cuda-soft-driver",
+        action="store_true",
+        help="run on the CUDA driver in software, without a GPU; accesses that nothing orders fail "
+        "the test that makes them",
+    )
+    group.addoption(
+        "--cuda-soft-driver-settings",
+        metavar="TEXT",
+        default="",
+        help="its settings beside those of the variable CUDA_SOFT_DRIVER, such as "
+        "devices=2,version=12.4",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    # Before anything is imported that opens the driver.
+    options = early_config.known_args_namespace
+    if options.cuda_soft_driver:
+        early_config.stash[_ACTIVE] = CudaSoftDriver(options.cuda_soft_driver_settings)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    driver = config.stash.get(_ACTIVE, None)
+    if driver is not None:
+        driver._remove()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    driver = item.config.stash.get(_ACTIVE, None)
+    if driver is not None:
+        # Of fixtures, or of what ran between tests.
+        driver.take_findings()
+    result = yield
+    if driver is not None and (findings := driver.take_findings()):
+        pytest.fail(findings, pytrace=False)
+    return result
+
+
+@pytest.fixture
+def cuda_soft_driver(request: pytest.FixtureRequest) -> Iterator[CudaSoftDriver]:
+    """The software driver; skips the test without --cuda-soft-driver. Its faults end with the test."""
+    driver = request.config.stash.get(_ACTIVE, None)
+    if driver is None:
+        pytest.skip("needs --cuda-soft-driver")
+    yield driver
+    driver.clear()
+
+
+@pytest.fixture
+def cuda_devices(cuda_soft_driver: CudaSoftDriver) -> range:
+    """The ordinals of the devices."""
+    return range(cuda_soft_driver.devices)

@@ -1,0 +1,111 @@
+"""The pytest plugin of the wheel, with cuda.core; crates/soft-driver/cli/test runs it."""
+
+import subprocess
+import sys
+
+
+pytest_plugins = ["pytester"]
+
+TWO_STREAMS = """
+    import ctypes
+    from cuda.bindings import driver
+    from cuda.core import Device
+
+    def call(name, *arguments):
+        code, *results = getattr(driver, name)(*arguments)
+        assert code == 0, (name, code)
+        return results[0] if results else None
+
+    def upload(memory, stream):
+        call("cuMemsetD8Async", memory, 1, 64, stream)
+
+    def both(wait):
+        device = Device(0)
+        device.set_current()
+        first, second = device.create_stream(), device.create_stream()
+        memory = call("cuMemAlloc", 64)
+        upload(memory, first.handle)
+        if wait:
+            second.wait(first)
+        upload(memory, second.handle)
+        call("cuCtxSynchronize")
+        call("cuMemFree", memory)
+
+    def test_ordered():
+        both(True)
+
+    def test_unordered():
+        both(False)
+"""
+
+
+def run(pytester, *arguments):
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+
+def test_a_finding_fails_the_test_that_made_it(pytester):
+    path = pytester.makepyfile(TWO_STREAMS)
+    result = run(pytester, "--cuda-soft-driver", path)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["*test_unordered*", "error: missing order: *", "*Python: upload, at *:11", "*Python: both, at *:18"]
+    )
+    run(pytester, "--cuda-soft-driver", "--cuda-soft-driver-settings=order=off", path).assert_outcomes(passed=2)
+
+
+def test_the_fixtures(pytester):
+    path = pytester.makepyfile(
+        """
+        import pytest
+        from cuda.core import Device
+
+        def test_devices(cuda_devices):
+            assert list(cuda_devices) == [0, 1]
+            assert len(Device.get_all_devices()) == 2
+
+        def test_a_fault(cuda_soft_driver):
+            device = Device(0)
+            device.set_current()
+            cuda_soft_driver.inject("cuStreamCreate*:once:code=2")
+            with pytest.raises(Exception, match="OUT_OF_MEMORY"):
+                device.create_stream()
+            cuda_soft_driver.inject("cuEventCreate:code=2")
+
+        def test_that_it_is_gone(cuda_soft_driver):
+            device = Device(0)
+            device.create_stream().record()
+            with pytest.raises(ValueError, match="no entry point"):
+                cuda_soft_driver.inject("cuNothing")
+        """
+    )
+    settings = "--cuda-soft-driver-settings=devices=2,version=12.4"
+    run(pytester, "--cuda-soft-driver", settings, path).assert_outcomes(passed=3)
+    # Without the option nothing is changed, and such tests are skipped.
+    run(pytester, path).assert_outcomes(skipped=3)
+
+
+def test_children_are_covered(pytester):
+    child = pytester.makepyfile(child=TWO_STREAMS)
+    path = pytester.makepyfile(
+        f"""
+        import subprocess, sys
+
+        def test_a_child():
+            code = "import sys; sys.path.insert(0, {str(child.parent)!r}); import child; child.both(False)"
+            subprocess.run([sys.executable, "-c", code], check=True)
+        """
+    )
+    result = run(pytester, "--cuda-soft-driver", path)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["error: missing order: *"])
+
+
+def test_the_command(tmp_path):
+    program = "from cuda.core import Device; print(len(Device.get_all_devices()))"
+    run = ["cuda-soft-driver", "run", "--devices", "3", "--", sys.executable, "-c", program]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout == "3\n"
+    assert subprocess.run(["cuda-soft-driver", "install", tmp_path]).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["libcuda.so", "libcuda.so.1"]
+
+
