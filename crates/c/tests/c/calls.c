@@ -317,6 +317,47 @@ static void events(CUstream stream) {
     CU(cuEventDestroy_v2(plain));
 }
 
+/* A context that is not the primary one, default streams, and a capture. */
+static void contexts(CUdevice device, CUcontext primary, CUstream raw) {
+    CUcontext context;
+    CUstream theirs;
+    CUgraph graph;
+    struct cutl_stream *stream, *other, *fallback;
+    struct cutl_file *file;
+    struct cutl_timeline *timeline, *none;
+    struct cutl_point point;
+    CU(cuCtxCreate_v2(&context, 0, device));
+    CU(cuStreamCreate(&theirs, CU_STREAM_NON_BLOCKING));
+    CU(cuCtxSetCurrent(primary));
+    IS(CUTL_ERROR_CONTEXT, "context", cutl_stream_adopt(primary, theirs, &other));
+    OK(cutl_stream_adopt(context, theirs, &other));
+    OK(cutl_stream_adopt(primary, raw, &stream));
+    /* The legacy default stream of the current context. */
+    OK(cutl_stream_adopt(NULL, NULL, &fallback));
+    OK(cutl_file_create(primary, 0, &file));
+    IS(CUTL_ERROR_CONTEXT, "make a TimelineFile", cutl_timeline_create_in_file(other, file, &none));
+    OK(cutl_timeline_create(other, &timeline));
+    OK(cutl_timeline_signal(timeline, &point));
+    OK(cutl_stream_wait(stream, &point));
+    OK(cutl_stream_wait(fallback, &point));
+    CU(cuStreamSynchronize(raw));
+    OK(cutl_point_wait(&point, 10 * SECONDS));
+    /* Each launch would signal the same value. */
+    CU(cuStreamBeginCapture_v2(theirs, 2));
+    IS(CUTL_ERROR_CAPTURE, "the stream captures", cutl_timeline_signal(timeline, &point));
+    CU(cuStreamEndCapture(theirs, &graph));
+    if (graph != NULL) CU(cuGraphDestroy(graph));
+    OK(cutl_timeline_signal(timeline, &point));
+    OK(cutl_point_wait(&point, 10 * SECONDS));
+    OK(cutl_timeline_destroy(timeline));
+    OK(cutl_file_destroy(file));
+    OK(cutl_stream_destroy(fallback));
+    OK(cutl_stream_destroy(other));
+    OK(cutl_stream_destroy(stream));
+    CU(cuStreamDestroy_v2(theirs));
+    CU(cuCtxDestroy_v2(context));
+}
+
 enum { THREADS = 4, ROUNDS = 500 };
 
 struct shared {
@@ -411,7 +452,23 @@ static void context_lives(CUdevice device) {
     OK(cutl_point_is_done(&point));
 }
 
-int main(void) {
+/* With CUDA_EVENTS_DRIVER=/nowhere/libcuda.so.1. */
+static int no_driver(void) {
+    const unsigned char bytes[CUTL_EVENT_BYTES] = {0};
+    struct cutl_stream *stream;
+    struct cutl_file *file;
+    struct cutl_timeline *timeline;
+    IS(CUTL_ERROR_NO_DRIVER, "/nowhere/libcuda.so.1", cutl_init());
+    IS(CUTL_ERROR_NO_DRIVER, "/nowhere/libcuda.so.1", cutl_stream_adopt(NULL, NULL, &stream));
+    IS(CUTL_ERROR_NO_DRIVER, "/nowhere/libcuda.so.1", cutl_file_create(NULL, 0, &file));
+    IS(CUTL_ERROR_NO_DRIVER, "/nowhere/libcuda.so.1", cutl_timeline_create_host(NULL, &timeline));
+    IS(CUTL_ERROR_NO_DRIVER, "/nowhere/libcuda.so.1", cutl_timeline_open(NULL, 0, bytes, 20, &timeline));
+    puts("there is no driver");
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "no-driver") == 0) return no_driver();
     CUdevice device;
     CUcontext context;
     CUstream a, b;
@@ -427,6 +484,7 @@ int main(void) {
     timelines(a, b);
     sharing(a);
     events(a);
+    contexts(device, context, a);
     threads(a);
     forked_child(a);
     CU(cuStreamDestroy_v2(a));

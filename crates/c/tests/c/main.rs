@@ -89,6 +89,9 @@ fn run(command: &mut Command) -> String {
 fn every_call_from_c() {
     let Some(programs) = Programs::of("every_call_from_c") else { return };
     assert_eq!(run(&mut programs.command("tests/c/calls.c")), "all calls are right\n");
+    let mut without = programs.command("tests/c/calls.c");
+    without.arg("no-driver").env("CUDA_EVENTS_DRIVER", "/nowhere/libcuda.so.1");
+    assert_eq!(run(&mut without), "there is no driver\n");
 }
 
 #[test]
