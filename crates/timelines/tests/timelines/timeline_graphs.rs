@@ -3,6 +3,7 @@
 use crate::common;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use common::counting::{calls, counting};
 use common::timelines::{WRITE, gpu, reached};
@@ -10,7 +11,7 @@ use common::{Gpu, Latch};
 use cuda_events::capture::CaptureMode;
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions};
+use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef};
 use cuda_timelines::{CudaStreamExt, Error, Point, SignalGraph, Timeline};
 
 const ADD: Function = Function::cuGraphAddBatchMemOpNode;
@@ -162,4 +163,41 @@ fn a_dropped_graph_reaches_its_points() {
     assert_eq!(point.query(), Ok(Progress::Pending));
     latch.release();
     reached(point);
+}
+
+/// Prints the nanoseconds of the host's calls: a launch, one with a plain signal after it, and one
+/// with a signal in the graph.
+#[test]
+#[ignore = "it prints times; on a GPU they decide between the two signals"]
+fn what_a_signal_costs() {
+    const LAUNCHES: u32 = 1000;
+    let Some(gpu) = with_nodes() else { return };
+    let timeline = timeline(&gpu);
+    let graph = || {
+        let mut graph = Graph::new(&gpu.context).expect("a graph");
+        let node = graph.add_event_record_node(&[], &event(&gpu.context)).expect("a node");
+        (graph, node)
+    };
+    let exec = graph().0.instantiate().expect("an executable graph");
+    let (inside, node) = graph();
+    let inside = self::timeline(&gpu).in_graph(inside, &[&[node]]).expect("a graph");
+    let time = |name: &str, stream: &StreamRef, work: &dyn Fn()| {
+        let mut best = u128::MAX;
+        for _ in 0..10 {
+            let begun = Instant::now();
+            (0..LAUNCHES).for_each(|_| work());
+            best = best.min(begun.elapsed().as_nanos() / u128::from(LAUNCHES));
+            stream.synchronize().expect("it ends");
+        }
+        println!("{name}: {best} ns");
+    };
+    let launch = || exec.launch(timeline.stream()).expect("a launch");
+    time("a launch", timeline.stream(), &launch);
+    time("a launch, then a signal", timeline.stream(), &|| {
+        launch();
+        timeline.signal().expect("a signal");
+    });
+    time("a launch with a signal in it", inside.timeline().stream(), &|| {
+        drop(inside.launch().expect("a launch"));
+    });
 }
