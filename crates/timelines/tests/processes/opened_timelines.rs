@@ -21,6 +21,7 @@ use common::timelines::{
 use common::{Gpu, Latch, Other};
 use cuda_events::Error::ForkedChild;
 use cuda_events::capture::{CaptureMode, CaptureStatus};
+use cuda_events::graph::Graph;
 use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
@@ -195,6 +196,34 @@ fn error(result: Result<Progress>) -> Error {
         Err(error) => error,
         Ok(progress) => panic!("{progress:?}, and no error"),
     }
+}
+
+/// Each launch of a graph writes the device's memory, which the peer reads, and the own line.
+#[test]
+fn a_graph_signals_by_handles() {
+    let Some(gpu) = gpu() else { return };
+    if !common::needs(gpu.driver, Function::cuGraphAddBatchMemOpNode) {
+        return;
+    }
+    let (memory, timeline) = own(&gpu);
+    let mut peer = Peer::start();
+    peer.open(&timeline);
+    let graph = Graph::new(&gpu.context).expect("a graph");
+    let replay = timeline.in_graph(graph, &[&[], &[]]).expect("two signals");
+    for launch in 1..=3 {
+        let points: Vec<_> = replay.launch().expect("a launch").collect();
+        assert_eq!(
+            points.iter().map(Point::value).collect::<Vec<_>>(),
+            [2 * launch - 1, 2 * launch]
+        );
+        assert_eq!(peer.step(&format!("wait {}", 2 * launch)), "done");
+        assert_eq!(peer.step(&format!("stream {}", 2 * launch)), "done");
+        points.into_iter().for_each(reached);
+    }
+    assert_eq!(peer.step("query 7"), "pending");
+    drop(replay);
+    peer.end();
+    drop(memory);
 }
 
 /// The peer writes, and this process reads; and each waits for the other, by its stream.
