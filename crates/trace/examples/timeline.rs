@@ -66,8 +66,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracer.name_stream(&copies, "copies");
     tracer.name_stream(&compute, "compute");
     for step in 0..3 {
-        let _step = recorder.span(format!("step {step}"));
-        let upload = tracer.span(&copies, format!("upload {step}"))?;
+        recorder.marker(format!("step {step}"));
+        recorder.counter("uploads", 1.0);
+        let _step = recorder.span("step").arg("number", step);
+        let upload = tracer.span(&copies, "upload")?.category("copy").arg("step", step);
         work.put_into(&copies, 1)?;
         upload.end(&copies)?;
         let uploaded = copies.record_event(EventFlags::empty())?;
@@ -81,6 +83,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             tracer.time(compute, "backward", || work.put_into(compute, 2))?;
             outer.end(compute)
         };
+        recorder.counter("uploads", 0.0);
         std::thread::scope(|scope| {
             let builder = std::thread::Builder::new().name("consumer".to_owned());
             builder.spawn_scoped(scope, consume)?.join().map_err(|_| "the consumer panicked")??;

@@ -54,18 +54,39 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
                 Kind::Call => "driver",
                 Kind::FailedCall => "driver,failed",
             };
+            let categories = match &slice.category {
+                Some(own) => format!("{category},{own}"),
+                None => category.to_owned(),
+            };
             next(out)?;
             write!(
                 out,
                 "{{\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{},\"dur\":{},\
-                 \"cat\":\"{category}\",\"name\":{},\"args\":{{",
+                 \"cat\":{},\"name\":{},\"args\":{{",
                 Micros(slice.start),
                 Micros(slice.end.saturating_sub(slice.start)),
+                Quoted(&categories),
                 Quoted(&slice.name)
             )?;
-            for (index, (what, detail)) in slice.details.iter().enumerate() {
+            // A name must not come twice; the program's own come first.
+            let args = slice.args.iter().map(|(name, value)| (&**name, value));
+            let details = slice.details.iter().map(|(name, value)| (*name, value));
+            let mut fields: Vec<(&str, &String)> = Vec::new();
+            for (name, value) in args.chain(details) {
+                if fields.iter().all(|(other, _)| *other != name) {
+                    fields.push((name, value));
+                }
+            }
+            for (index, (name, value)) in fields.into_iter().enumerate() {
                 let separator = if index == 0 { "" } else { "," };
-                write!(out, "{separator}{}:{}", Quoted(what), Quoted(detail))?;
+                // Perfetto can calculate with numbers.
+                let number = value.parse::<i64>().is_ok_and(|number| number.to_string() == *value);
+                write!(out, "{separator}{}:", Quoted(name))?;
+                if number {
+                    write!(out, "{value}")?;
+                } else {
+                    write!(out, "{}", Quoted(value))?;
+                }
             }
             write!(out, "}}}}")?;
         }
@@ -87,6 +108,40 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
                 id + 1,
                 row + 1,
                 Micros(at)
+            )?;
+        }
+    }
+    for marker in &picture.markers {
+        let process = picture.rows.get(marker.row).map_or(1, |row| row.group + 1);
+        next(out)?;
+        write!(
+            out,
+            "{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{process},\"tid\":{},\"ts\":{},\
+             \"cat\":\"marker\",\"name\":{}}}",
+            marker.row + 1,
+            Micros(marker.at),
+            Quoted(&marker.name)
+        )?;
+    }
+    // The counters are a process after those of the groups.
+    let process = picture.groups.len() + 1;
+    if !picture.counters.is_empty() {
+        next(out)?;
+        write!(
+            out,
+            "{{\"ph\":\"M\",\"pid\":{process},\"name\":\"process_name\",\
+             \"args\":{{\"name\":\"Counters\"}}}}"
+        )?;
+    }
+    for counter in &picture.counters {
+        for (at, value) in &counter.values {
+            next(out)?;
+            write!(
+                out,
+                "{{\"ph\":\"C\",\"pid\":{process},\"ts\":{},\"name\":{},\
+                 \"args\":{{\"value\":{value}}}}}",
+                Micros(*at),
+                Quoted(&counter.name)
             )?;
         }
     }

@@ -11,6 +11,7 @@ use cuda_events::{Driver, Result};
 
 use crate::stream_id::StreamId;
 use crate::thread::{Quiet, Thread, lock};
+use crate::trace::Args;
 
 const SHARDS: usize = 16;
 
@@ -58,6 +59,34 @@ pub struct HostRecords {
     pub spans: Vec<HostSpan>,
     /// Driver calls.
     pub calls: Vec<DriverCall>,
+    /// Values of counters.
+    pub counters: Vec<CounterValue>,
+    /// Markers.
+    pub markers: Vec<Marker>,
+}
+
+/// The value of a counter from a time on, from [`HostRecorder::counter`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CounterValue {
+    /// The counter's name.
+    pub name: Cow<'static, str>,
+    /// The time from which the counter has the value.
+    pub at: Instant,
+    /// The value.
+    pub value: f64,
+}
+
+/// A point in time with a name, from [`HostRecorder::marker`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Marker {
+    /// The marker's name.
+    pub name: Cow<'static, str>,
+    /// The thread that set the marker.
+    pub thread: Thread,
+    /// The time of the marker.
+    pub at: Instant,
 }
 
 /// A span of code on the host.
@@ -66,8 +95,10 @@ pub struct HostRecords {
 pub struct HostSpan {
     /// The span's name.
     pub name: Cow<'static, str>,
-    /// Details; the fields of a span of `tracing`.
-    pub detail: Option<String>,
+    /// The span's category. In the page, spans of one category have one colour.
+    pub category: Option<Cow<'static, str>>,
+    /// The span's arguments; the fields of a span of `tracing`.
+    pub args: Args,
     /// The thread that ran the code.
     pub thread: Thread,
     /// The time at which the thread entered the span.
@@ -194,27 +225,53 @@ impl HostRecorder {
     /// Records a span of the calling thread until the result is dropped.
     #[must_use = "the span ends when this is dropped"]
     pub fn span(&self, name: impl Into<Cow<'static, str>>) -> HostSpanGuard<'_> {
-        HostSpanGuard { recorder: self, name: name.into(), start: Instant::now() }
+        let (name, start) = (name.into(), Instant::now());
+        HostSpanGuard { recorder: self, name, category: None, args: Args::new(), start }
     }
 
     pub(crate) fn keep_span(
         &self,
         name: Cow<'static, str>,
-        detail: Option<String>,
+        category: Option<Cow<'static, str>>,
+        args: Args,
         start: Instant,
     ) {
         let end = Instant::now();
-        let span = HostSpan { name, detail, thread: Thread::current(), start, end };
+        let span = HostSpan { name, category, args, thread: Thread::current(), start, end };
         self.with_shard(span.thread.number(), |kept| kept.spans.push(span));
+    }
+
+    /// Records the value that a counter has from now on, such as the bytes in use.
+    ///
+    /// A trace shows each counter in a row of its own. A value that is not finite is not shown.
+    ///
+    /// ```
+    /// # let recorder = cuda_events_trace::HostRecorder::new();
+    /// recorder.counter("batches in flight", 2.0);
+    /// recorder.marker("epoch 1");
+    /// # let records = recorder.take();
+    /// # assert_eq!((records.counters.len(), records.markers.len()), (1, 1));
+    /// ```
+    pub fn counter(&self, name: impl Into<Cow<'static, str>>, value: f64) {
+        let counter = CounterValue { name: name.into(), at: Instant::now(), value };
+        self.with_shard(Thread::current().number(), |kept| kept.counters.push(counter));
+    }
+
+    /// Records a point in time with a name, in the row of the calling thread.
+    pub fn marker(&self, name: impl Into<Cow<'static, str>>) {
+        let marker = Marker { name: name.into(), thread: Thread::current(), at: Instant::now() };
+        self.with_shard(marker.thread.number(), |kept| kept.markers.push(marker));
     }
 
     /// Removes and returns the records.
     pub fn take(&self) -> HostRecords {
         let mut all = HostRecords::default();
         for shard in self.0.iter() {
-            let HostRecords { mut spans, mut calls } = core::mem::take(&mut *lock(shard));
-            all.spans.append(&mut spans);
-            all.calls.append(&mut calls);
+            let mut kept = core::mem::take(&mut *lock(shard));
+            all.spans.append(&mut kept.spans);
+            all.calls.append(&mut kept.calls);
+            all.counters.append(&mut kept.counters);
+            all.markers.append(&mut kept.markers);
         }
         all
     }
@@ -237,11 +294,28 @@ impl fmt::Debug for HostRecorder {
 pub struct HostSpanGuard<'a> {
     recorder: &'a HostRecorder,
     name: Cow<'static, str>,
+    category: Option<Cow<'static, str>>,
+    args: Args,
     start: Instant,
+}
+
+impl HostSpanGuard<'_> {
+    /// Adds an argument, which the trace shows with the span. See [`Span::arg`](crate::Span::arg).
+    pub fn arg(mut self, name: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
+        self.args.push((name.into(), value.to_string()));
+        self
+    }
+
+    /// Sets the category. See [`Span::category`](crate::Span::category).
+    pub fn category(mut self, category: impl Into<Cow<'static, str>>) -> Self {
+        self.category = Some(category.into());
+        self
+    }
 }
 
 impl Drop for HostSpanGuard<'_> {
     fn drop(&mut self) {
-        self.recorder.keep_span(core::mem::take(&mut self.name), None, self.start);
+        let (name, category) = (core::mem::take(&mut self.name), self.category.take());
+        self.recorder.keep_span(name, category, core::mem::take(&mut self.args), self.start);
     }
 }

@@ -45,8 +45,11 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
                     texts.len() - 1
                 })
             };
-            let details =
-                slice.details.iter().map(|(what, detail)| format!("{what}: {detail}\n")).collect();
+            let category = slice.category.iter().map(|category| ("category", category));
+            let args = slice.args.iter().map(|(name, value)| (&**name, value));
+            let details = slice.details.iter().map(|(what, detail)| (*what, detail));
+            let details = category.chain(args).chain(details);
+            let details = details.map(|(what, detail)| format!("{what}: {detail}\n")).collect();
             let (name, details) = (number(slice.name.clone()), number(details));
             let kind = match slice.kind {
                 Kind::Gpu => 0,
@@ -57,9 +60,13 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
             let separator = if index == 0 { "" } else { "," };
             write!(
                 out,
-                "{separator}[{},{},{},{kind},{name},{details}]",
+                "{separator}[{},{},{},{kind},{name},{details}",
                 slice.start, slice.end, slice.depth
             )?;
+            if let Some(category) = &slice.category {
+                write!(out, ",{}", number(category.clone()))?;
+            }
+            write!(out, "]")?;
         }
         write!(out, "]}}")?;
     }
@@ -74,5 +81,24 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
         let (from, to) = (arrow.from, arrow.to);
         write!(out, "{separator}[{},{},{},{}]", from.0, from.1, to.0, to.1)?;
     }
-    write!(out, "]}}")
+    write!(out, "],\n\"markers\":[")?;
+    for (index, marker) in picture.markers.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        write!(out, "{separator}[{},{},{}]", marker.row, marker.at, Quoted(&marker.name))?;
+    }
+    write!(out, "],\n\"counters\":[")?;
+    for (index, counter) in picture.counters.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        write!(out, "{separator}{{\"name\":{},\"values\":[", Quoted(&counter.name))?;
+        for (index, (at, value)) in counter.values.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            write!(out, "{separator}[{at},{value}]")?;
+        }
+        write!(out, "]}}")?;
+    }
+    write!(out, "]")?;
+    if let Some((start, end)) = picture.shown_first {
+        write!(out, ",\n\"first\":[{start},{end}]")?;
+    }
+    write!(out, "}}")
 }

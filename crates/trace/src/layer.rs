@@ -1,7 +1,7 @@
 //! Spans of the crate `tracing`.
 
 use core::cell::RefCell;
-use core::fmt::{self, Write};
+use core::fmt;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +13,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::host::HostRecorder;
+use crate::trace::Args;
 
 /// A layer of `tracing-subscriber`, from [`HostRecorder::layer`].
 #[derive(Clone, Debug)]
@@ -40,16 +41,15 @@ impl HostRecorder {
     /// });
     /// let records = recorder.take();
     /// assert_eq!(records.spans[0].name, "load");
-    /// assert_eq!(records.spans[0].detail.as_deref(), Some("batch=7"));
+    /// assert_eq!(records.spans[0].args, [("batch".into(), "7".to_owned())]);
     /// ```
     pub fn layer(&self) -> HostLayer {
         HostLayer { recorder: self.clone(), number: Arc::new(()) }
     }
 }
 
-/// The data that a layer keeps with a span: the span's fields as text. Each layer keeps its own
-/// data.
-struct Fields(Vec<(usize, String)>);
+/// The data that a layer keeps with a span: the span's fields. Each layer keeps its own data.
+struct Fields(Vec<(usize, Args)>);
 
 thread_local! {
     /// The spans that this thread is in, by layer.
@@ -64,11 +64,11 @@ impl HostLayer {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for HostLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        self.note(id, &context, |text| attributes.record(text));
+        self.note(id, &context, |fields| attributes.record(fields));
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        self.note(id, &context, |text| values.record(text));
+        self.note(id, &context, |fields| values.record(fields));
     }
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
@@ -87,11 +87,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for HostLayer {
             Some(all.remove(at).2)
         });
         let (Ok(Some(start)), Some(span)) = (entered, context.span(id)) else { return };
-        let detail = span.extensions().get::<Fields>().and_then(|Fields(all)| {
+        let args = span.extensions().get::<Fields>().and_then(|Fields(all)| {
             let mine = all.iter().find(|(number, _)| *number == self.number());
-            mine.map(|(_, text)| text.clone()).filter(|text| !text.is_empty())
+            mine.map(|(_, args)| args.clone())
         });
-        self.recorder.keep_span(Cow::Borrowed(span.name()), detail, start);
+        let name = Cow::Borrowed(span.name());
+        self.recorder.keep_span(name, None, args.unwrap_or_default(), start);
     }
 }
 
@@ -100,7 +101,7 @@ impl HostLayer {
         &self,
         id: &Id,
         context: &Context<'_, S>,
-        record: impl FnOnce(&mut Text<'_>),
+        record: impl FnOnce(&mut Visited<'_>),
     ) {
         let Some(span) = context.span(id) else { return };
         let mut extensions = span.extensions_mut();
@@ -109,20 +110,23 @@ impl HostLayer {
         }
         let Some(Fields(all)) = extensions.get_mut::<Fields>() else { return };
         if !all.iter().any(|(number, _)| *number == self.number()) {
-            all.push((self.number(), String::new()));
+            all.push((self.number(), Args::new()));
         }
-        if let Some((_, text)) = all.iter_mut().find(|(number, _)| *number == self.number()) {
-            record(&mut Text(text));
+        if let Some((_, args)) = all.iter_mut().find(|(number, _)| *number == self.number()) {
+            record(&mut Visited(args));
         }
     }
 }
 
-/// Writes fields as `name=value`.
-struct Text<'a>(&'a mut String);
+/// Adds fields as arguments. A field that is recorded again has its last value.
+struct Visited<'a>(&'a mut Args);
 
-impl Visit for Text<'_> {
+impl Visit for Visited<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let separator = if self.0.is_empty() { "" } else { " " };
-        let _ = write!(self.0, "{separator}{field}={value:?}");
+        let value = format!("{value:?}");
+        match self.0.iter_mut().find(|(name, _)| name == field.name()) {
+            Some((_, last)) => *last = value,
+            None => self.0.push((field.name().into(), value)),
+        }
     }
 }

@@ -4,8 +4,8 @@
 //! The timeline uses the host's clock. It is written for Perfetto, or as one HTML file.
 //!
 //! A [`Tracer`] records spans in the streams of a context, from any thread. Recording waits for the
-//! GPU only to read its clock, four times a second. A [`HostRecorder`] records driver calls and
-//! spans of the host. A [`Trace`] combines both, and writes them.
+//! GPU only to read its clock, four times a second. A [`HostRecorder`] records driver calls, and
+//! spans, counters and markers of the host. A [`Trace`] combines both, and writes them.
 //!
 //! ```no_run
 //! use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
@@ -91,12 +91,14 @@ mod trace;
 mod tracer;
 mod write;
 
-pub use host::{DriverCall, HostRecorder, HostRecords, HostSpan, HostSpanGuard};
+pub use host::{
+    CounterValue, DriverCall, HostRecorder, HostRecords, HostSpan, HostSpanGuard, Marker,
+};
 #[cfg(feature = "tracing")]
 pub use layer::HostLayer;
 pub use stream_id::StreamId;
 pub use thread::Thread;
-pub use trace::{GpuSpan, Trace};
+pub use trace::{Args, GpuSpan, Trace};
 pub use tracer::{Span, Tracer};
 
 #[cfg(doctest)]

@@ -3,16 +3,34 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::host::Edge;
+use crate::host::{Edge, Marker};
 use crate::stream_id::StreamId;
-use crate::trace::Trace;
+use crate::thread::Thread;
+use crate::trace::{Args, Trace};
 
 /// All times are nanoseconds since the first thing in the trace.
 pub(crate) struct Picture {
     pub(crate) groups: Vec<String>,
     pub(crate) rows: Vec<Row>,
     pub(crate) arrows: Vec<Arrow>,
+    pub(crate) markers: Vec<Point>,
+    pub(crate) counters: Vec<Counter>,
     pub(crate) missing: String,
+    /// The start and the end of what the page shows first.
+    pub(crate) shown_first: Option<(u64, u64)>,
+}
+
+/// A marker in the row of its thread.
+pub(crate) struct Point {
+    pub(crate) row: usize,
+    pub(crate) at: u64,
+    pub(crate) name: String,
+}
+
+pub(crate) struct Counter {
+    pub(crate) name: String,
+    /// Times and finite values, in the order of the times.
+    pub(crate) values: Vec<(u64, f64)>,
 }
 
 pub(crate) struct Row {
@@ -26,11 +44,15 @@ pub(crate) struct Row {
 pub(crate) struct Slice {
     pub(crate) name: String,
     pub(crate) kind: Kind,
+    pub(crate) category: Option<String>,
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// The number of slices of the row that enclose this slice.
     pub(crate) depth: usize,
+    /// What this crate says of the slice.
     pub(crate) details: Vec<(&'static str, String)>,
+    /// What the program gave.
+    pub(crate) args: Args,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +82,9 @@ impl Picture {
         let gpu = trace.spans.iter().map(|span| span.start);
         let host = trace.host_spans.iter().map(|span| span.start);
         let calls = trace.calls.iter().map(|call| call.start);
-        let origin = gpu.chain(host).chain(calls).min();
+        let markers = trace.markers.iter().map(|marker| marker.at);
+        let counters = trace.counters.iter().map(|counter| counter.at);
+        let origin = gpu.chain(host).chain(calls).chain(markers).chain(counters).min();
         let since = |at: Instant| {
             origin.map_or(0, |origin| at.saturating_duration_since(origin).as_nanos() as u64)
         };
@@ -69,11 +93,15 @@ impl Picture {
             groups: Vec::new(),
             rows: Vec::new(),
             arrows: Vec::new(),
+            markers: Vec::new(),
+            counters: Vec::new(),
             missing: trace.missing(),
+            shown_first: trace.shown_first.as_ref().map(|all| (since(all.start), since(all.end))),
         };
         let spans = picture.add_streams(trace, &since);
         let calls = picture.add_threads(trace, &since);
         picture.add_arrows(trace, &spans, &calls);
+        picture.add_counters(trace, &since);
         picture
     }
 
@@ -101,21 +129,23 @@ impl Picture {
             let slices = indices.into_iter().filter_map(|index| {
                 let span = trace.spans.get(index)?;
                 let microseconds =
-                    |time: core::time::Duration| format!("{:.3} us", time.as_nanos() as f64 / 1e3);
+                    |time: core::time::Duration| format!("{:.3} µs", time.as_nanos() as f64 / 1e3);
                 let details = vec![
                     ("duration on the device", microseconds(span.duration)),
                     ("placement error", microseconds(span.error)),
                     ("begun by", span.thread.to_string()),
-                    ("begun at", format!("{:.3} us", since(span.begun) as f64 / 1e3)),
-                    ("ended at", format!("{:.3} us", since(span.ended) as f64 / 1e3)),
+                    ("begun at", format!("{:.3} µs", since(span.begun) as f64 / 1e3)),
+                    ("ended at", format!("{:.3} µs", since(span.ended) as f64 / 1e3)),
                 ];
                 let slice = Slice {
                     name: span.name.to_string(),
                     kind: Kind::Gpu,
+                    category: span.category.as_deref().map(str::to_owned),
                     start: since(span.start),
                     end: since(span.end),
                     depth: 0,
                     details,
+                    args: span.args.clone(),
                 };
                 Some((index, slice))
             });
@@ -131,7 +161,10 @@ impl Picture {
 
     /// Adds the rows of the threads. Returns the place of each call of the trace.
     fn add_threads(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) -> Vec<Shown> {
-        let mut threads: BTreeMap<u64, (String, Vec<(usize, Slice)>)> = BTreeMap::new();
+        // The name, slices and markers of each thread.
+        type Slices = Vec<(usize, Slice)>;
+        let mut threads: BTreeMap<u64, (String, Slices, Vec<&Marker>)> = BTreeMap::new();
+        let row_of = |thread: &Thread| (thread.to_string(), Slices::new(), Vec::new());
         let calls = trace.calls.len();
         for (index, call) in trace.calls.iter().enumerate() {
             let failed = call.result != cuda_events::sys::CUresult::CUDA_SUCCESS
@@ -139,35 +172,52 @@ impl Picture {
             let slice = Slice {
                 name: call.function.name().to_owned(),
                 kind: if failed { Kind::FailedCall } else { Kind::Call },
+                category: None,
                 start: since(call.start),
                 end: since(call.end),
                 depth: 0,
                 details: vec![("call", call.to_string())],
+                args: Args::new(),
             };
             let thread = &call.thread;
-            let row =
-                threads.entry(thread.number()).or_insert_with(|| (thread.to_string(), vec![]));
+            let row = threads.entry(thread.number()).or_insert_with(|| row_of(thread));
             row.1.push((index, slice));
         }
         for span in &trace.host_spans {
             let slice = Slice {
                 name: span.name.to_string(),
                 kind: Kind::Host,
+                category: span.category.as_deref().map(str::to_owned),
                 start: since(span.start),
                 end: since(span.end),
                 depth: 0,
-                details: span.detail.iter().map(|detail| ("fields", detail.clone())).collect(),
+                details: Vec::new(),
+                args: span.args.clone(),
             };
             let thread = &span.thread;
-            let row =
-                threads.entry(thread.number()).or_insert_with(|| (thread.to_string(), vec![]));
+            let row = threads.entry(thread.number()).or_insert_with(|| row_of(thread));
             row.1.push((calls, slice));
+        }
+        for marker in &trace.markers {
+            let thread = &marker.thread;
+            let row = threads.entry(thread.number()).or_insert_with(|| row_of(thread));
+            row.2.push(marker);
         }
         let mut shown = vec![Shown { row: 0, start: 0, end: 0 }; calls];
         if !threads.is_empty() {
             self.groups.push("Host".to_owned());
         }
-        for (name, slices) in threads.into_values() {
+        for (name, slices, markers) in threads.into_values() {
+            let row = self.rows.len();
+            if slices.is_empty() {
+                let group = self.groups.len().saturating_sub(1);
+                self.rows.push(Row { group, name: name.clone(), slices: Vec::new() });
+            }
+            self.markers.extend(markers.into_iter().map(|marker| Point {
+                row,
+                at: since(marker.at),
+                name: marker.name.to_string(),
+            }));
             for (index, place) in self.add_rows(&name, slices) {
                 if let Some(shown) = shown.get_mut(index) {
                     *shown = place;
@@ -210,6 +260,18 @@ impl Picture {
             shown.push((index, place));
         }
         shown
+    }
+
+    fn add_counters(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) {
+        let mut counters: BTreeMap<&str, Vec<(u64, f64)>> = BTreeMap::new();
+        for counter in trace.counters.iter().filter(|counter| counter.value.is_finite()) {
+            let values = counters.entry(&counter.name).or_default();
+            values.push((since(counter.at), counter.value));
+        }
+        for (name, mut values) in counters {
+            values.sort_by_key(|(at, _)| *at);
+            self.counters.push(Counter { name: name.to_owned(), values });
+        }
     }
 
     /// Adds an arrow for each wait of a stream for an event that was recorded in another stream.
@@ -269,7 +331,6 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::thread::Thread;
     use crate::trace::GpuSpan;
 
     const STREAM: StreamId = StreamId { device: 0, raw: 4096, thread: 0 };
@@ -281,6 +342,8 @@ mod tests {
         let mut trace = Trace::new();
         trace.spans.extend(spans.iter().map(|&(name, start, end)| GpuSpan {
             name: name.into(),
+            category: None,
+            args: Args::new(),
             stream: STREAM,
             thread: Thread::current(),
             begun: origin,

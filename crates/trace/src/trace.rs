@@ -1,6 +1,7 @@
 //! The collected trace, and its two output formats.
 
 use core::fmt;
+use core::ops::Range;
 use core::time::Duration;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,9 +9,12 @@ use std::time::Instant;
 
 use cuda_events::Error;
 
-use crate::host::{DriverCall, HostRecords, HostSpan};
+use crate::host::{CounterValue, DriverCall, HostRecords, HostSpan, Marker};
 use crate::stream_id::StreamId;
 use crate::thread::Thread;
+
+/// Names and values that a span was given.
+pub type Args = Vec<(Cow<'static, str>, String)>;
 
 /// A span of GPU work with its times.
 #[derive(Clone, Debug)]
@@ -18,6 +22,10 @@ use crate::thread::Thread;
 pub struct GpuSpan {
     /// The span's name.
     pub name: Cow<'static, str>,
+    /// The span's category. In the page, spans of one category have one colour.
+    pub category: Option<Cow<'static, str>>,
+    /// The span's arguments.
+    pub args: Args,
     /// The stream in which the span began.
     pub stream: StreamId,
     /// The thread that began the span.
@@ -86,6 +94,12 @@ pub struct Trace {
     pub host_spans: Vec<HostSpan>,
     /// Driver calls. Waits of streams for events become arrows.
     pub calls: Vec<DriverCall>,
+    /// Values of counters. Each counter has a row.
+    pub counters: Vec<CounterValue>,
+    /// Markers.
+    pub markers: Vec<Marker>,
+    /// The range of time that the page shows first. `None` is the whole trace.
+    pub shown_first: Option<Range<Instant>>,
     /// The names of each stream, with the times at which they were given. The driver uses the
     /// handle of a destroyed stream again, so one `StreamId` can have several.
     pub stream_names: BTreeMap<StreamId, Vec<(Instant, String)>>,
@@ -109,9 +123,11 @@ impl Trace {
 
     /// Adds the records of a host recorder.
     pub fn add_host(&mut self, records: HostRecords) {
-        let HostRecords { mut spans, mut calls } = records;
+        let HostRecords { mut spans, mut calls, mut counters, mut markers } = records;
         self.host_spans.append(&mut spans);
         self.calls.append(&mut calls);
+        self.counters.append(&mut counters);
+        self.markers.append(&mut markers);
     }
 
     /// Adds another trace, such as one of another device's tracer.
@@ -119,6 +135,9 @@ impl Trace {
         self.spans.append(&mut other.spans);
         self.host_spans.append(&mut other.host_spans);
         self.calls.append(&mut other.calls);
+        self.counters.append(&mut other.counters);
+        self.markers.append(&mut other.markers);
+        self.shown_first = self.shown_first.take().or(other.shown_first);
         for (stream, mut names) in std::mem::take(&mut other.stream_names) {
             let all = self.stream_names.entry(stream).or_default();
             all.append(&mut names);

@@ -23,7 +23,7 @@ use cuda_events::sys::Function::{
 use crate::clock::{Clock, Elapsed, Place, Stamp, between};
 use crate::stream_id::StreamId;
 use crate::thread::{Quiet, Thread, lock};
-use crate::trace::{GpuSpan, Trace};
+use crate::trace::{Args, GpuSpan, Trace};
 
 /// The maximum age of the newest anchor while spans are recorded. The time between two anchors can
 /// be twice that, and can still be rounded to the grid of the device's time stamps.
@@ -139,6 +139,14 @@ struct Open {
     thread: Thread,
     begun: Instant,
     start: Start,
+    labels: Option<Box<Labels>>,
+}
+
+/// What a span was given besides its name. Few spans have any.
+#[derive(Default)]
+struct Labels {
+    category: Option<Cow<'static, str>>,
+    args: Args,
 }
 
 enum Start {
@@ -168,6 +176,7 @@ struct Ready {
     begun: Instant,
     ended: Instant,
     times: Times,
+    labels: Option<Box<Labels>>,
 }
 
 struct Times {
@@ -204,6 +213,7 @@ pub struct Span {
     /// The event for the end, if the shard had one to spare.
     spare: Option<PooledEvent>,
     armed: bool,
+    labels: Option<Box<Labels>>,
 }
 
 impl Tracer {
@@ -300,9 +310,9 @@ impl Tracer {
         }
         let start = Start::Recorded(inner.record(stream, first)?);
         let stream = StreamId::of(stream, &thread);
-        let open = Open { name, stream, thread, begun, start };
+        let open = Open { name, stream, thread, begun, start, labels: None };
         let place = inner.shard(shard).map_or(usize::MAX, |mut shard| shard.open(open));
-        Ok(Span { inner: Arc::clone(inner), shard, place, spare, armed: true })
+        Ok(Span { inner: Arc::clone(inner), shard, place, spare, armed: true, labels: None })
     }
 
     /// Runs `work` within a span, and returns its result. An error of `work` has precedence over an
@@ -542,6 +552,37 @@ impl fmt::Debug for Tracer {
 }
 
 impl Span {
+    /// Adds an argument: a name and a value, which the trace shows with the span.
+    ///
+    /// ```
+    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// # use cuda_events_trace::Tracer;
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// # let context = Context::primary(Device::new(driver, 0)?)?;
+    /// # let stream = Stream::new(&context, StreamOptions::new())?;
+    /// # let tracer = Tracer::new(&context)?;
+    /// let span = tracer.span(&stream, "forward")?.category("model").arg("batch", 8);
+    /// // ... submit work to the stream ...
+    /// span.end(&stream)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn arg(mut self, name: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
+        self.labels().args.push((name.into(), value.to_string()));
+        self
+    }
+
+    /// Sets the category. In the page, spans of one category have one colour; other spans have a
+    /// colour for each name. Perfetto filters by category.
+    pub fn category(mut self, category: impl Into<Cow<'static, str>>) -> Self {
+        self.labels().category = Some(category.into());
+        self
+    }
+
+    fn labels(&mut self) -> &mut Labels {
+        self.labels.get_or_insert_default()
+    }
+
     /// Ends the span: records a second timing event in the stream.
     ///
     /// The span's time ends when the work that is in the stream now is done. Usually this is the
@@ -570,7 +611,8 @@ impl Span {
         let mut due = false;
         if let Some(mut shard) = inner.shard(self.shard) {
             due = shard.is_due(ended);
-            if let Some(open) = shard.close(self.place) {
+            if let Some(mut open) = shard.close(self.place) {
+                open.labels = self.labels.take();
                 shard.ended.push(Ended { open, ended, end });
             }
         }
@@ -681,7 +723,7 @@ impl Ended {
 
     /// Gives the events to the spare ones of the thread's shard.
     fn into_ready(self, times: Times, spare: &mut [Vec<PooledEvent>; SHARDS]) -> Ready {
-        let Self { open: Open { name, stream, thread, begun, start }, ended, end } = self;
+        let Self { open: Open { name, stream, thread, begun, start, labels }, ended, end } = self;
         if let Some(spare) = spare.get_mut(shard_of(&thread)) {
             if let Start::Recorded(event) = start {
                 spare.push(event);
@@ -690,7 +732,7 @@ impl Ended {
                 spare.push(event);
             }
         }
-        Ready { name, stream, thread, begun, ended, times }
+        Ready { name, stream, thread, begun, ended, times, labels }
     }
 
     /// Returns a future for the span's end. The two share the end's event.
@@ -886,13 +928,16 @@ impl Inner {
 
     #[inline]
     fn place(&self, clock: &mut Clock, ready: Ready) -> GpuSpan {
-        let Ready { name, stream, thread, begun, ended, times } = ready;
+        let Ready { name, stream, thread, begun, ended, times, labels } = ready;
+        let Labels { category, args } = labels.map_or_else(Labels::default, |labels| *labels);
         let Times { start, placed, end, duration } = times;
         let start = placed.unwrap_or_else(|| clock.place(start));
         let (end, error) = end_of(start, clock.place(end));
         let at = |ns: f64| self.origin + nanoseconds(ns);
         GpuSpan {
             name,
+            category,
+            args,
             stream,
             thread,
             begun,

@@ -3,14 +3,27 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const canvas = byId("canvas"), labels = byId("labels"), tip = byId("tip");
-  const LEFT = 180, TOP = 24, BAR = 18, GAP = 8, GROUP = 22;
+  const LEFT = 180, BAR = 18, GAP = 8, GROUP = 22, PLOT = 36;
+  // The second line above the rows has the names of the markers.
+  const TOP = data.markers.length ? 44 : 24;
 
   // What a slice's numbers are.
-  const [START, END, DEPTH, KIND, NAME, DETAILS] = [0, 1, 2, 3, 4, 5];
+  const [START, END, DEPTH, KIND, NAME, DETAILS, CATEGORY] = [0, 1, 2, 3, 4, 5, 6];
 
   // The slices of a row, by depth: those of one depth do not overlap, and are in order.
   let height = 0, group = -1, last = 1;
   const groups = [];
+  // A counter is a row with values instead of slices.
+  for (const { name, values } of data.counters) {
+    const sizes = values.map((value) => value[1]);
+    const most = sizes.reduce((one, other) => Math.max(one, other), 0);
+    const least = sizes.reduce((one, other) => Math.min(one, other), 0);
+    data.rows.push({ group: data.groups.length, name, slices: [], values, least, most });
+    last = Math.max(last, values[values.length - 1][0]);
+  }
+  if (data.counters.length) data.groups.push("Counters");
+  data.markers.sort((one, other) => one[1] - other[1]);
+  for (const [, ns] of data.markers) last = Math.max(last, ns);
   for (const row of data.rows) {
     if (row.group !== group) {
       group = row.group;
@@ -23,7 +36,7 @@
       last = Math.max(last, slice[END]);
     }
     row.top = height;
-    row.height = Math.max(1, row.depths.length) * BAR + GAP;
+    row.height = row.values ? PLOT : Math.max(1, row.depths.length) * BAR + GAP;
     height += row.height;
   }
 
@@ -38,18 +51,19 @@
   };
   for (const each of groups) label(each.name, each.top, GROUP, "group");
   for (const row of data.rows) label(row.name, row.top, row.height, "row");
+  labels.style.top = TOP + "px";
   byId("missing").textContent = data.missing;
 
   // What is shown: from `from` to `to` in nanoseconds, scrolled down by `down` pixels.
   const margin = last * 0.01;
-  let from = -margin, to = last + margin, down = 0;
+  let [from, to] = data.first ?? [-margin, last + margin], down = 0;
   let wide = 0, tall = 0;
 
   const time = (ns) => {
     const size = Math.abs(ns);
     if (size >= 1e9) return (ns / 1e9).toFixed(6) + " s";
     if (size >= 1e6) return (ns / 1e6).toFixed(6) + " ms";
-    return (ns / 1e3).toFixed(3) + " us";
+    return (ns / 1e3).toFixed(3) + " µs";
   };
   const x = (ns) => LEFT + (ns - from) / (to - from) * (wide - LEFT);
   const at = (pixel) => from + (pixel - LEFT) / (wide - LEFT) * (to - from);
@@ -58,16 +72,47 @@
   const colour = (slice, light) => {
     if (slice[KIND] === 3) return `hsl(0 75% ${light})`;
     if (slice[KIND] === 2) return `hsl(215 12% ${light})`;
-    let value = hue.get(slice[NAME]);
+    const text = slice[CATEGORY] ?? slice[NAME];
+    let value = hue.get(text);
     if (value === undefined) {
       value = 7;
-      for (const unit of data.texts[slice[NAME]]) {
+      for (const unit of data.texts[text]) {
         value = (value * 31 + unit.codePointAt(0)) % 3600;
       }
-      hue.set(slice[NAME], value / 10);
+      hue.set(text, value / 10);
       value /= 10;
     }
     return `hsl(${value} ${slice[KIND] === 0 ? 65 : 35}% ${light})`;
+  };
+
+  // The index of the value that a counter has at a time; -1 before the first.
+  const valueAt = (values, ns) => {
+    let low = 0, high = values.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (values[middle][0] <= ns) low = middle + 1; else high = middle;
+    }
+    return low - 1;
+  };
+
+  // A counter: a step for each value. Of many in one pixel, the greatest is drawn.
+  const plot = (pen, row, top, fill) => {
+    const { values, least, most } = row;
+    const y = (value) => top + PLOT - 4 - (value - least) / (most - least || 1) * (PLOT - 8);
+    pen.fillStyle = fill;
+    const zero = y(0);
+    let drawnTo = LEFT, highest = 0;
+    for (let i = Math.max(0, valueAt(values, from)); i < values.length && values[i][0] <= to; i++) {
+      const value = values[i][1];
+      if (Math.abs(value) > Math.abs(highest)) highest = value;
+      const end = i + 1 < values.length ? values[i + 1][0] : last;
+      const right = Math.min(Math.round(x(end)), wide);
+      const left = Math.max(drawnTo, Math.min(Math.round(x(values[i][0])), right - 1));
+      if (right <= drawnTo) continue;
+      pen.fillRect(left, Math.min(y(highest), zero), right - left,
+        Math.max(1, Math.abs(zero - y(highest))));
+      [drawnTo, highest] = [right, 0];
+    }
   };
 
   // The first of a list that ends after a time.
@@ -90,7 +135,7 @@
   };
   const tickText = (ns, step) => {
     const [unit, name] = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"]
-      : step >= 100 ? [1e3, "us"] : [1, "ns"];
+      : step >= 100 ? [1e3, "µs"] : [1, "ns"];
     const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
     return (ns / unit).toFixed(digits) + " " + name;
   };
@@ -113,8 +158,8 @@
     canvas.width = Math.round(wide * ratio);
     canvas.height = Math.round(tall * ratio);
     const style = getComputedStyle(document.documentElement);
-    const [ink, soft, line, band, wait, light] =
-      ["--ink", "--soft", "--line", "--band", "--wait", "--light"]
+    const [ink, soft, line, band, wait, mark, light] =
+      ["--ink", "--soft", "--line", "--band", "--wait", "--mark", "--light"]
         .map((name) => style.getPropertyValue(name).trim());
     down = Math.max(0, Math.min(down, height + TOP - tall + GAP));
     const pen = canvas.getContext("2d");
@@ -127,9 +172,9 @@
     const [marks, step] = ticks();
     pen.strokeStyle = line;
     pen.beginPath();
-    for (const mark of marks) {
-      pen.moveTo(Math.round(x(mark)) + 0.5, 0);
-      pen.lineTo(Math.round(x(mark)) + 0.5, tall);
+    for (const ns of marks) {
+      pen.moveTo(Math.round(x(ns)) + 0.5, 0);
+      pen.lineTo(Math.round(x(ns)) + 0.5, tall);
     }
     pen.stroke();
 
@@ -143,6 +188,7 @@
       pen.moveTo(LEFT, top + row.height + 0.5);
       pen.lineTo(wide, top + row.height + 0.5);
       pen.stroke();
+      if (row.values) plot(pen, row, top, mark);
       row.depths.forEach((list, depth) => {
         const y = top + GAP / 2 + depth * BAR;
         let drawnTo = -1;
@@ -195,6 +241,28 @@
     }
     pen.restore();
 
+    // Each name has the room up to the next marker's.
+    pen.clearRect(0, 0, wide, TOP);
+    pen.fillStyle = pen.strokeStyle = mark;
+    let markers = 0, drawnTo = LEFT - 1;
+    data.markers.forEach(([, ns, name], index) => {
+      const left = Math.round(x(ns));
+      if (ns < from || ns > to) return;
+      markers++;
+      if (left <= drawnTo) return;
+      drawnTo = left;
+      pen.fillRect(left, 24, 1, tall);
+      const next = data.markers[index + 1];
+      const room = (next ? Math.min(x(next[1]), wide) : wide) - left - 6;
+      if (room < 12) return;
+      pen.save();
+      pen.beginPath();
+      pen.rect(left, 24, room, TOP - 24);
+      pen.clip();
+      pen.fillText(name, left + 4, 34);
+      pen.restore();
+    });
+
     if (choice) {
       pen.globalAlpha = 0.2;
       pen.fillStyle = wait;
@@ -202,10 +270,9 @@
       pen.globalAlpha = 1;
     }
 
-    pen.clearRect(0, 0, wide, TOP);
     pen.fillStyle = soft;
-    for (const mark of marks) {
-      if (x(mark) >= LEFT) pen.fillText(tickText(mark, step), x(mark) + 3, TOP / 2);
+    for (const ns of marks) {
+      if (x(ns) >= LEFT) pen.fillText(tickText(ns, step), x(ns) + 3, 12);
     }
     for (const element of labels.children) {
       element.style.top = element.dataset.top - down + "px";
@@ -214,7 +281,7 @@
     const begin = Math.max(0, from);
     byId("range").textContent = `${time(begin)} to ${time(to)}: ${time(to - begin)}`;
     // For tests: what can be seen now.
-    Object.assign(document.body.dataset, { rows, slices, arrows, from, to });
+    Object.assign(document.body.dataset, { rows, slices, arrows, markers, from, to });
   }
 
   const under = (pixelX, pixelY) => {
@@ -285,10 +352,13 @@
       move(-(pixelX - held[0]) / (wide - LEFT) * (to - from));
       held = [pixelX, pixelY];
     }
+    const counter = pixelX >= LEFT && pixelY >= TOP && data.rows.find((one) => one.values
+      && pixelY - TOP + down >= one.top && pixelY - TOP + down < one.top + one.height);
+    const value = counter && counter.values[valueAt(counter.values, at(pixelX))];
     const slice = under(pixelX, pixelY);
-    tip.style.display = slice ? "block" : "none";
-    if (!slice) return;
-    tip.textContent = `${data.texts[slice[NAME]]}\nfrom ${time(slice[START])} to `
+    tip.style.display = slice || value ? "block" : "none";
+    if (!slice && !value) return;
+    tip.textContent = value ? `${counter.name}: ${value[1]}\nsince ${time(value[0])}` : `${data.texts[slice[NAME]]}\nfrom ${time(slice[START])} to `
       + `${time(slice[END])}: ${time(slice[END] - slice[START])}\n${data.texts[slice[DETAILS]]}`;
     const right = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
     const low = event.clientY + 14 + tip.offsetHeight > window.innerHeight;

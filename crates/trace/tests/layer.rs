@@ -13,6 +13,7 @@ fn spans_are_recorded_each_time_a_thread_is_in_one() {
         span.in_scope(|| {
             tracing::info_span!("inner").in_scope(|| {});
             span.record("later", 5);
+            span.record("later", 6);
         });
         span.in_scope(|| {});
         std::thread::scope(|scope| {
@@ -28,8 +29,9 @@ fn spans_are_recorded_each_time_a_thread_is_in_one() {
     spans.sort_by_key(|span| (span.thread.number(), span.start));
     let names: Vec<_> = spans.iter().map(|span| &*span.name).collect();
     assert_eq!(names, ["outer", "inner", "outer", "outer"]);
-    assert_eq!(spans[0].detail.as_deref(), Some("size=3 text=\"a \\\"b\\\"\" later=5"));
-    assert_eq!(spans[1].detail, None);
+    let args: Vec<_> = spans[0].args.iter().map(|(name, value)| (&**name, &**value)).collect();
+    assert_eq!(args, [("size", "3"), ("text", "\"a \\\"b\\\"\""), ("later", "6")]);
+    assert!(spans[1].args.is_empty());
     assert!(spans[0].start <= spans[1].start && spans[1].end <= spans[0].end);
     assert!(spans[0].end <= spans[2].start);
     assert_eq!(spans[3].thread.name(), Some("other"));
@@ -47,6 +49,6 @@ fn two_layers_have_spans_of_their_own() {
     for recorder in [one, two] {
         let spans = recorder.take().spans;
         assert_eq!(spans.len(), 1);
-        assert_eq!(spans[0].detail.as_deref(), Some("x=1"));
+        assert_eq!(spans[0].args, [("x".into(), "1".to_owned())]);
     }
 }

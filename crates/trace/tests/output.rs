@@ -15,7 +15,161 @@ const EVIL: &str = "a \"quoted\" \\ name</script><!-- \u{2028} & \n \u{1}ü€";
 fn chrome(trace: &Trace) -> Value {
     let mut out = Vec::new();
     trace.write_chrome(&mut out).unwrap();
-    serde_json::from_slice(&out).expect("it is JSON")
+    let json = serde_json::from_slice(&out).expect("it is JSON");
+    check_format(&json);
+    json
+}
+
+/// What the description of the Trace Event Format demands of each phase that is written.
+#[track_caller]
+fn check_format(json: &Value) {
+    assert!(["ns", "ms"].contains(&json["displayTimeUnit"].as_str().unwrap()));
+    let mut counters = BTreeMap::new();
+    for event in json["traceEvents"].as_array().expect("events") {
+        let is = |name: &str, is: fn(&Value) -> bool| assert!(is(&event[name]), "{name}: {event}");
+        let args = |is: fn(&Value) -> bool| {
+            let args = event["args"].as_object().unwrap_or_else(|| panic!("args: {event}"));
+            assert!(args.values().all(is), "{event}");
+        };
+        is("name", Value::is_string);
+        is("pid", Value::is_u64);
+        let phase = event["ph"].as_str().expect("a phase");
+        if phase != "M" {
+            is("ts", |time| time.as_f64().is_some_and(|time| time >= 0.0));
+        }
+        if !["M", "C"].contains(&phase) {
+            is("tid", Value::is_u64);
+            is("cat", Value::is_string);
+        }
+        match phase {
+            "M" if event["name"].as_str().is_some_and(|name| name.ends_with("_name")) => {
+                is("args", |args| args["name"].is_string());
+            }
+            "M" => is("args", |args| args["sort_index"].is_u64()),
+            "X" => {
+                is("dur", |time| time.as_f64().is_some_and(|time| time >= 0.0));
+                args(|value| value.is_string() || value.is_i64());
+            }
+            "s" | "f" => is("id", Value::is_u64),
+            "i" => is("s", |scope| ["g", "p", "t"].map(Into::into).contains(scope)),
+            "C" => {
+                args(Value::is_number);
+                let counter = (event["pid"].to_string(), event["name"].to_string());
+                let time = event["ts"].as_f64().unwrap();
+                let last = counters.insert(counter, time).unwrap_or(0.0);
+                assert!(last <= time, "{event}");
+            }
+            _ => panic!("a phase that is not written: {event}"),
+        }
+    }
+}
+
+/// The data of a page.
+fn page_data(trace: &Trace) -> Value {
+    let page = html(trace);
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    serde_json::from_str(data).expect("it is JSON")
+}
+
+/// A span and a host span with arguments and a category, and one without.
+fn labelled() -> Trace {
+    let soft = SoftDriver::builder().time(Time::Virtual).build();
+    let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let tracer = Tracer::new(&context).unwrap();
+    let recorder = HostRecorder::new();
+    let span = tracer.span(&stream, "one").unwrap().category("model").arg("batch", 8);
+    // The program's own argument has precedence over one of the same name.
+    let span = span.arg("note", EVIL).arg("code", "007").arg("begun by", "me");
+    span.end(&stream).unwrap();
+    tracer.span(&stream, "plain").unwrap().end(&stream).unwrap();
+    drop(recorder.span("load").category("io").arg("file", 3));
+    let mut trace = tracer.finish(Duration::from_secs(60));
+    trace.add_host(recorder.take());
+    trace
+}
+
+#[test]
+fn arguments_and_categories_are_in_both_outputs() {
+    let trace = labelled();
+    assert_eq!(trace.spans[0].category.as_deref(), Some("model"));
+    assert_eq!(trace.spans[0].args[0], ("batch".into(), "8".to_owned()));
+    assert!(trace.spans[1].category.is_none() && trace.spans[1].args.is_empty());
+
+    let json = chrome(&trace);
+    let slices = phase(&json, "X");
+    let find = |name| *slices.iter().find(|slice| slice["name"] == name).expect("a slice");
+    let (one, plain, load) = (find("one"), find("plain"), find("load"));
+    assert_eq!([&one["cat"], &plain["cat"], &load["cat"]], ["gpu,model", "gpu", "host,io"]);
+    assert_eq!(one["args"]["batch"], 8);
+    assert_eq!(one["args"]["note"], EVIL);
+    assert_eq!(one["args"]["code"], "007");
+    assert_eq!(one["args"]["begun by"], "me");
+    assert!(one["args"]["placement error"].as_str().unwrap().ends_with(" µs"));
+    assert_eq!(load["args"], serde_json::json!({ "file": 3 }));
+
+    let data = page_data(&trace);
+    let slices = data["rows"].as_array().unwrap().iter();
+    let slices: Vec<_> = slices.flat_map(|row| row["slices"].as_array().unwrap()).collect();
+    let text = |slice: &Value, at: usize| &data["texts"][slice[at].as_u64().unwrap() as usize];
+    let find = |name| *slices.iter().find(|slice| *text(slice, 4) == name).expect("a slice");
+    assert_eq!(text(find("one"), 6), "model");
+    assert!(text(find("one"), 5).as_str().unwrap().starts_with("category: model\nbatch: 8\n"));
+    assert_eq!(find("plain")[6], Value::Null);
+    assert_eq!(text(find("load"), 5), "category: io\nfile: 3\n");
+}
+
+#[test]
+fn counters_markers_and_the_first_range_are_in_the_outputs() {
+    let recorder = HostRecorder::new();
+    recorder.marker("epoch 1");
+    for value in [1.0, f64::NAN, 2.5, f64::INFINITY] {
+        recorder.counter("in flight", value);
+    }
+    recorder.counter(EVIL, 1e300);
+    let other = || {
+        recorder.counter("in flight", -1.0);
+        recorder.marker(EVIL);
+        drop(recorder.span("load"));
+    };
+    std::thread::scope(|scope| {
+        std::thread::Builder::new().name("other".to_owned()).spawn_scoped(scope, other).unwrap();
+    });
+    let mut trace = Trace::new();
+    trace.add_host(recorder.take());
+    assert_eq!(trace.counters.len(), 6);
+    let mut merged = Trace::new();
+    merged.merge(trace);
+    let mut trace = merged;
+    assert!(page_data(&trace)["first"].is_null());
+    let origin = trace.markers.iter().map(|marker| marker.at).min().unwrap();
+    trace.shown_first = Some(origin + Duration::from_micros(1)..origin + Duration::from_micros(3));
+
+    let json = chrome(&trace);
+    let rows = rows(&json);
+    let markers = phase(&json, "i");
+    let name = |marker: &Value| marker["name"].as_str().unwrap().to_owned();
+    let names: BTreeSet<_> = markers.iter().map(|marker| name(marker)).collect();
+    assert_eq!(names, BTreeSet::from(["epoch 1".to_owned(), EVIL.to_owned()]));
+    let evil = markers.iter().find(|marker| marker["name"] == EVIL).unwrap();
+    assert_eq!(row_of(&rows, evil), "other");
+    let counters = phase(&json, "C");
+    let values = |name: &str| {
+        let counter = counters.iter().filter(|counter| counter["name"] == name);
+        counter.map(|counter| counter["args"]["value"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(values("in flight"), [1.0, 2.5, -1.0]);
+    assert_eq!(values(EVIL), [1e300]);
+    // A process of their own: no other row has its number.
+    assert!(rows.keys().all(|(process, _)| counters[0]["pid"] != *process));
+
+    let data = page_data(&trace);
+    assert_eq!(data["first"], serde_json::json!([1000, 3000]));
+    assert_eq!(data["markers"].as_array().unwrap().len(), 2);
+    let counters = data["counters"].as_array().unwrap();
+    let in_flight = counters.iter().find(|counter| counter["name"] == "in flight").unwrap();
+    let values = in_flight["values"].as_array().unwrap().iter();
+    assert_eq!(values.map(|pair| pair[1].as_f64().unwrap()).collect::<Vec<_>>(), [1.0, 2.5, -1.0]);
 }
 
 fn html(trace: &Trace) -> String {
@@ -123,7 +277,7 @@ fn has_rows_spans_and_an_arrow(device: u32) {
     assert_eq!(row_of(&rows, part), "copies");
     assert_eq!(row_of(&rows, consumed), EVIL);
     assert!(time(upload).0 <= time(part).0 && time(part).1 <= time(upload).1);
-    assert!(part["args"]["placement error"].as_str().unwrap().ends_with(" us"));
+    assert!(part["args"]["placement error"].as_str().unwrap().ends_with(" µs"));
     assert_eq!(consumed["args"]["begun by"], "consumer");
     // The host's, and the driver's calls within.
     let (consume, wait) = (find("consume", "host"), find("cuStreamWaitEvent", "driver"));
@@ -253,15 +407,15 @@ fn a_handle_with_two_names_has_two_rows() {
 
 #[test]
 fn the_page_is_one_file_with_all_in_it() {
-    let page = html(&joined(0));
+    let trace = joined(0);
+    let page = html(&trace);
     // Nothing of the names ends the script, and nothing is fetched.
     assert_eq!(page.matches("</script>").count(), 2, "{page}");
     assert!(!page.contains("<!--"));
     assert!(!page.contains("http:") && !page.contains("https:"));
     assert!(!page.contains("src=") && !page.contains("<link"));
     assert!(!page.contains("/*DATA*/") && !page.contains("/*SCRIPT*/"));
-    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
-    let data: Value = serde_json::from_str(data).expect("it is JSON");
+    let data = page_data(&trace);
     let rows: Vec<_> = data["rows"].as_array().unwrap().iter().collect();
     let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
     for name in ["copies", EVIL, "consumer"] {
