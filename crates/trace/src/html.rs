@@ -34,9 +34,10 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
         let separator = if index == 0 { "\n" } else { ",\n" };
         write!(
             out,
-            "{separator}{{\"group\":{},\"name\":{},\"slices\":[",
+            "{separator}{{\"group\":{},\"name\":{},\"first\":{},\"slices\":[",
             row.group,
-            Quoted(&row.name)
+            Quoted(&row.name),
+            row.first
         )?;
         for (index, slice) in row.slices.iter().enumerate() {
             let mut number = |text: String| {

@@ -37,6 +37,8 @@ pub(crate) struct Row {
     /// The index of the row's group.
     pub(crate) group: usize,
     pub(crate) name: String,
+    /// The index of the first row of the same stream or thread.
+    pub(crate) first: usize,
     /// In the order of their starts; an outer slice comes before the slices inside it.
     pub(crate) slices: Vec<Slice>,
 }
@@ -211,7 +213,7 @@ impl Picture {
             let row = self.rows.len();
             if slices.is_empty() {
                 let group = self.groups.len().saturating_sub(1);
-                self.rows.push(Row { group, name: name.clone(), slices: Vec::new() });
+                self.rows.push(Row { group, name: name.clone(), first: row, slices: Vec::new() });
             }
             self.markers.extend(markers.into_iter().map(|marker| Point {
                 row,
@@ -248,7 +250,7 @@ impl Picture {
                 under_way.push(Vec::new());
                 let name =
                     if lane == 0 { name.to_owned() } else { format!("{name} ({})", lane + 1) };
-                self.rows.push(Row { group, name, slices: Vec::new() });
+                self.rows.push(Row { group, name, first, slices: Vec::new() });
             }
             let row = first + lane;
             let place = Shown { row, start: slice.start, end: slice.end };

@@ -3,7 +3,8 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const canvas = byId("canvas"), labels = byId("labels"), tip = byId("tip");
-  const LEFT = 180, BAR = 18, GAP = 8, GROUP = 22, PLOT = 36;
+  let LEFT = Math.min(180, window.innerWidth / 5);
+  const BAR = 18, GAP = 8, GROUP = 22, PLOT = 36;
   // The second line above the rows has the names of the markers.
   const TOP = data.markers.length ? 44 : 24;
 
@@ -48,9 +49,15 @@
     element.dataset.top = top;
     element.style.height = tall + "px";
     labels.append(element);
+    return element;
   };
   for (const each of groups) label(each.name, each.top, GROUP, "group");
-  for (const row of data.rows) label(row.name, row.top, row.height, "row");
+  data.rows.forEach((row, index) => {
+    const element = label(row.name, row.top, row.height, "row");
+    // A stream's or thread's rows have one number.
+    const stream = row.first ?? index;
+    if (!row.values) element.addEventListener("click", () => { about = { stream }; showPanel(); });
+  });
   labels.style.top = TOP + "px";
   byId("missing").textContent = data.missing;
 
@@ -59,11 +66,14 @@
   let [from, to] = data.first ?? [-margin, last + margin], down = 0;
   let wide = 0, tall = 0;
 
-  const time = (ns) => {
-    const size = Math.abs(ns);
-    if (size >= 1e9) return (ns / 1e9).toFixed(6) + " s";
-    if (size >= 1e6) return (ns / 1e6).toFixed(6) + " ms";
-    return (ns / 1e3).toFixed(3) + " µs";
+  // One unit for all times of a view; each is exact to a nanosecond.
+  let unit = null;
+  const UNITS = [[1e9, "s", 9], [1e6, "ms", 6], [1e3, "µs", 3], [1, "ns", 0]];
+  const time = (ns) => (ns / unit[0]).toFixed(unit[2]) + " " + unit[1];
+  const setUnit = () => {
+    const before = unit;
+    unit = UNITS.find(([size]) => size * 2 <= to - from) ?? UNITS[3];
+    if (before && unit !== before) showPanel();
   };
   const x = (ns) => LEFT + (ns - from) / (to - from) * (wide - LEFT);
   const at = (pixel) => from + (pixel - LEFT) / (wide - LEFT) * (to - from);
@@ -134,10 +144,8 @@
     return [all, step];
   };
   const tickText = (ns, step) => {
-    const [unit, name] = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"]
-      : step >= 100 ? [1e3, "µs"] : [1, "ns"];
-    const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
-    return (ns / unit).toFixed(digits) + " " + name;
+    const digits = Math.max(0, Math.ceil(-Math.log10(step / unit[0]) - 1e-9));
+    return (ns / unit[0]).toFixed(digits) + " " + unit[1];
   };
 
   let waiting = false;
@@ -150,8 +158,96 @@
   // Where a range is being chosen, in pixels.
   let choice = null;
 
+  // What the panel is about: a slice with its row, a stream, or nothing but the range.
+  let about = null;
+  // The range that was chosen, in nanoseconds.
+  let chosen = null;
+  // For each text, whether it has what is searched; null without a search.
+  let matches = null, found = [], foundAt = -1;
+  const isFound = (slice) => matches[slice[NAME]] || matches[slice[DETAILS]];
+
+  const panel = byId("panel");
+  const element = (name, text) => {
+    const made = document.createElement(name);
+    made.textContent = text;
+    return made;
+  };
+  const details = (slice) => data.texts[slice[DETAILS]].replace(
+    /^(duration on the device|placement error|begun at|ended at): ([0-9.]+) µs$/gm,
+    (_, what, us) => `${what}: ${time(us * 1e3)}`);
+  const describe = (slice) => `${data.texts[slice[NAME]]}\nfrom ${time(slice[START])} to `
+    + `${time(slice[END])}: ${time(slice[END] - slice[START])}\n${details(slice)}`;
+
+  // Of the slices that lie in the range, the part in the range counts.
+  const statistics = (rows, low, high) => {
+    const names = new Map(), streams = new Map();
+    for (const [index, row] of rows) {
+      const stream = row.first ?? index;
+      if (!streams.has(stream)) streams.set(stream, []);
+      row.depths.forEach((list, depth) => {
+        for (let i = firstAfter(list, low); i < list.length && list[i][START] <= high; i++) {
+          const part = [Math.max(low, list[i][START]), Math.min(high, list[i][END])];
+          if (depth === 0) streams.get(stream).push(part);
+          const name = list[i][NAME];
+          if (!names.has(name)) names.set(name, []);
+          names.get(name).push(part[1] - part[0]);
+        }
+      });
+    }
+    const busy = [...streams].map(([stream, parts]) => {
+      let sum = 0, until = low;
+      for (const [start, end] of parts.sort((one, other) => one[0] - other[0])) {
+        sum += Math.max(0, end - Math.max(start, until));
+        until = Math.max(until, end);
+      }
+      return [data.rows[stream].name, sum / (high - low || 1)];
+    });
+    const table = [...names].map(([name, lengths]) => {
+      lengths.sort((one, other) => one - other);
+      const count = lengths.length, total = lengths.reduce((one, other) => one + other, 0);
+      const p99 = lengths[Math.ceil(count * 0.99) - 1];
+      return [data.texts[name], count, total, total / count, p99];
+    });
+    return [busy, table.sort((one, other) => other[2] - one[2])];
+  };
+
+  const NAMES = 200;
+  function showPanel() {
+    const body = byId("about");
+    body.replaceChildren();
+    panel.hidden = !about && !chosen;
+    byId("zoom").hidden = !chosen;
+    redraw();
+    if (panel.hidden) return;
+    if (about?.slice) {
+      body.append(element("pre", `${describe(about.slice)}in ${about.row.name}`));
+      return;
+    }
+    const [low, high] = chosen ?? [0, last];
+    const indexed = [...data.rows.entries()].filter(([index, row]) => !row.values
+      && (!about || (row.first ?? index) === about.stream));
+    const [busy, table] = statistics(indexed, low, high);
+    body.append(element("p", `${chosen ? "range" : "all"}: ${time(low)} to ${time(high)}: `
+      + time(high - low)));
+    body.append(element("p", busy.map(([name, share]) =>
+      `${name}: busy ${(share * 100).toFixed(1)} %`).join(" · ")));
+    const shown = document.createElement("table");
+    const line = (kind, cells) => {
+      const row = document.createElement("tr");
+      row.append(...cells.map((cell) => element(kind, cell)));
+      shown.append(row);
+    };
+    line("th", ["name", "count", "total", "mean", "p99"]);
+    for (const [name, count, ...times] of table.slice(0, NAMES)) {
+      line("td", [name, count, ...times.map(time)]);
+    }
+    body.append(shown);
+    if (table.length > NAMES) body.append(element("p", `and ${table.length - NAMES} more names`));
+  }
+
   function draw() {
     waiting = false;
+    setUnit();
     const ratio = window.devicePixelRatio || 1;
     wide = canvas.clientWidth;
     tall = canvas.clientHeight;
@@ -191,28 +287,44 @@
       if (row.values) plot(pen, row, top, mark);
       row.depths.forEach((list, depth) => {
         const y = top + GAP / 2 + depth * BAR;
-        let drawnTo = -1;
-        for (let i = firstAfter(list, from); i < list.length && list[i][START] <= to; i++) {
-          const slice = list[i];
-          const left = Math.max(x(slice[START]), LEFT);
-          const width = Math.max(1, Math.min(x(slice[END]), wide) - left);
-          slices++;
-          // Many in one pixel are drawn as one.
-          if (left + width <= drawnTo) continue;
-          drawnTo = Math.floor(left + width);
-          pen.fillStyle = colour(slice, light);
-          pen.fillRect(left, y, width, BAR - 2);
-          if (width > 24) {
-            pen.save();
-            pen.beginPath();
-            pen.rect(left, y, width, BAR - 2);
-            pen.clip();
-            pen.fillStyle = ink;
-            pen.fillText(data.texts[slice[NAME]], left + 4, y + (BAR - 2) / 2);
-            pen.restore();
+        const first = firstAfter(list, from);
+        // What is searched is drawn over the rest.
+        for (const pass of matches ? [false, true] : [null]) {
+          let drawnTo = -1;
+          pen.globalAlpha = pass === false ? 0.25 : 1;
+          for (let i = first; i < list.length && list[i][START] <= to; i++) {
+            const slice = list[i];
+            if (pass && !isFound(slice)) continue;
+            const left = Math.max(x(slice[START]), LEFT);
+            const width = Math.max(1, Math.min(x(slice[END]), wide) - left);
+            if (!pass) slices++;
+            // Many in one pixel are drawn as one.
+            if (left + width <= drawnTo) continue;
+            drawnTo = Math.floor(left + width);
+            pen.fillStyle = colour(slice, light);
+            pen.fillRect(left, y, width, BAR - 2);
+            if (width > 24) {
+              pen.save();
+              pen.beginPath();
+              pen.rect(left, y, width, BAR - 2);
+              pen.clip();
+              pen.fillStyle = ink;
+              pen.fillText(data.texts[slice[NAME]], left + 4, y + (BAR - 2) / 2);
+              pen.restore();
+            }
           }
         }
+        pen.globalAlpha = 1;
       });
+    }
+    if (about?.slice) {
+      const { slice, row } = about;
+      const left = Math.max(x(slice[START]), LEFT) - 1, right = Math.min(x(slice[END]), wide) + 1;
+      pen.strokeStyle = ink;
+      pen.lineWidth = 2;
+      const y = row.top + TOP - down + GAP / 2 + slice[DEPTH] * BAR;
+      if (right >= LEFT && left <= wide) pen.strokeRect(left, y - 1, Math.max(2, right - left), BAR);
+      pen.lineWidth = 1;
     }
 
     pen.save();
@@ -263,11 +375,17 @@
       pen.restore();
     });
 
-    if (choice) {
-      pen.globalAlpha = 0.2;
+    const range = choice ?? chosen?.map(x);
+    if (range) {
+      const [left, right] = range.map((pixel) => Math.max(LEFT, Math.min(pixel, wide)))
+        .sort((one, other) => one - other);
+      pen.globalAlpha = 0.15;
       pen.fillStyle = wait;
-      pen.fillRect(Math.min(...choice), 0, Math.abs(choice[1] - choice[0]), tall);
+      pen.fillRect(left, TOP, right - left, tall);
       pen.globalAlpha = 1;
+      // Its length, where it can be read.
+      const text = time(Math.abs(at(range[1]) - at(range[0])));
+      pen.fillText(text, Math.min(left + 4, wide - pen.measureText(text).width - 4), tall - 10);
     }
 
     pen.fillStyle = soft;
@@ -293,7 +411,7 @@
     // Two pixels more, so that short ones can be met.
     const slack = 2 * (to - from) / (wide - LEFT);
     const slice = list[firstAfter(list, at(pixelX) - slack)];
-    return slice && slice[START] <= at(pixelX) + slack ? slice : null;
+    return slice && slice[START] <= at(pixelX) + slack ? { slice, row } : null;
   };
 
   // What was under the pointer is elsewhere after a change of the view.
@@ -315,7 +433,7 @@
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
-  canvas.addEventListener("wheel", (event) => {
+  const wheel = (event) => {
     event.preventDefault();
     const [pixel] = place(event);
     if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
@@ -323,23 +441,33 @@
     } else {
       zoom(1.0015 ** event.deltaY, at(Math.max(pixel, LEFT)));
     }
-  }, { passive: false });
+  };
+  for (const each of [canvas, labels]) each.addEventListener("wheel", wheel, { passive: false });
 
-  let held = null;
+  let held = null, pressed = null;
   canvas.addEventListener("pointerdown", (event) => {
-    held = place(event);
+    held = pressed = place(event);
     if (event.shiftKey) choice = [held[0], held[0]];
     if (event.isTrusted) canvas.setPointerCapture(event.pointerId);
   });
-  canvas.addEventListener("pointerup", () => {
-    if (choice && Math.abs(choice[1] - choice[0]) > 3) {
-      const [one, other] = choice.map(at);
-      [from, to] = [Math.min(one, other), Math.max(one, other)];
+  canvas.addEventListener("pointerup", (event) => {
+    const [pixelX, pixelY] = place(event);
+    if (choice) {
+      const ends = choice.map(at).sort((one, other) => one - other);
+      chosen = Math.abs(choice[1] - choice[0]) > 3 ? ends : null;
+      about = null;
+      showPanel();
+    } else if (pressed && Math.hypot(pixelX - pressed[0], pixelY - pressed[1]) < 4) {
+      about = under(pixelX, pixelY);
+      showPanel();
     }
-    held = choice = null;
+    held = pressed = choice = null;
     change();
   });
-  canvas.addEventListener("pointercancel", () => { held = choice = null; redraw(); });
+  canvas.addEventListener("pointercancel", () => {
+    held = pressed = choice = null;
+    redraw();
+  });
   canvas.addEventListener("pointermove", (event) => {
     const [pixelX, pixelY] = place(event);
     if (choice) {
@@ -355,11 +483,11 @@
     const counter = pixelX >= LEFT && pixelY >= TOP && data.rows.find((one) => one.values
       && pixelY - TOP + down >= one.top && pixelY - TOP + down < one.top + one.height);
     const value = counter && counter.values[valueAt(counter.values, at(pixelX))];
-    const slice = under(pixelX, pixelY);
+    const slice = under(pixelX, pixelY)?.slice;
     tip.style.display = slice || value ? "block" : "none";
     if (!slice && !value) return;
-    tip.textContent = value ? `${counter.name}: ${value[1]}\nsince ${time(value[0])}` : `${data.texts[slice[NAME]]}\nfrom ${time(slice[START])} to `
-      + `${time(slice[END])}: ${time(slice[END] - slice[START])}\n${data.texts[slice[DETAILS]]}`;
+    tip.textContent = value ? `${counter.name}: ${value[1]}\nsince ${time(value[0])}`
+      : describe(slice);
     const right = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
     const low = event.clientY + 14 + tip.offsetHeight > window.innerHeight;
     tip.style.left = event.clientX + (right ? -14 - tip.offsetWidth : 14) + "px";
@@ -367,15 +495,86 @@
   });
   canvas.addEventListener("pointerleave", () => { tip.style.display = "none"; });
   canvas.addEventListener("dblclick", (event) => zoom(0.25, at(place(event)[0])));
+  const zoomToRange = () => {
+    if (!chosen) return;
+    [from, to] = chosen;
+    change();
+  };
+
+  const search = byId("search");
+  const lower = [];
+  const find = () => {
+    const wanted = search.value.toLowerCase();
+    matches = null;
+    [found, foundAt] = [[], -1];
+    if (wanted) {
+      matches = data.texts.map((text, index) => (lower[index] ??= text.toLowerCase())
+        .includes(wanted));
+      for (const row of data.rows) {
+        for (const slice of row.slices) if (isFound(slice)) found.push({ slice, row });
+      }
+      found.sort((one, other) => one.slice[START] - other.slice[START]);
+    }
+    byId("found").textContent = wanted ? `${found.length} found` : "";
+    redraw();
+  };
+  const goTo = (next) => {
+    if (!found.length) return;
+    foundAt = next < 0 ? found.length - 1 : next % found.length;
+    about = found[foundAt];
+    const { slice, row } = about;
+    const length = slice[END] - slice[START];
+    if (slice[START] < from || slice[END] > to || x(slice[END]) - x(slice[START]) < 8) {
+      const span = Math.max(10, length * 5);
+      from = slice[START] - (span - length) / 2;
+      to = from + span;
+    }
+    const y = row.top + TOP - down;
+    if (y < TOP || y + row.height > tall) down = row.top - (tall - TOP) / 2;
+    byId("found").textContent = `${foundAt + 1} of ${found.length}`;
+    showPanel();
+    change();
+  };
+  search.addEventListener("input", find);
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") goTo(foundAt + (event.shiftKey ? -1 : 1));
+  });
+  const clear = () => {
+    about = chosen = null;
+    search.value = "";
+    search.blur();
+    find();
+    showPanel();
+  };
+
+  // The border of the labels can be moved.
+  const split = byId("split");
+  const setLeft = (pixels) => {
+    LEFT = Math.max(40, Math.min(pixels, canvas.clientWidth - 80));
+    labels.style.width = split.style.left = LEFT + "px";
+    change();
+  };
+  let splitting = false;
+  split.addEventListener("pointerdown", (event) => {
+    splitting = true;
+    if (event.isTrusted) split.setPointerCapture(event.pointerId);
+  });
+  split.addEventListener("pointermove", (event) => { if (splitting) setLeft(place(event)[0]); });
+  for (const name of ["pointerup", "pointercancel"]) {
+    split.addEventListener(name, () => { splitting = false; });
+  }
+
   window.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") { clear(); return; }
+    if (event.target === search) return;
     const step = (to - from) / 5;
     const actions = {
       w: () => zoom(0.7, middle()), s: () => zoom(1 / 0.7, middle()),
       a: () => move(-step), d: () => move(step),
       ArrowLeft: () => move(-step), ArrowRight: () => move(step),
       ArrowUp: () => scroll(-60), ArrowDown: () => scroll(60),
-      0: all,
+      0: all, z: zoomToRange, "/": () => search.focus(),
     };
     const action = actions[event.key];
     if (action) { event.preventDefault(); action(); }
@@ -383,8 +582,11 @@
   byId("in").addEventListener("click", () => zoom(0.5, middle()));
   byId("out").addEventListener("click", () => zoom(2, middle()));
   byId("all").addEventListener("click", all);
+  byId("zoom").addEventListener("click", zoomToRange);
+  byId("close").addEventListener("click", clear);
   window.addEventListener("resize", redraw);
   // The canvas has the colours of the theme in which it was drawn.
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  setLeft(LEFT);
   draw();
 })();
