@@ -91,12 +91,11 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
             write!(out, "}}}}")?;
         }
     }
-    for (id, arrow) in picture.arrows.iter().enumerate() {
-        let ends = [
-            // A slice does not contain its end.
-            ("s", arrow.from.0, arrow.from.1.saturating_sub(1)),
-            ("f", arrow.to.0, arrow.to.1),
-        ];
+    // A slice does not contain its end.
+    let waits = picture.arrows.iter().map(|arrow| ("wait", arrow, arrow.from.1.saturating_sub(1)));
+    let launches = picture.launches.iter().map(|arrow| ("launch", arrow, arrow.from.1));
+    for (id, (category, arrow, from)) in waits.chain(launches).enumerate() {
+        let ends = [("s", arrow.from.0, from), ("f", arrow.to.0, arrow.to.1)];
         for (phase, row, at) in ends {
             let process = picture.rows.get(row).map_or(1, |row| row.group + 1);
             let bind = if phase == "f" { "\"bp\":\"e\"," } else { "" };
@@ -104,7 +103,7 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
             write!(
                 out,
                 "{{\"ph\":\"{phase}\",{bind}\"id\":{},\"pid\":{process},\"tid\":{},\"ts\":{},\
-                 \"cat\":\"wait\",\"name\":\"wait\"}}",
+                 \"cat\":\"{category}\",\"name\":\"{category}\"}}",
                 id + 1,
                 row + 1,
                 Micros(at)

@@ -76,13 +76,17 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
         let separator = if index == 0 { "" } else { "," };
         write!(out, "{separator}{}", Quoted(text))?;
     }
-    write!(out, "],\n\"arrows\":[")?;
-    for (index, arrow) in picture.arrows.iter().enumerate() {
-        let separator = if index == 0 { "" } else { "," };
-        let (from, to) = (arrow.from, arrow.to);
-        write!(out, "{separator}[{},{},{},{}]", from.0, from.1, to.0, to.1)?;
+    write!(out, "]")?;
+    for (name, arrows) in [("arrows", &picture.arrows), ("launches", &picture.launches)] {
+        write!(out, ",\n\"{name}\":[")?;
+        for (index, arrow) in arrows.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            let (from, to) = (arrow.from, arrow.to);
+            write!(out, "{separator}[{},{},{},{}]", from.0, from.1, to.0, to.1)?;
+        }
+        write!(out, "]")?;
     }
-    write!(out, "],\n\"markers\":[")?;
+    write!(out, ",\n\"markers\":[")?;
     for (index, marker) in picture.markers.iter().enumerate() {
         let separator = if index == 0 { "" } else { "," };
         write!(out, "{separator}[{},{},{}]", marker.row, marker.at, Quoted(&marker.name))?;

@@ -1,5 +1,6 @@
 //! A trace as rows, slices and arrows: what both forms of output show.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -13,6 +14,8 @@ pub(crate) struct Picture {
     pub(crate) groups: Vec<String>,
     pub(crate) rows: Vec<Row>,
     pub(crate) arrows: Vec<Arrow>,
+    /// From where the host began a span, if that is in a slice of its thread, to the span.
+    pub(crate) launches: Vec<Arrow>,
     pub(crate) markers: Vec<Point>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) missing: String,
@@ -65,7 +68,7 @@ pub(crate) enum Kind {
     FailedCall,
 }
 
-/// An arrow from the end of one slice to the beginning of another.
+/// An arrow between two slices: the row and the time of each end.
 pub(crate) struct Arrow {
     pub(crate) from: (usize, u64),
     pub(crate) to: (usize, u64),
@@ -95,14 +98,16 @@ impl Picture {
             groups: Vec::new(),
             rows: Vec::new(),
             arrows: Vec::new(),
+            launches: Vec::new(),
             markers: Vec::new(),
             counters: Vec::new(),
             missing: trace.missing(),
             shown_first: trace.shown_first.as_ref().map(|all| (since(all.start), since(all.end))),
         };
         let spans = picture.add_streams(trace, &since);
-        let calls = picture.add_threads(trace, &since);
+        let (calls, threads) = picture.add_threads(trace, &since);
         picture.add_arrows(trace, &spans, &calls);
+        picture.add_launches(trace, &spans, &threads, &since);
         picture.add_counters(trace, &since);
         picture
     }
@@ -161,8 +166,14 @@ impl Picture {
         shown
     }
 
-    /// Adds the rows of the threads. Returns the place of each call of the trace.
-    fn add_threads(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) -> Vec<Shown> {
+    /// Adds the rows of the threads. Returns the place of each call of the trace, and the rows of
+    /// each thread.
+    fn add_threads(
+        &mut self,
+        trace: &Trace,
+        since: &impl Fn(Instant) -> u64,
+    ) -> (Vec<Shown>, BTreeMap<u64, Range<usize>>) {
+        let mut rows = BTreeMap::new();
         // The name, slices and markers of each thread.
         type Slices = Vec<(usize, Slice)>;
         let mut threads: BTreeMap<u64, (String, Slices, Vec<&Marker>)> = BTreeMap::new();
@@ -209,7 +220,7 @@ impl Picture {
         if !threads.is_empty() {
             self.groups.push("Host".to_owned());
         }
-        for (name, slices, markers) in threads.into_values() {
+        for (number, (name, slices, markers)) in threads {
             let row = self.rows.len();
             if slices.is_empty() {
                 let group = self.groups.len().saturating_sub(1);
@@ -225,8 +236,9 @@ impl Picture {
                     *shown = place;
                 }
             }
+            rows.insert(number, row..self.rows.len());
         }
-        shown
+        (shown, rows)
     }
 
     /// Puts slices into as few rows as possible, so the slices of one row nest. Returns the place
@@ -262,6 +274,34 @@ impl Picture {
             shown.push((index, place));
         }
         shown
+    }
+
+    fn add_launches(
+        &mut self,
+        trace: &Trace,
+        spans: &[Shown],
+        threads: &BTreeMap<u64, Range<usize>>,
+        since: &impl Fn(Instant) -> u64,
+    ) {
+        // The outermost slices of a row do not overlap.
+        let outermost = |row: &Row| {
+            let slices = row.slices.iter().filter(|slice| slice.depth == 0);
+            slices.map(|slice| (slice.start, slice.end)).collect::<Vec<_>>()
+        };
+        let rows: Vec<_> = self.rows.iter().map(outermost).collect();
+        for (span, shown) in trace.spans.iter().zip(spans) {
+            let begun = since(span.begun);
+            let is_in = |row: &usize| {
+                let slices = rows.get(*row).map_or(&[][..], Vec::as_slice);
+                let after = slices.partition_point(|(start, _)| *start <= begun);
+                let slice = after.checked_sub(1).and_then(|before| slices.get(before));
+                slice.is_some_and(|(_, end)| begun < *end)
+            };
+            let threads = threads.get(&span.thread.number()).cloned();
+            if let Some(row) = threads.and_then(|mut rows| rows.find(is_in)) {
+                self.launches.push(Arrow { from: (row, begun), to: (shown.row, shown.start) });
+            }
+        }
     }
 
     fn add_counters(&mut self, trace: &Trace, since: &impl Fn(Instant) -> u64) {

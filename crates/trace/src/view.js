@@ -25,7 +25,8 @@
   if (data.counters.length) data.groups.push("Counters");
   data.markers.sort((one, other) => one[1] - other[1]);
   for (const [, ns] of data.markers) last = Math.max(last, ns);
-  for (const row of data.rows) {
+  for (const [index, row] of data.rows.entries()) {
+    row.index = index;
     if (row.group !== group) {
       group = row.group;
       groups.push({ top: height, name: data.groups[group] });
@@ -59,6 +60,7 @@
     if (!row.values) element.addEventListener("click", () => { about = { stream }; showPanel(); });
   });
   labels.style.top = TOP + "px";
+  labels.style.width = byId("split").style.left = LEFT + "px";
   byId("missing").textContent = data.missing;
 
   // What is shown: from `from` to `to` in nanoseconds, scrolled down by `down` pixels.
@@ -211,16 +213,41 @@
     return [busy, table.sort((one, other) => other[2] - one[2])];
   };
 
+  // The links between a slice and those that the host began in it, or in which it was begun.
+  const linked = ({ slice, row }) => data.launches.filter(([host, begun, gpu, start]) =>
+    (slice[KIND] === 0 ? gpu === row.index && start === slice[START]
+      : host === row.index && slice[START] <= begun && begun < slice[END]));
+  // The innermost slice of a row at a time.
+  const sliceAt = (index, ns) => {
+    const row = data.rows[index];
+    const all = row.depths.flatMap((list) => {
+      const before = firstAfter(list, ns);
+      return list.slice(before, before + 2).filter((one) => one[START] <= ns);
+    });
+    return { row, slice: all[all.length - 1] };
+  };
+
+  let links = [];
   const NAMES = 200;
   function showPanel() {
     const body = byId("about");
     body.replaceChildren();
     panel.hidden = !about && !chosen;
     byId("zoom").hidden = !chosen;
+    links = about?.slice ? linked(about).slice(0, NAMES) : [];
     redraw();
     if (panel.hidden) return;
     if (about?.slice) {
       body.append(element("pre", `${describe(about.slice)}in ${about.row.name}`));
+      const [what, others] = about.slice[KIND] === 0
+        ? ["begun in", links.map(([row, ns]) => sliceAt(row, ns))]
+        : ["began", links.map(([, , row, ns]) => sliceAt(row, ns))];
+      for (const other of others) {
+        const button = element("button",
+          `${what} ${data.texts[other.slice[NAME]]} (${other.row.name})`);
+        button.addEventListener("click", () => goTo(other));
+        body.append(button, " ");
+      }
       return;
     }
     const [low, high] = chosen ?? [0, last];
@@ -334,7 +361,8 @@
     pen.strokeStyle = pen.fillStyle = wait;
     pen.lineWidth = 1.5;
     let arrows = 0;
-    for (const [fromRow, fromTime, toRow, toTime] of data.arrows) {
+    // The links of what is selected look like arrows.
+    for (const [fromRow, fromTime, toRow, toTime] of [...data.arrows, ...links]) {
       if (Math.max(fromTime, toTime) < from || Math.min(fromTime, toTime) > to) continue;
       arrows++;
       const [x0, x1] = [x(fromTime), x(toTime)];
@@ -518,10 +546,14 @@
     byId("found").textContent = wanted ? `${found.length} found` : "";
     redraw();
   };
-  const goTo = (next) => {
+  const goToFound = (next) => {
     if (!found.length) return;
     foundAt = next < 0 ? found.length - 1 : next % found.length;
-    about = found[foundAt];
+    byId("found").textContent = `${foundAt + 1} of ${found.length}`;
+    goTo(found[foundAt]);
+  };
+  const goTo = (item) => {
+    about = item;
     const { slice, row } = about;
     const length = slice[END] - slice[START];
     if (slice[START] < from || slice[END] > to || x(slice[END]) - x(slice[START]) < 8) {
@@ -531,13 +563,12 @@
     }
     const y = row.top + TOP - down;
     if (y < TOP || y + row.height > tall) down = row.top - (tall - TOP) / 2;
-    byId("found").textContent = `${foundAt + 1} of ${found.length}`;
     showPanel();
     change();
   };
   search.addEventListener("input", find);
   search.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") goTo(foundAt + (event.shiftKey ? -1 : 1));
+    if (event.key === "Enter") goToFound(foundAt + (event.shiftKey ? -1 : 1));
   });
   const clear = () => {
     about = chosen = null;
@@ -587,6 +618,5 @@
   window.addEventListener("resize", redraw);
   // The canvas has the colours of the theme in which it was drawn.
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  setLeft(LEFT);
   draw();
 })();

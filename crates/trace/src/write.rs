@@ -13,7 +13,7 @@ impl Trace {
     /// nesting take another row. A wait of a stream for an event is shown as an arrow. It goes from
     /// the last span that ended in the event's stream before the record, to the first span that
     /// begins in the waiting stream after the wait. Without such spans it connects the two driver
-    /// calls.
+    /// calls. Another arrow goes to each span from the host's span or call in which it was begun.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};

@@ -289,8 +289,26 @@ fn has_rows_spans_and_an_arrow(device: u32) {
     // The tracer's own records are not the program's.
     find("cuEventRecord", "driver");
 
-    let (from, to) = (phase(&json, "s"), phase(&json, "f"));
+    let flow = |of: &str, category: &str| {
+        let all = phase(&json, of).into_iter();
+        all.filter(|event| event["cat"] == category).collect::<Vec<_>>()
+    };
+    // Each of the three spans was begun within a span of the host.
+    let (from, to) = (flow("s", "launch"), flow("f", "launch"));
+    assert_eq!((from.len(), to.len()), (3, 3));
+    for (from, to) in from.iter().zip(&to) {
+        assert_eq!(from["id"], to["id"]);
+        let consumes = row_of(&rows, to) == EVIL;
+        let (host, gpu) = if consumes { (consume, consumed) } else { (find(EVIL, "host"), upload) };
+        assert_eq!(row_of(&rows, from), row_of(&rows, host));
+        let at = nanoseconds(&from["ts"]);
+        assert!(time(host).0 <= at && at < time(host).1);
+        assert!(to["ts"] == gpu["ts"] || to["ts"] == part["ts"]);
+    }
+    let (from, to) = (flow("s", "wait"), flow("f", "wait"));
     assert_eq!((from.len(), to.len()), (1, 1));
+    let ids = phase(&json, "s").into_iter().map(|event| event["id"].as_u64());
+    assert_eq!(ids.collect::<BTreeSet<_>>().len(), 4);
     assert_eq!(from[0]["id"], to[0]["id"]);
     assert_eq!(to[0]["bp"], "e");
     assert_eq!(row_of(&rows, from[0]), "copies");
@@ -423,6 +441,7 @@ fn the_page_is_one_file_with_all_in_it() {
     }
     assert_eq!(data["groups"], serde_json::json!(["GPU 0", "Host"]));
     assert_eq!(data["arrows"].as_array().unwrap().len(), 1);
+    assert_eq!(data["launches"].as_array().unwrap().len(), 3);
     let texts = data["texts"].as_array().unwrap();
     assert!(texts.iter().any(|text| text == EVIL));
     for row in &rows {
