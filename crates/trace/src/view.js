@@ -323,11 +323,11 @@
             const slice = list[i];
             if (pass && !isFound(slice)) continue;
             const left = Math.max(x(slice[START]), LEFT);
-            const width = Math.max(1, Math.min(x(slice[END]), wide) - left);
+            const right = Math.min(x(slice[END]), wide), width = Math.max(1, right - left);
             if (!pass) slices++;
             // Many in one pixel are drawn as one.
-            if (left + width <= drawnTo) continue;
-            drawnTo = Math.floor(left + width);
+            if (right <= drawnTo) continue;
+            drawnTo = left + width;
             pen.fillStyle = colour(slice, light);
             pen.fillRect(left, y, width, BAR - 2);
             if (width > 24) {
