@@ -50,7 +50,9 @@ fn each_launch_signals_its_own_points() {
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
-    reached(timeline.signal().expect("a signal"));
+    // A timeline goes on where the one before it, in the same memory, has ended.
+    let before = timeline.signal().expect("a signal");
+    reached(before);
     let (graph, first, second) = gated(&context, &event(&context));
     let (replay, made) = calls(|| timeline.in_graph(graph, &[&[first], &[second]]));
     let replay = replay.expect("a graph");
@@ -59,7 +61,7 @@ fn each_launch_signals_its_own_points() {
         let (points, made) = calls(|| launch(&replay));
         assert_eq!(made, [SET, SET, Function::cuGraphLaunch]);
         let values: Vec<_> = points.iter().map(Point::value).collect();
-        let next = 2 + 3 * launched;
+        let next = before.value() + 1 + 3 * launched;
         assert_eq!(values, [next, next + 1]);
         points.into_iter().for_each(reached);
         assert_eq!(replay.timeline().completed(), next + 1);
@@ -94,6 +96,7 @@ fn pending_launches_have_their_own_values() {
     let (streams, gate) = ([gpu.stream(), gpu.stream()], event(&gpu.context));
     let (graph, _, second) = gated(&gpu.context, &gate);
     let replay = timeline(&gpu).in_graph(graph, &[&[second]]).expect("a graph");
+    let before = replay.timeline().completed();
     let launched = streams.each_ref().map(|stream| {
         let latch = Latch::hold(stream);
         // A launch waits for the last record before it.
@@ -101,11 +104,11 @@ fn pending_launches_have_their_own_values() {
         (latch, launch(&replay)[0])
     });
     let [(latch, one), (next, two)] = launched;
-    assert_eq!(replay.timeline().completed(), 0);
+    assert_eq!(replay.timeline().completed(), before);
     latch.release();
     reached(one);
     assert_eq!(two.query(), Ok(Progress::Pending), "the first launch wrote its own value");
-    assert_eq!(replay.timeline().completed(), 1);
+    assert_eq!(replay.timeline().completed(), before + 1);
     next.release();
     reached(two);
 }
@@ -123,9 +126,10 @@ fn a_captured_graph_signals() {
     let after: Vec<_> = after.iter().map(|it| it.node).collect();
     let graph = capture.end().expect("a graph");
     let replay = timeline.in_graph(graph, &[&after]).expect("a graph");
-    for value in 1..=3 {
+    let before = replay.timeline().completed();
+    for launched in 1..=3 {
         let points = launch(&replay);
-        assert_eq!(points[0].value(), value);
+        assert_eq!(points[0].value(), before + launched);
         reached(points[0]);
         assert_eq!(done.query(), Ok(Progress::Done), "the signal is after it");
     }
@@ -135,7 +139,7 @@ fn a_captured_graph_signals() {
     let refused = replay.launch().err();
     assert_eq!(refused, Some(Error::TimelineInCapture { function: WRITE }));
     drop(capture);
-    assert_eq!(launch(&replay)[0].value(), 4);
+    assert_eq!(launch(&replay)[0].value(), before + 4);
 }
 
 /// Nothing is put into a graph that does not fit.
