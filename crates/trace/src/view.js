@@ -59,6 +59,8 @@
     const stream = row.first ?? index;
     if (!row.values) element.addEventListener("click", () => { about = { stream }; showPanel(); });
   });
+  // A narrow window cuts it off.
+  byId("help").title = byId("help").textContent.replace(/\s+/g, " ");
   labels.style.top = TOP + "px";
   labels.style.width = byId("split").style.left = LEFT + "px";
   byId("missing").textContent = data.missing;
@@ -350,7 +352,8 @@
       pen.strokeStyle = ink;
       pen.lineWidth = 2;
       const y = row.top + TOP - down + GAP / 2 + slice[DEPTH] * BAR;
-      if (right >= LEFT && left <= wide) pen.strokeRect(left, y - 1, Math.max(2, right - left), BAR);
+      const width = Math.max(2, right - left);
+      if (right >= LEFT && left <= wide) pen.strokeRect(left, y - 1, width, BAR);
       pen.lineWidth = 1;
     }
 
