@@ -15,6 +15,9 @@
 )]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("this library is for 64-bit programs: no other can load the driver");
+
 mod adopt;
 mod bytes;
 mod callback;
