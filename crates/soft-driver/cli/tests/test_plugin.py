@@ -100,6 +100,49 @@ def test_children_are_covered(pytester):
     result.stdout.fnmatch_lines(["error: missing order: *"])
 
 
+def test_a_pytest_below_another_reports_its_own_findings(pytester):
+    """As the workers of pytest-xdist, which inherit the environment of their controller."""
+    tests = pytester.makepyfile(two_streams=TWO_STREAMS)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--cuda-soft-driver", str(tests)]
+    path = pytester.makepyfile(
+        f"""
+        import subprocess
+
+        def test_below():
+            done = subprocess.run({command!r}, capture_output=True, text=True)
+            assert "1 failed, 1 passed" in done.stdout and "warning" not in done.stdout
+        """
+    )
+    run(pytester, "--cuda-soft-driver", path).assert_outcomes(passed=1)
+
+
+def test_a_log_of_the_user_is_not_used(pytester, monkeypatch):
+    path = pytester.makepyfile(TWO_STREAMS)
+    monkeypatch.setenv("CUDA_SOFT_DRIVER", f"order=report,order_format=json,order_log={pytester.path}/log")
+    result = run(pytester, "--cuda-soft-driver", path)
+    result.assert_outcomes(passed=1, failed=1, warnings=1)
+    result.stdout.fnmatch_lines([f"*order_log={pytester.path}/log is not used*"])
+    off = "--cuda-soft-driver-settings=order=off"
+    run(pytester, "--cuda-soft-driver", off, path).assert_outcomes(passed=2, warnings=1)
+
+
+def test_the_last_setting_of_a_name_counts(pytester, monkeypatch):
+    path = pytester.makepyfile(
+        """
+        import tempfile
+
+        def test_devices(cuda_devices):
+            assert list(cuda_devices) == [0, 1]
+            assert tempfile.gettempdir().endswith("/a, b")
+        """
+    )
+    names = "without=cuIpcGetEventHandle,without=cuIpcOpenEventHandle"
+    monkeypatch.setenv("CUDA_SOFT_DRIVER", f"devices=3,order=report,{names}")
+    monkeypatch.setenv("TMPDIR", str(pytester.mkdir("a, b")))
+    settings = "--cuda-soft-driver-settings=devices=2,order=report"
+    run(pytester, "--cuda-soft-driver", settings, path).assert_outcomes(passed=1)
+
+
 def test_the_command(tmp_path):
     program = "from cuda.core import Device; print(len(Device.get_all_devices()))"
     run = ["cuda-soft-driver", "run", "--devices", "3", "--", sys.executable, "-c", program]

@@ -14,6 +14,10 @@ import pytest
 from cuda_soft_driver import library
 
 _SETTINGS = "CUDA_SOFT_DRIVER"
+# Settings that may appear more than once.
+_REPEATED = ("fault", "without", "null", "order_suppress")
+# How the name of a folder begins that this plugin or the command has made.
+_FOLDER = "cuda-soft-driver-"
 _ACTIVE = pytest.StashKey["CudaSoftDriver"]()
 
 
@@ -29,23 +33,30 @@ class CudaSoftDriver:
     """The software driver of this process."""
 
     def __init__(self, settings: str) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="cuda-soft-driver-"))
+        # A setting cannot have a comma or white space.
+        base = tempfile.gettempdir()
+        base = "/tmp" if "," in base or len(base.split()) != 1 else base
+        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER, dir=base))
         self._read: dict[Path, int] = {}
         links = self._folder / "lib"
         links.mkdir()
         for name in ("libcuda.so.1", "libcuda.so"):
             (links / name).symlink_to(library())
-        given = ",".join(filter(None, [os.environ.get(_SETTINGS, ""), settings]))
-        pairs = dict.fromkeys(given.replace(",", " ").split())
-        names = {pair.partition("=")[0] for pair in pairs}
-        if "order" not in names:
-            pairs["order=report"] = None
-        if "order=off" not in pairs:
-            if "order_backtraces" not in names:
-                pairs["order_backtraces=on"] = None
-            if "order_log" not in names:
-                pairs[f"order_log={self._folder}/order-%p"] = None
-        os.environ[_SETTINGS] = ",".join(pairs)
+        pairs = {"order": "order=report", "order_backtraces": "order_backtraces=on"}
+        for pair in f"{os.environ.get(_SETTINGS, '')},{settings}".replace(",", " ").split():
+            name = pair.partition("=")[0]
+            # The last pair of a name counts, except for those that may appear more than once.
+            pairs[pair if name in _REPEATED else name] = pair
+        # This plugin reads the log, as text. That of a pytest around this one, such as the
+        # controller of pytest-xdist, is for that one.
+        log = Path(pairs.pop("order_log", "").partition("=")[2])
+        pairs.pop("order_format", None)
+        if pairs["order"] == "order=off":
+            pairs = {name: pair for name, pair in pairs.items() if not pair.startswith("order_")}
+        else:
+            pairs["order_log"] = f"order_log={self._folder}/order-%p"
+        self.unused_log = "" if log.parent.name.startswith(_FOLDER) else log.name and str(log)
+        os.environ[_SETTINGS] = ",".join(pairs.values())
         # For children. This process finds the name inside the library that it has opened.
         others = os.environ.get("LD_LIBRARY_PATH")
         os.environ["LD_LIBRARY_PATH"] = f"{links}:{others}" if others else str(links)
@@ -128,7 +139,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     # Before anything is imported that opens the driver.
     options = early_config.known_args_namespace
     if options.cuda_soft_driver:
-        early_config.stash[_ACTIVE] = CudaSoftDriver(options.cuda_soft_driver_settings)
+        driver = CudaSoftDriver(options.cuda_soft_driver_settings)
+        early_config.stash[_ACTIVE] = driver
+        if driver.unused_log:
+            text = f"order_log={driver.unused_log} is not used: findings fail the tests"
+            early_config.issue_config_time_warning(pytest.PytestConfigWarning(text), stacklevel=2)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
