@@ -145,7 +145,7 @@ struct cutl_point {
 
 // A function that is called once for each call that was given it: with `user`, with CUTL_OK or an
 // error, and with the error's text, which is empty for CUTL_OK and valid until the function
-// returns.
+// returns. After CUTL_ERROR_DRIVER cutl_error_driver_code returns the driver's code there.
 //
 // It is called on a thread of the library, never on the calling one, and one at a time: one that
 // takes long delays the others. It may call any function of this library, and of the driver. It

@@ -41,15 +41,22 @@ using Bytes = std::vector<std::uint8_t>;
 using Nanoseconds = std::chrono::nanoseconds;
 constexpr Nanoseconds forever = Nanoseconds::max();
 
-// Called once, on a thread of the library, with the error or without one. It must not throw.
+// Called once, on a thread of the library, with the error or without one. It must not throw, and an
+// empty one is refused.
 using Callback = std::function<void(const Error *)>;
 
 namespace detail {
 
-inline std::uint64_t limit(Nanoseconds time) {
-    if (time == forever) return CUTL_FOREVER;
-    return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
-}
+// How long to wait: any duration. One that Nanoseconds cannot hold has no end.
+struct Limit {
+    template <class Rep, class Period>
+    Limit(const std::chrono::duration<Rep, Period> &time) {
+        long double exact = std::chrono::duration<long double, std::nano>(time).count();
+        if (exact >= static_cast<long double>(forever.count())) nanoseconds = CUTL_FOREVER;
+        else if (exact > 0) nanoseconds = static_cast<std::uint64_t>(exact);
+    }
+    std::uint64_t nanoseconds = 0;
+};
 
 // Owns one handle, and can be moved.
 template <class H, cutl_result (*destroy)(H *)>
@@ -88,13 +95,14 @@ private:
 extern "C" inline void cuda_timelines_call(void *user, cutl_result result, const char *text) noexcept {
     std::unique_ptr<Callback> callback(static_cast<Callback *>(user));
     if (result == CUTL_OK) return (*callback)(nullptr);
-    Error error(result, text);
+    Error error(result, text, cutl_error_driver_code());
     (*callback)(&error);
 }
 
 // Hands a function over by `start`, which takes the two arguments of C.
 template <class Start>
 void on_done(Callback function, Start start) {
+    if (!function) throw Error(CUTL_ERROR_ARGUMENT, "the callback is empty");
     std::unique_ptr<Callback> user(new Callback(std::move(function)));
     check(start(&cuda_timelines_call, static_cast<void *>(user.get())));
     user.release();
@@ -137,8 +145,8 @@ public:
     // The same, and throws if the point cannot be reached.
     bool query() const { return check(cutl_point_query(&raw_)); }
     // Whether it was reached within the time. The thread sleeps, or spins.
-    bool wait(Nanoseconds time = forever) const { return check(cutl_point_wait(&raw_, detail::limit(time))); }
-    bool spin(Nanoseconds time = forever) const { return check(cutl_point_spin(&raw_, detail::limit(time))); }
+    bool wait(detail::Limit time = forever) const { return check(cutl_point_wait(&raw_, time.nanoseconds)); }
+    bool spin(detail::Limit time = forever) const { return check(cutl_point_spin(&raw_, time.nanoseconds)); }
     void on_done(Callback function) const {
         detail::on_done(std::move(function), [this](cutl_callback call, void *user) {
             return cutl_point_on_done(&raw_, call, user);
@@ -244,8 +252,13 @@ public:
         return state;
     }
     void exporter_ended() const { check(cutl_timeline_exporter_ended(get())); }
-    // Ends it now, with an error for all who wait. The object is empty afterwards.
-    void poison() { check(cutl_timeline_poison(release())); }
+    // Ends it now, with an error for all who wait. The object is empty afterwards, except after
+    // CUTL_ERROR_HANDLE: an imported timeline stays.
+    void poison() {
+        cutl_result result = cutl_timeline_poison(get());
+        if (result != CUTL_ERROR_HANDLE) release();
+        check(result);
+    }
 };
 
 // An event of other code, or one that another process exported.
@@ -274,7 +287,7 @@ public:
         check(cutl_event_raw(get(), &event));
         return event;
     }
-    bool wait(Nanoseconds time = forever) const { return check(cutl_event_wait(get(), detail::limit(time))); }
+    bool wait(detail::Limit time = forever) const { return check(cutl_event_wait(get(), time.nanoseconds)); }
     void on_done(Callback function) const {
         detail::on_done(std::move(function), [this](cutl_callback call, void *user) {
             return cutl_event_on_done(get(), call, user);

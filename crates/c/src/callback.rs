@@ -11,7 +11,7 @@ use crate::result::{Fail, guarded};
 
 /// A function that is called once for each call that was given it: with `user`, with CUTL_OK or an
 /// error, and with the error's text, which is empty for CUTL_OK and valid until the function
-/// returns.
+/// returns. After CUTL_ERROR_DRIVER cutl_error_driver_code returns the driver's code there.
 ///
 /// It is called on a thread of the library, never on the calling one, and one at a time: one that
 /// takes long delays the others. It may call any function of this library, and of the driver. It
@@ -106,7 +106,11 @@ impl Task {
         });
         let (code, text) = match result {
             Ok(()) => (CUTL_OK, CString::default()),
-            Err(fail) => (fail.code, fail.c_text()),
+            Err(fail) => {
+                // A text of its own: the next error of this thread replaces the noted one.
+                let text = fail.c_text();
+                (fail.note(), text)
+            }
         };
         // SAFETY: the caller of `start` has promised that it may be called like this, once.
         unsafe { (self.callback)(self.user.0, code, text.as_ptr()) };

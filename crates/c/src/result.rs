@@ -89,7 +89,7 @@ impl Fail {
     }
 
     /// Keeps it for the calling thread, and returns the code.
-    fn note(self) -> cutl_result {
+    pub(crate) fn note(self) -> cutl_result {
         let last = (self.c_text(), self.driver);
         // At the thread's end there is no place any more.
         let _ = LAST.try_with(|place| place.replace(last));

@@ -48,12 +48,14 @@ static void open_gate(int *gate) { __atomic_store_n(gate, 1, __ATOMIC_RELEASE); 
 struct called {
     int count;
     cutl_result result;
+    int driver_code;
     char text[200];
 };
 
 static void on_done(void *user, cutl_result result, const char *text) {
     struct called *called = user;
     called->result = result;
+    called->driver_code = cutl_error_driver_code();
     strncpy(called->text, text, sizeof called->text - 1);
     __atomic_fetch_add(&called->count, 1, __ATOMIC_RELEASE);
 }
@@ -282,9 +284,10 @@ static void sharing(CUstream raw) {
 
 static void events(CUstream stream) {
     CUevent raw, plain, same;
+    CUgraph graph;
     struct cutl_event *event, *other, *imported;
     unsigned char bytes[CUTL_EVENT_BYTES];
-    struct called called = {0};
+    struct called called = {0}, failed = {0};
     size_t length;
     int gate = 0;
     CU(cuEventCreate(&raw, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
@@ -306,6 +309,13 @@ static void events(CUstream stream) {
     OK(cutl_event_wait(event, CUTL_FOREVER));
     await(&called);
     TRUE(called.result == CUTL_OK);
+    /* A captured event cannot be queried, and the query ends the capture. */
+    CU(cuStreamBeginCapture_v2(stream, 2));
+    CU(cuEventRecord(plain, stream));
+    OK(cutl_event_on_done(other, on_done, &failed));
+    await(&failed);
+    TRUE(failed.result == CUTL_ERROR_DRIVER && failed.driver_code == 907);
+    TRUE(cuStreamEndCapture(stream, &graph) == 901);
     IS(CUTL_ERROR_DESCRIPTOR, "", cutl_event_import(NULL, bytes, length, &imported));
     bytes[100] ^= 1;
     IS(CUTL_ERROR_DESCRIPTOR, "damaged", cutl_event_import(NULL, bytes, length, &imported));

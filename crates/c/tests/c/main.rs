@@ -120,6 +120,12 @@ fn peers_that_exchange_bytes_only() {
     assert_eq!(run(&mut programs.command("tests/c/peers.cpp")), "both ends are seen\n");
 }
 
+#[test]
+fn the_header_for_cpp() {
+    let Some(programs) = Programs::of("the_header_for_cpp") else { return };
+    assert_eq!(run(&mut programs.command("tests/c/header.cpp")), "the header is right\n");
+}
+
 /// The program in the README, with the examples' declarations as `cuda.h`.
 #[test]
 fn the_readme_compiles() {
