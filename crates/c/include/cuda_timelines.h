@@ -198,10 +198,10 @@ cutl_result cutl_stream_adopt(struct CUctx_st *context,
 cutl_result cutl_stream_wait(const struct cutl_stream *stream, const struct cutl_point *point);
 
 // Has `callback` called once, when all work that is in the stream now is done or has failed. See
-// cutl_callback. It records an event of its own.
+// cutl_callback. It records an event of its own, after it asked whether the stream captures.
 //
-// Errors, after which the callback is not called: CUTL_ERROR_DRIVER; CUTL_ERROR_NO_THREAD;
-// CUTL_ERROR_HANDLE; CUTL_ERROR_ARGUMENT.
+// Errors, after which the callback is not called: CUTL_ERROR_CAPTURE, and the capture goes on;
+// CUTL_ERROR_DRIVER; CUTL_ERROR_NO_THREAD; CUTL_ERROR_HANDLE; CUTL_ERROR_ARGUMENT.
 //
 // # Safety
 //

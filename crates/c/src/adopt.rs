@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint};
 use std::mem::MaybeUninit;
 
+use cuda_events::capture::CaptureStatus;
 use cuda_events::{Context, Driver, ForeignStream, StreamRef};
 use cuda_timelines::CudaStreamExt;
 
@@ -138,10 +139,10 @@ pub extern "C" fn cutl_stream_wait(
 }
 
 /// Has `callback` called once, when all work that is in the stream now is done or has failed. See
-/// cutl_callback. It records an event of its own.
+/// cutl_callback. It records an event of its own, after it asked whether the stream captures.
 ///
-/// Errors, after which the callback is not called: CUTL_ERROR_DRIVER; CUTL_ERROR_NO_THREAD;
-/// CUTL_ERROR_HANDLE; CUTL_ERROR_ARGUMENT.
+/// Errors, after which the callback is not called: CUTL_ERROR_CAPTURE, and the capture goes on;
+/// CUTL_ERROR_DRIVER; CUTL_ERROR_NO_THREAD; CUTL_ERROR_HANDLE; CUTL_ERROR_ARGUMENT.
 ///
 /// # Safety
 ///
@@ -154,7 +155,15 @@ pub unsafe extern "C" fn cutl_stream_on_done(
 ) -> cutl_result {
     guard(|| {
         let stream = handle::get(stream)?;
-        callback::start(callback, user, || Ok(stream.completion()?))
+        callback::start(callback, user, || match stream.capture_status()? {
+            CaptureStatus::None => Ok(stream.completion()?),
+            // A query of the captured event would fail, and end the capture.
+            _ => Err(Fail::new(
+                CUTL_ERROR_CAPTURE,
+                "the stream captures, and captured work has no end to report; call \
+                 cutl_stream_on_done after the graph was launched",
+            )),
+        })
     })
 }
 

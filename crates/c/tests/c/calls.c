@@ -336,6 +336,7 @@ static void contexts(CUdevice device, CUcontext primary, CUstream raw) {
     struct cutl_file *file;
     struct cutl_timeline *timeline, *none;
     struct cutl_point point;
+    struct called called = {0};
     CU(cuCtxCreate_v2(&context, 0, device));
     CU(cuStreamCreate(&theirs, CU_STREAM_NON_BLOCKING));
     CU(cuCtxSetCurrent(primary));
@@ -352,11 +353,16 @@ static void contexts(CUdevice device, CUcontext primary, CUstream raw) {
     OK(cutl_stream_wait(fallback, &point));
     CU(cuStreamSynchronize(raw));
     OK(cutl_point_wait(&point, 10 * SECONDS));
-    /* Each launch would signal the same value. */
+    /* Each launch would signal the same value, and captured work has no end. Neither call ends the
+     * capture. */
     CU(cuStreamBeginCapture_v2(theirs, 2));
     IS(CUTL_ERROR_CAPTURE, "the stream captures", cutl_timeline_signal(timeline, &point));
+    IS(CUTL_ERROR_CAPTURE, "the stream captures", cutl_stream_on_done(other, on_done, &called));
     CU(cuStreamEndCapture(theirs, &graph));
     if (graph != NULL) CU(cuGraphDestroy(graph));
+    OK(cutl_stream_on_done(other, on_done, &called));
+    await(&called);
+    TRUE(called.result == CUTL_OK);
     OK(cutl_timeline_signal(timeline, &point));
     OK(cutl_point_wait(&point, 10 * SECONDS));
     OK(cutl_timeline_destroy(timeline));
