@@ -220,6 +220,9 @@ impl TimelineFile {
     ///   forged.
     /// * The thread of this process can be made to query the driver every 5 ms until the file is
     ///   dropped.
+    /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
+    ///   are pending. The values can then go back, and the end can come before the signals of the
+    ///   earlier stream, or be overwritten by them.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
     /// It cannot read or write other memory. These do not depend on what is in the file:
@@ -227,8 +230,9 @@ impl TimelineFile {
     /// * The values of this process's signals.
     /// * The points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
     ///   this process.
-    /// * The end. The drop of a timeline releases the streams that wait for it, unless the file is
-    ///   written again afterwards. After the last signal this process closes the file.
+    /// * The end of a timeline that was not moved. Its drop releases the streams that wait for it,
+    ///   unless the file is written again afterwards. After the last signal this process closes
+    ///   the file.
     ///
     /// For this a timeline of the file has a second line, which only this process can write: see
     /// [`Timeline::shared`](super::Timeline::shared). Driver calls are those of [`new`](Self::new).

@@ -327,6 +327,9 @@ impl Timeline {
     /// signal has the next value. Use it to share more streams with other processes, one after the
     /// other, than a [`TimelineFile`] has places. No driver call.
     ///
+    /// Whether the signals are reached is read from the file, if it has one: an importer of a
+    /// [writable](TimelineFile::writable) file can forge it.
+    ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
