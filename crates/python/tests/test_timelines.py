@@ -3,6 +3,7 @@ import gc
 import os
 import signal
 import threading
+import weakref
 
 import cuda_timelines
 import pytest
@@ -364,6 +365,22 @@ def test_await_that_times_out(stream):
         await point
 
     asyncio.run(run())
+
+
+def test_a_loop_that_ends_with_an_await_is_freed(stream):
+    async def wait(point):
+        await point
+
+    with Timeline(stream) as timeline, held(stream):
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(wait(timeline.signal()))
+        task._log_destroy_pending = False
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+        freed = weakref.ref(loop)
+        del loop, task
+        gc.collect()
+        assert freed() is None
 
 
 def test_await_outside_of_a_loop(stream):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Generator
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from ._native import Notifier, Point
 
@@ -15,7 +15,8 @@ class _Loop:
 
     def __init__(self) -> None:
         self.notifier = Notifier()
-        self.futures: dict[int, asyncio.Future[None]] = {}
+        # Weak: a future holds its loop, which is the key of `_loops`.
+        self.futures: WeakValueDictionary[int, asyncio.Future[None]] = WeakValueDictionary()
         self.keys = itertools.count()
 
     def wait(self, loop: asyncio.AbstractEventLoop, point: Point) -> Generator[object, None, None]:
@@ -30,7 +31,7 @@ class _Loop:
         finally:
             # Also if the task was cancelled.
             self.notifier.remove(key)
-            del self.futures[key]
+            self.futures.pop(key, None)
             if not self.futures:
                 loop.remove_reader(self.notifier.fileno())
 
