@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use cuda_events::foundation::{WeakContext, call};
 use cuda_events::sys::CUstream;
-use cuda_events::{Context, Device, Driver, ForeignStream, StreamRef};
+use cuda_events::{Context, Device, Driver, ForeignStream, StreamOptions, StreamRef};
 use cuda_timelines::Error;
 
 use crate::error::{detached, exception, plain};
@@ -112,6 +112,24 @@ pub(crate) fn primary(device: Device) -> Result<Context, cuda_events::Error> {
     let context = Context::primary(device)?;
     PRIMARY.lock().unwrap_or_else(PoisonError::into_inner).push((device, context.downgrade()));
     Ok(context)
+}
+
+/// Whether it is a share of its device's primary context, which outlives the streams of others.
+fn is_primary(context: &Context) -> bool {
+    let all = PRIMARY.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = all.iter().find(|it| it.0 == context.device());
+    found.and_then(|(_, it)| it.upgrade()).is_some_and(|it| it == *context)
+}
+
+/// A stream of ours, for what has to be done after the program has closed its own. It fails if its
+/// context may have ended with that.
+pub(crate) fn substitute(context: &Context) -> Result<cuda_events::Stream, String> {
+    if !is_primary(context) {
+        return Err("the stream of the timeline was closed, and it is not of a primary context; \
+                    end a timeline before its stream"
+            .to_owned());
+    }
+    cuda_events::Stream::new(context, StreamOptions::new()).map_err(|error| error.to_string())
 }
 
 /// The context of a stream: a share of the device's primary context if it is that, which is what

@@ -30,16 +30,23 @@ impl<T: Send + Sync> Closing<T> {
         self.get().ok_or_else(|| plain(py, format!("this {class} is closed; make another one")))
     }
 
-    pub(crate) fn take(&self) -> Option<Arc<T>> {
-        self.lock().take()
-    }
-
-    pub(crate) fn put(&self, value: Arc<T>) {
-        *self.lock() = Some(value);
+    /// Closes the object and returns its value, or none if it is closed. The object stays open, and
+    /// the text says why, if another thread uses it or if `ready` refuses. `ready` runs under a
+    /// lock that others take with the GIL: it must not touch Python, nor make driver calls.
+    pub(crate) fn take_alone(
+        &self,
+        ready: impl FnOnce(&mut T) -> Result<(), String>,
+    ) -> Result<Option<T>, String> {
+        let busy = || "another thread uses the timeline right now; call poison again".to_owned();
+        let mut place = self.lock();
+        let Some(shared) = place.as_mut() else { return Ok(None) };
+        ready(Arc::get_mut(shared).ok_or_else(busy)?)?;
+        Ok(place.take().and_then(Arc::into_inner))
     }
 
     pub(crate) fn close(&self) {
-        drop_detached(self.take());
+        let taken = self.lock().take();
+        drop_detached(taken.and_then(Arc::into_inner));
     }
 }
 
@@ -50,11 +57,20 @@ impl<T: Send + Sync> Drop for Closing<T> {
 }
 
 /// Drops with the GIL released, if this thread has it.
+///
+/// Python also ends objects while an exception is on its way. The drop may call Python, which must
+/// not find it.
 pub(crate) fn drop_detached<T: Send>(value: Option<T>) {
     let Some(value) = value else { return };
     let mut value = Some(value);
     // While Python ends there is no GIL to be had.
     let place = &mut value;
-    let _ = Python::try_attach(|py| py.detach(|| drop(place.take())));
+    let _ = Python::try_attach(|py| {
+        let pending = PyErr::take(py);
+        py.detach(|| drop(place.take()));
+        if let Some(pending) = pending {
+            pending.restore(py);
+        }
+    });
     drop(value);
 }

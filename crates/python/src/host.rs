@@ -1,7 +1,5 @@
 //! Timelines of the host.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -75,17 +73,9 @@ impl HostTimeline {
     /// Ends the timeline, after a failure: all waits for later values end, those of hosts with
     /// Poisoned.
     fn poison(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(inner) = self.0.take() else { return Ok(()) };
-        match Arc::try_unwrap(inner) {
-            Ok(timeline) => {
-                py.detach(move || timeline.poison());
-                Ok(())
-            }
-            Err(inner) => {
-                self.0.put(inner);
-                Err(plain(py, "another thread uses the timeline right now; call poison again"))
-            }
-        }
+        let taken = self.0.take_alone(|_| Ok(())).map_err(|text| plain(py, text))?;
+        py.detach(move || taken.map(cuda_timelines::HostTimeline::poison));
+        Ok(())
     }
 
     /// Ends the timeline, and releases all waits for later values.

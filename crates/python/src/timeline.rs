@@ -6,8 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{detached, plain};
-use crate::foreign::{self, Stream, check_open, in_stream};
+use crate::error::{detached, exception, plain};
+use crate::foreign::{self, Stream, check_open, in_stream, substitute};
 use crate::guard::Closing;
 use crate::point::{Point, signalled};
 use crate::shared::{TimelineFile, TimelineMemory};
@@ -46,11 +46,14 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let Some(timeline) = self.timeline.take() else { return };
+        let Some(mut timeline) = self.timeline.take() else { return };
         // The drop may write to the stream, whose handle may be another one's if it was closed.
         let is_open = || Python::try_attach(|py| check_open(py, &self.stream).is_ok());
         if self.stream.owner().is_some() && is_open() == Some(false) {
-            core::mem::forget(timeline);
+            let other = substitute(timeline.stream().context());
+            if !other.is_ok_and(|other| timeline.move_to(other) == Ok(true)) {
+                core::mem::forget(timeline);
+            }
         }
     }
 }
@@ -129,18 +132,32 @@ impl Timeline {
     /// Ends the timeline, after a failure: all waits for later values end, those of hosts with
     /// Poisoned.
     fn poison(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(inner) = self.0.take() else { return Ok(()) };
-        match Arc::try_unwrap(inner) {
-            Ok(mut inner) => {
-                check_open(py, &inner.stream)?;
-                let timeline = inner.timeline.take();
-                detached(py, move || timeline.map_or(Ok(()), cuda_timelines::Timeline::poison))
-            }
-            Err(inner) => {
-                self.0.put(inner);
-                Err(plain(py, "another thread uses the timeline right now; call poison again"))
-            }
-        }
+        let Some(inner) = self.0.get() else { return Ok(()) };
+        let is_open = check_open(py, &inner.stream).is_ok();
+        let ended = py.detach(move || {
+            let context = inner.timeline.as_ref().map(|it| it.stream().context().clone());
+            drop(inner);
+            let other = match context {
+                Some(context) if !is_open => Some(Arc::new(substitute(&context)?)),
+                _ => None,
+            };
+            let taken = self.0.take_alone(|inner| {
+                let (Some(other), Some(timeline)) = (&other, &mut inner.timeline) else {
+                    return Ok(());
+                };
+                match timeline.move_to(Arc::clone(other)) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err("the stream of the timeline was closed while signals are \
+                                      pending; call poison again when they are reached"
+                        .to_owned()),
+                    Err(error) => Err(error.to_string()),
+                }
+            })?;
+            let timeline = taken.and_then(|mut inner| inner.timeline.take());
+            Ok(timeline.map_or(Ok(()), cuda_timelines::Timeline::poison))
+        });
+        let ended = ended.map_err(|text: String| plain(py, text))?;
+        ended.map_err(|error| exception(py, &error))
     }
 
     /// Ends the timeline. Points that were signalled are reached; waits for later values end.
@@ -157,7 +174,7 @@ impl Timeline {
         self.close();
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let open = |inner: Arc<Inner>| {
             let timeline = inner.timeline.as_ref()?;
             let (done, all) = (timeline.completed(), timeline.submitted());
@@ -168,6 +185,7 @@ impl Timeline {
             ))
         };
         let closed = || "<cuda_timelines.Timeline, closed>".to_owned();
-        self.0.get().and_then(open).unwrap_or_else(closed)
+        // Another thread may be in a signal.
+        py.detach(|| self.0.get().and_then(open)).unwrap_or_else(closed)
     }
 }

@@ -222,6 +222,47 @@ def test_a_stream_that_was_closed_first(device):
     timeline.close()
 
 
+def test_poison_of_a_stream_that_was_closed_first(device):
+    stream, follower = device.create_stream(), device.create_stream()
+    with held(stream) as latch:
+        timeline, other = Timeline(stream), Timeline(stream)
+        for one in (timeline, other):
+            one.wait_ahead(follower, one.submitted + 2)
+        point = timeline.signal()
+        # It is destroyed; the driver does its work all the same.
+        stream.close()
+        with pytest.raises(Error, match="poison again when they are reached"):
+            timeline.poison()
+        assert not follower.record().is_done
+        latch.signal()
+        assert point.wait(timeout=PATIENCE)
+    timeline.poison()
+    assert "closed" in repr(timeline)
+    other.close()
+    follower.sync()
+
+
+def test_an_exception_is_on_its_way_while_a_timeline_ends():
+    # In another process, which may crash.
+    program = """
+from cuda.core import Device
+from cuda_timelines import Timeline
+device = Device(0)
+device.set_current()
+stream, follower = device.create_stream(), device.create_stream()
+def waited_for(timeline):
+    timeline.wait_ahead(follower, timeline.submitted + 1)
+    return timeline
+try:
+    [waited_for(Timeline(stream)), 1 / 0]
+except ZeroDivisionError:
+    follower.sync()
+    print("released")
+"""
+    process = python(program)
+    assert process.communicate(timeout=PATIENCE)[0] == "released\n"
+
+
 def test_the_timeline_keeps_its_stream(device):
     timeline = Timeline(device.create_stream())
     gc.collect()
