@@ -156,6 +156,49 @@ def test_misuse(backend, torch_stream):
         backend.check_event_support(77)
 
 
+class Device:
+    """What is read of a torch.device."""
+
+    def __init__(self, kind, index):
+        self.type, self.index = kind, index
+
+
+def test_devices_and_streams(backend, torch_stream):
+    for good in (0, "cuda:0", Device("cuda", 0)):
+        assert backend.create_event(good).native.device_index == 0
+    event = backend.create_event(0)
+    # None and "cuda" ask PyTorch, which is not here.
+    for bad in ("cpu", "cpu:0", "cuda:", "cuda:x", "cuda:0 ", "xpu:0", 1.0, b"cuda:0", 1 << 70):
+        with pytest.raises(RuntimeError, match="is not a CUDA device"):
+            backend.create_event(bad)
+    for bad in (Device("cpu", 0), Device("cuda", True), types.SimpleNamespace(index=0)):
+        with pytest.raises(RuntimeError, match="is not a CUDA device"):
+            backend.create_event(bad)
+    for handle in (-1, 1 << 64, True, None, 1.5):
+        with pytest.raises(RuntimeError, match=r"torch\.cuda\.Stream"):
+            backend.record_event(event, types.SimpleNamespace(cuda_stream=handle))
+    for index in (-1, 1 << 32, "0", None):
+        bad = types.SimpleNamespace(cuda_stream=torch_stream.cuda_stream, device_index=index)
+        for use in (backend.record_event, backend.wait_event):
+            with pytest.raises(RuntimeError, match=r"torch\.cuda\.Stream"):
+                use(event, bad)
+
+
+def test_pytorch_that_fails(backend, monkeypatch):
+    def fails():
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(current_device=fails, current_stream=lambda device: 5.5)
+    for module in (torch, None):
+        monkeypatch.setitem(sys.modules, "torch", module)
+        for none in (None, "cuda", Device("cuda", None)):
+            with pytest.raises(RuntimeError, match="current_device failed"):
+                backend.create_event(none)
+        with pytest.raises(RuntimeError):
+            backend.record_event(backend.create_event(0), None)
+
+
 def test_more_streams_than_places(backend, device):
     # Timelines of idle streams serve others. The handles name the files that they are in.
     files = set()

@@ -11,7 +11,8 @@ what a stream did after it.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, TypeGuard
 
 from ._errors import Error
 from ._native import TimelineEvent
@@ -59,7 +60,7 @@ class TimelineEventIPCBackend:
         if not isinstance(handle, bytes):
             try:
                 handle = bytes(memoryview(handle))
-            except TypeError:
+            except (TypeError, ValueError, BufferError):
                 raise Error(f"an event handle is bytes, and not {type(handle)!r}") from None
         return Event(TimelineEvent.from_bytes(handle, _device(device)))
 
@@ -113,19 +114,28 @@ def _native(event: object) -> TimelineEvent:
     return event.native
 
 
+def _torch(function: str, *arguments: object) -> Any:
+    """What ``torch.cuda`` says is current."""
+    try:
+        import torch
+
+        return getattr(torch.cuda, function)(*arguments)
+    except Exception as error:
+        raise Error(f"torch.cuda.{function} failed: {error!r}; name device and stream") from error
+
+
 def _device(device: object) -> int:
     """The number of a device: an int, ``"cuda:0"`` or a ``torch.device``; without a number the
     current one."""
+    index = device
     if isinstance(device, str):
-        import torch
-
-        device = torch.device(device)
-    index = device if isinstance(device, int) else getattr(device, "index", None)
+        named = re.fullmatch("cuda(?::([0-9]{1,5}))?", device)
+        index = -1 if named is None else None if named[1] is None else int(named[1])
+    elif getattr(device, "type", None) == "cuda":
+        index = getattr(device, "index", None)
     if index is None:
-        import torch
-
-        index = torch.cuda.current_device()
-    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < 1 << 16:
+        index = _torch("current_device")
+    if not _is_int(index, 1 << 16):
         raise Error(f"{device!r} is not a CUDA device")
     return index
 
@@ -133,12 +143,14 @@ def _device(device: object) -> int:
 def _stream(stream: Any, device: int) -> tuple[int, int]:
     """The handle of a ``torch.cuda.Stream``, and its device."""
     if stream is None:
-        import torch
-
-        stream = torch.cuda.current_stream(device)
-    if isinstance(stream, int) and not isinstance(stream, bool) and 0 <= stream < 1 << 64:
+        stream = _torch("current_stream", device)
+    if _is_int(stream, 1 << 64):
         return stream, device
-    handle = getattr(stream, "cuda_stream", None)
-    if not isinstance(handle, int):
-        raise Error(f"a stream is a torch.cuda.Stream, and not {type(stream)!r}")
-    return handle, getattr(stream, "device_index", device)
+    handle, device = getattr(stream, "cuda_stream", None), getattr(stream, "device_index", device)
+    if not _is_int(handle, 1 << 64) or not _is_int(device, 1 << 16):
+        raise Error(f"a stream is a torch.cuda.Stream or its handle, and not {stream!r}")
+    return handle, device
+
+
+def _is_int(value: object, end: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
