@@ -95,8 +95,6 @@ struct Recording {
 struct Lines {
     by_stream: HashMap<usize, Arc<Line>>,
     ready: Vec<Arc<Line>>,
-    /// Names of streams. They belong to others, so they are never dropped.
-    streams: HashMap<usize, Arc<Stream>>,
     /// All, those that were used longest ago first.
     order: Vec<Arc<Line>>,
 }
@@ -159,7 +157,8 @@ impl Recording {
         self.grow()
     }
 
-    /// Records: one driver call.
+    /// Records. Two driver calls: other code may capture in the stream, and a graph would set the
+    /// timeline back at each launch, so the first asks for that.
     fn record(&self, handle: usize) -> Result<(Point, Arc<Line>)> {
         loop {
             let line = match self.line_of(handle)? {
@@ -189,12 +188,9 @@ impl Recording {
             lines.reclaim();
         }
         let Some(line) = lines.ready.pop() else { return Ok(None) };
-        let made = || {
-            // SAFETY: a live stream of the device's primary context, as the caller of the backend
-            // promises by recording in it. It is never dropped, so it is not destroyed.
-            Arc::new(unsafe { Stream::from_raw(&self.context, raw(handle)) })
-        };
-        let stream = Arc::clone(lines.streams.entry(handle).or_insert_with(made));
+        // SAFETY: a live stream of the device's primary context, as the caller of the backend
+        // promises by recording in it. It is used for a record only.
+        let stream = unsafe { StreamRef::from_raw(&self.context, raw(handle)) };
         let mut recorded = lock(&line.state);
         match recorded.timeline.move_to(stream) {
             Ok(true) => recorded.handle = Some(handle),

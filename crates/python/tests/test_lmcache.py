@@ -199,6 +199,24 @@ def test_pytorch_that_fails(backend, monkeypatch):
             backend.record_event(backend.create_event(0), None)
 
 
+def test_a_record_in_a_capture(backend, torch_stream, stream):
+    event = backend.create_event(0)
+    backend.record_event(event, torch_stream)
+    backend.synchronize_event(event, 0)
+    before = backend.export_event(event, 0)
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    assert driver.cuStreamBeginCapture(stream.handle, mode)[0] == driver.CUresult.CUDA_SUCCESS
+    with pytest.raises(RuntimeError, match="capture"):
+        backend.record_event(event, torch_stream)
+    code, graph = driver.cuStreamEndCapture(stream.handle)
+    assert code == driver.CUresult.CUDA_SUCCESS
+    assert driver.cuGraphDestroy(graph)[0] == driver.CUresult.CUDA_SUCCESS
+    # The event is as it was, and of use.
+    assert backend.export_event(event, 0) == before
+    backend.record_event(event, torch_stream)
+    backend.synchronize_event(event, 0)
+
+
 def test_more_streams_than_places(backend, device):
     # Timelines of idle streams serve others. The handles name the files that they are in.
     files = set()

@@ -65,7 +65,8 @@ class TimelineEventIPCBackend:
         return Event(TimelineEvent.from_bytes(handle, _device(device)))
 
     def record_event(self, event: object, stream: object) -> None:
-        """Records the event: one call of the driver. The stream must be of the event's device."""
+        """Records the event: two calls of the driver. The stream must be of the event's device, and
+        must not capture."""
         native = _native(event)
         handle, device = _stream(stream, native.device_index)
         if device != native.device_index:
