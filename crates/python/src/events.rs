@@ -5,7 +5,7 @@
 //! common folder, `/dev/shm` or process ids, but the same network namespace.
 
 use core::time::Duration;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use cuda_events::foundation::{Envelope, is_forked_child};
+use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CUstream, Function};
 use cuda_events::{Context, Device, Driver, Progress, Stream, StreamOptions, StreamRef};
 use cuda_timelines::{
@@ -232,13 +233,37 @@ impl Lines {
     }
 }
 
-/// The timelines of other processes, by their device and bytes.
+/// The timelines of other processes.
 static IMPORTED: Mutex<Option<Imports>> = Mutex::new(None);
 
 #[derive(Default)]
 struct Imports {
     files: HashMap<[u8; Place::LEN], OwnedFd>,
-    timelines: HashMap<(u32, [u8; FILE_LEN]), Arc<ImportedTimeline>>,
+    /// By their device and bytes.
+    timelines: HashMap<(u32, [u8; FILE_LEN]), Import>,
+}
+
+struct Import {
+    place: [u8; Place::LEN],
+    timeline: Arc<ImportedTimeline>,
+}
+
+impl Imports {
+    /// Takes out what no event uses and whose exporter has ended, for a drop without the lock.
+    fn take_ended(&mut self) -> (Vec<Arc<ImportedTimeline>>, Vec<OwnedFd>) {
+        let ended = self.timelines.extract_if(|_, Import { timeline, .. }| {
+            // More shares are made under the lock only.
+            Arc::strong_count(timeline) == 1 && timeline.exporter_state() == ExporterState::Ended
+        });
+        let ended: Vec<_> = ended.map(|(_, it)| it.timeline).collect();
+        let mut files = Vec::new();
+        if !ended.is_empty() {
+            let in_use: HashSet<_> = self.timelines.values().map(|it| it.place).collect();
+            let unused = self.files.extract_if(|place, _| !in_use.contains(place));
+            files.extend(unused.map(|(_, file)| file));
+        }
+        (ended, files)
+    }
 }
 
 fn import(
@@ -247,33 +272,43 @@ fn import(
     place: [u8; Place::LEN],
     descriptor: [u8; FILE_LEN],
 ) -> Result<Arc<ImportedTimeline>> {
-    let mut imports = lock(&IMPORTED);
-    let imports = imports.get_or_insert_default();
-    if let Some(found) = imports.timelines.get(&(device, descriptor)) {
-        return Ok(Arc::clone(found));
-    }
-    let fetched;
-    let file = match imports.files.get(&place) {
-        Some(file) => file,
+    let none_left = || "the process has no file descriptor left; raise RLIMIT_NOFILE".to_owned();
+    let (found, ended) = {
+        let mut imports = lock(&IMPORTED);
+        let imports = imports.get_or_insert_default();
+        if let Some(found) = imports.timelines.get(&(device, descriptor)) {
+            return Ok(Arc::clone(&found.timeline));
+        }
+        let ended = imports.take_ended();
+        (imports.files.get(&place).map(OwnedFd::try_clone), ended)
+    };
+    drop(ended);
+    // Not under the lock: the exporter may take its time.
+    let file = match found {
+        Some(file) => file.map_err(|_| Fault::Text(none_left()))?,
         None => {
-            fetched = handover::fetch(&Place::from_bytes(place)).map_err(|error| {
+            let file = handover::fetch(&Place::from_bytes(place)).map_err(|error| {
                 Fault::Text(format!(
                     "the exporter of the event does not answer: {error}; it has ended, or runs in \
                      another network namespace: give both containers one network (one pod, or \
                      hostNetwork)"
                 ))
             })?;
-            imports.files.entry(place).or_insert(fetched)
+            let Ok(copy) = file.try_clone() else { return text(none_left()) };
+            lock(&IMPORTED).get_or_insert_default().files.insert(place, copy);
+            file
         }
-    };
-    let Ok(file) = file.try_clone() else {
-        return text("the process has no file descriptor left; raise RLIMIT_NOFILE");
     };
     let named = TimelineDescriptor::from_bytes(&descriptor)?;
     let context = primary(Device::new(driver, device)?)?;
     let made = Arc::new(ImportedTimeline::open(&context, file, &named)?);
-    imports.timelines.insert((device, descriptor), Arc::clone(&made));
-    Ok(made)
+    let mut imports = lock(&IMPORTED);
+    let timelines = &mut imports.get_or_insert_default().timelines;
+    // Another thread may have been sooner.
+    let import = Import { place, timeline: Arc::clone(&made) };
+    let found = Arc::clone(&timelines.entry((device, descriptor)).or_insert(import).timeline);
+    drop(imports);
+    Ok(found)
 }
 
 /// An event of `cuda_timelines.lmcache`.

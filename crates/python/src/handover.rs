@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::net::{
@@ -15,6 +15,10 @@ use rustix::net::{
 
 /// How long either side waits for the other.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How many clients are served at once. Others wait.
+const CLIENTS: usize = 64;
+/// How soon the server tries again.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// Where a file is to be had: the name of a socket, a secret that only the bytes of events have,
 /// and the number of the file. The name alone can be seen in /proc/net/unix.
@@ -81,13 +85,26 @@ fn start() -> Result<Offers> {
     random.read_exact(&mut name)?;
     random.read_exact(&mut secret)?;
     let listener = UnixListener::bind_addr(&Place::address(name)?)?;
+    let clients = Arc::new(());
     let serve = move || {
-        for client in listener.incoming().flatten() {
-            // A client that says nothing keeps no other one waiting. Without a thread for it, it
-            // sees the connection end.
-            let _ = std::thread::Builder::new()
-                .name("cuda-timelines-client".to_owned())
-                .spawn(move || answer(&client));
+        for client in listener.incoming() {
+            // Without a file descriptor left, the client waits until there is one.
+            let Ok(client) = client else {
+                std::thread::sleep(AGAIN);
+                continue;
+            };
+            // A client that says nothing keeps no other one waiting, unless there are many. Without
+            // a thread for it, it sees the connection end.
+            while Arc::strong_count(&clients) > CLIENTS {
+                std::thread::sleep(AGAIN);
+            }
+            let share = Arc::clone(&clients);
+            let _ = std::thread::Builder::new().name("cuda-timelines-client".to_owned()).spawn(
+                move || {
+                    let _share = share;
+                    answer(&client)
+                },
+            );
         }
     };
     std::thread::Builder::new().name("cuda-timelines-files".to_owned()).spawn(serve)?;
@@ -119,19 +136,24 @@ fn answer(mut client: &UnixStream) -> Result<()> {
 
 /// Gets the file from its process, which may be this one.
 pub(crate) fn fetch(place: &Place) -> Result<OwnedFd> {
-    let mut server = UnixStream::connect_addr(&Place::address(place.name)?)?;
+    let address = Place::address(place.name)?;
+    let mut server = loop {
+        match UnixStream::connect_addr(&address) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            connected => break connected?,
+        }
+    };
     server.set_read_timeout(Some(PATIENCE))?;
     server.set_write_timeout(Some(PATIENCE))?;
     server.write_all(&place.ask)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
-    rustix::net::recvmsg(
-        &server,
-        &mut [IoSliceMut::new(&mut byte)],
-        &mut rights,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
+    // A signal of the system may interrupt it.
+    rustix::io::retry_on_intr(|| {
+        let mut data = [IoSliceMut::new(&mut byte)];
+        rustix::net::recvmsg(&server, &mut data, &mut rights, RecvFlags::CMSG_CLOEXEC)
+    })?;
     let file = rights.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,

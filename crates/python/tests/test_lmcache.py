@@ -6,9 +6,12 @@ LMCACHE names an unpacked wheel of it: its file with the protocol then runs by i
 
 import importlib.util
 import os
+import socket
 import sys
 import threading
+import time
 import types
+import zlib
 
 import pytest
 from conftest import PATIENCE, held, python
@@ -217,6 +220,78 @@ def test_a_record_in_a_capture(backend, torch_stream, stream):
     backend.synchronize_event(event, 0)
 
 
+def recorded(backend, stream):
+    event = backend.create_event(0)
+    backend.record_event(event, Stream(stream))
+    return backend.export_event(event, 0)
+
+
+def socket_of(handle):
+    """The abstract socket that the handle names, and what it is asked."""
+    return f"\0cuda-timelines-{int.from_bytes(handle[14:30], 'little'):032x}", handle[30:50]
+
+
+def test_an_exporter_that_does_not_answer(backend, device):
+    name = os.urandom(16)
+    good = recorded(backend, device.create_stream())
+    forged = good[:14] + name + good[30:-4]
+    forged += zlib.crc32(forged).to_bytes(4, "little")
+    raised = []
+
+    def imports():
+        try:
+            backend.import_event(forged, 0)
+        except RuntimeError as error:
+            raised.append(str(error))
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(socket_of(forged)[0])
+        server.listen()
+        server.settimeout(PATIENCE)
+        thread = threading.Thread(target=imports)
+        thread.start()
+        client, _ = server.accept()
+        # It waits, and others do not wait for it.
+        assert backend.query_event(backend.import_event(good, 0)) in (True, False)
+        with client:
+            client.recv(20)
+        thread.join(PATIENCE)
+    # It did not give up before.
+    assert len(raised) == 1 and "refused to send its file" in raised[0]
+
+
+def test_many_clients_that_say_nothing(backend, device):
+    name, ask = socket_of(recorded(backend, device.create_stream()))
+
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    def connected():
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(PATIENCE)
+        client.connect(name)
+        return client
+
+    before = threads()
+    clients = [connected() for _ in range(100)]
+    last = connected()
+    last.sendall(ask)
+    end = time.monotonic() + PATIENCE
+    while threads() < before + 64 and time.monotonic() < end:
+        time.sleep(0.001)
+    last.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        last.recv(1)
+    assert threads() <= before + 64
+    for client in clients:
+        client.close()
+    last.settimeout(PATIENCE)
+    _, files, _, _ = socket.recv_fds(last, 1, 1)
+    assert len(files) == 1
+    os.close(files[0])
+    last.close()
+
+
 def test_more_streams_than_places(backend, device):
     # Timelines of idle streams serve others. The handles name the files that they are in.
     files = set()
@@ -328,6 +403,26 @@ def test_an_exporter_that_is_gone_before_the_import(backend):
     process.wait(PATIENCE)
     with pytest.raises(RuntimeError, match="it has ended, or runs in another network namespace"):
         backend.import_event(handle, 0)
+
+
+def test_imports_of_exporters_that_have_ended_are_dropped(backend):
+    def files():
+        number = 0
+        for file in os.listdir("/proc/self/fd"):
+            try:
+                number += os.readlink(f"/proc/self/fd/{file}").startswith("/memfd:")
+            except FileNotFoundError:
+                pass  # it was that of the folder itself
+        return number
+
+    counts = []
+    for _ in range(2):
+        process = python(MAKER, cwd=os.path.dirname(__file__))
+        backend.import_event(bytes.fromhex(process.stdout.readline()), 0)
+        counts.append(files())
+        process.kill()
+        process.wait(PATIENCE)
+    assert counts[0] == counts[1]
 
 
 def test_a_record_in_a_forked_child(backend, torch_stream):
