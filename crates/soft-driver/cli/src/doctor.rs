@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,7 +49,7 @@ pub(crate) fn doctor(own: &Path, program: Option<OsString>) -> Result<(String, u
     }
     let shown = program.as_deref().unwrap_or(OsStr::new("PROGRAM"));
     let shown = shown.display();
-    let (path, loader) = match look(program.as_deref().unwrap_or(OsStr::new("sh"))) {
+    let (path, loader) = match look(program.as_deref().unwrap_or(OsStr::new("sh")), own) {
         Ok(found) => found,
         Err(what) => {
             line("wrong", "program", &what);
@@ -78,7 +78,7 @@ pub(crate) fn doctor(own: &Path, program: Option<OsString>) -> Result<(String, u
     let mut named = false;
     for name in OTHERS {
         if let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) {
-            named = !is_software(Path::new(&path));
+            named |= !is_software(Path::new(&path));
             line("note", "here", &format!("{name} names {}", path.display()));
         }
     }
@@ -106,17 +106,19 @@ pub(crate) fn doctor(own: &Path, program: Option<OsString>) -> Result<(String, u
 }
 
 /// The file that the system starts for a program, and its loader.
-fn look(program: &OsStr) -> Result<(PathBuf, PathBuf), String> {
+fn look(program: &OsStr, own: &Path) -> Result<(PathBuf, PathBuf), String> {
     let mut path = find(program)?;
     // The interpreter of a script may be a script.
     for _ in 0..4 {
         let mut head = Vec::new();
         let shown = path.display().to_string();
-        File::open(&path)
-            .and_then(|file| file.take(65536).read_to_end(&mut head))
-            .map_err(|error| format!("{shown}: {error}"))?;
+        let file = File::open(&path).map_err(|error| format!("{shown}: {error}"))?;
+        // As much of the line as the kernel reads.
+        let read = (&file).take(256).read_to_end(&mut head);
+        read.map_err(|error| format!("{shown}: {error}"))?;
         let Some(line) = head.strip_prefix(b"#!") else {
-            return binary(&path, &head).map_err(|what| format!("{shown} {what}"));
+            let loader = loader(&file, own).map_err(|what| format!("{shown} {what}"))?;
+            return Ok((path, loader));
         };
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let mut words = line
@@ -149,41 +151,70 @@ fn find(program: &OsStr) -> Result<PathBuf, String> {
     found.ok_or_else(|| format!("{} is in no folder of PATH", program.display()))
 }
 
+/// The numbers of x86-64 and of aarch64.
+const MACHINE: u64 = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
+
 /// The loader of a program in machine code, if that can load this library.
-fn binary(path: &Path, head: &[u8]) -> Result<(PathBuf, PathBuf), String> {
-    let number = |at: usize, bytes: usize| -> usize {
-        let found = head.get(at..at + bytes).unwrap_or_default();
-        found.iter().rev().fold(0, |all, byte| all << 8 | usize::from(*byte))
-    };
-    if !head.starts_with(b"\x7fELF") {
+fn loader(file: &File, own: &Path) -> Result<PathBuf, String> {
+    let mut head = [0; 64];
+    if file.read_exact_at(&mut head, 0).is_err() || !head.starts_with(b"\x7fELF") {
         return Err("is neither a script nor a program of Linux".to_owned());
     }
-    /// The numbers of x86-64 and of aarch64.
-    const MACHINE: usize = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
-    let (class, machine) = (number(4, 1), number(18, 2));
+    let (class, machine) = (number(&head, 4, 1), number(&head, 18, 2));
     if class != 2 || machine != MACHINE {
         return Err("is for another processor than this driver".to_owned());
     }
-    let of = path.metadata().map_err(|error| error.to_string())?;
+    let of = file.metadata().map_err(|error| error.to_string())?;
     if of.mode() & 0o6000 != 0 {
         return Err("runs with other rights than the user's, and then the loader ignores \
                     LD_LIBRARY_PATH"
             .to_owned());
     }
-    let (begin, size, count) = (number(32, 8), number(54, 2), number(56, 2));
-    const PT_INTERP: usize = 3;
-    let headers = (0..count).map(|index| begin + index * size);
-    let Some(header) = headers.into_iter().find(|header| number(*header, 4) == PT_INTERP) else {
-        return Err("is statically linked, and loads no library".to_owned());
-    };
-    let (at, length) = (number(header + 8, 8), number(header + 32, 8));
-    let name = head.get(at..at + length).unwrap_or_default();
-    let loader = PathBuf::from(OsStr::from_bytes(name.strip_suffix(b"\0").unwrap_or(name)));
-    let file = loader.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if !file.starts_with("ld-linux") {
+    let loader = interpreter(file, &head).ok_or("is cut off or damaged")?;
+    let loader = loader.ok_or("is statically linked, and loads no library")?;
+    let name = loader.file_name().unwrap_or_default().to_string_lossy();
+    if !name.starts_with("ld-linux") {
         return Err(format!("is loaded by {}, and the driver is for glibc", loader.display()));
     }
-    Ok((path.to_owned(), loader))
+    // The loader is asked, so it must not be any program that a file names.
+    let usual = match cfg!(target_arch = "x86_64") {
+        true => ["/lib64/ld-linux-x86-64.so.2", "/usr/lib64/ld-linux-x86-64.so.2"],
+        false => ["/lib/ld-linux-aarch64.so.1", "/usr/lib/ld-linux-aarch64.so.1"],
+    };
+    let is_own = || {
+        let mut head = [0; 64];
+        let own = File::open(own).ok()?;
+        own.read_exact_at(&mut head, 0).ok()?;
+        interpreter(&own, &head)?
+    };
+    if !usual.iter().any(|usual| loader == Path::new(usual)) && is_own().as_ref() != Some(&loader) {
+        return Err(format!("is loaded by {}, which is not the system's loader", loader.display()));
+    }
+    Ok(loader)
+}
+
+/// A number of a file for these processors.
+fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
+    let found = bytes.get(at..at + size).unwrap_or_default();
+    found.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+/// The loader that a program names, if it names one; nothing if the file has not what it says.
+fn interpreter(file: &File, head: &[u8; 64]) -> Option<Option<PathBuf>> {
+    const PT_INTERP: u64 = 3;
+    const PATH_MAX: u64 = 4096;
+    let (begin, size, count) = (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2));
+    for index in 0..count {
+        let mut header = [0; 56];
+        file.read_exact_at(&mut header, begin.checked_add(index * size)?).ok()?;
+        if number(&header, 0, 4) == PT_INTERP {
+            let (at, length) = (number(&header, 8, 8), number(&header, 32, 8));
+            let mut name = vec![0; usize::try_from(length.min(PATH_MAX)).ok()?];
+            file.read_exact_at(&mut name, at).ok()?;
+            return Some(Some(PathBuf::from(OsStr::from_bytes(name.strip_suffix(b"\0")?))));
+        }
+    }
+    Some(None)
 }
 
 /// Asks the loader, which starts nothing.

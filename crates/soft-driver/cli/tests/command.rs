@@ -296,6 +296,11 @@ fn the_doctor_lists_who_gets_the_library() {
     });
     let part = "CUDA_EVENTS_DRIVER names /nowhere/x\n";
     assert!(code == 0 && text.contains(part) && text.contains(" run -- sh"), "{text}");
+    let (_, text) = doctor("sh", &|it| {
+        it.env("LD_LIBRARY_PATH", &installed).env("CUDA_EVENTS_DRIVER", "/nowhere/x");
+        it.env("NUMBA_CUDA_DRIVER", &preload);
+    });
+    assert!(text.contains(" run -- sh"), "{text}");
     // Who does not get it.
     let own = fs::read(own_binary()).expect("it is there");
     let mut other = own.clone();
@@ -310,7 +315,29 @@ fn the_doctor_lists_who_gets_the_library() {
             still[at] = 0x77;
         }
     }
+    // Their loader is named at the end of the file, or nowhere.
+    let end = u64::try_from(own.len()).expect("a length");
+    let named = |name: &[u8], at: u64| {
+        let mut bytes = own.clone();
+        let header = (0..count).map(|index| begin + index * 56).find(|at| own[*at] == 3);
+        let header = header.expect("it has a loader");
+        bytes[header + 8..][..8].copy_from_slice(&at.to_le_bytes());
+        let length = u64::try_from(name.len()).expect("a length");
+        bytes[header + 32..][..8].copy_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(name);
+        bytes
+    };
+    let loader: &[u8] = match cfg!(target_arch = "x86_64") {
+        true => b"/lib64/ld-linux-x86-64.so.2\0",
+        false => b"/lib/ld-linux-aarch64.so.1\0",
+    };
+    gets(&write("far", &named(loader, end)));
+    let mark = place("started");
+    let script = format!("#!/bin/sh\n: >{mark}\n");
+    let false_loader = write("ld-linux-x86-64.so.2", script.as_bytes()) + "\0";
     for (program, part) in [
+        (write("false", &named(false_loader.as_bytes(), end)), "is not the system's loader"),
+        (write("damaged", &named(loader, u64::MAX)), "is cut off or damaged"),
         (write("other", &other), "is for another processor"),
         (write("static", &still), "is statically linked"),
         (write("text", b"hello"), "is neither a script nor a program of Linux"),
@@ -320,6 +347,7 @@ fn the_doctor_lists_who_gets_the_library() {
         let end = format!("\n{program} does not get the software driver\n");
         assert!(code == 1 && text.contains(part) && text.ends_with(&end), "{text}");
     }
+    assert!(!Path::new(&mark).exists(), "the loader of the program was started");
     let (code, text) = doctor("sh", &|it| {
         it.env("CUDA_SOFT_DRIVER", "devices=9");
     });
