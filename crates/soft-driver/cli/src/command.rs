@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use cuda_order_check::stand_in::NAMES;
@@ -207,14 +208,27 @@ fn install(own: &Path, folder: &Path) -> Result<String, String> {
     }
     // A process may have the library open, so the new one takes its name at once.
     let new = |name: &str| folder.join(format!("{name}.{}", std::process::id()));
-    let put = |from: &PathBuf, to: &PathBuf| fs::rename(from, to);
     let [copy, other] = NAMES.map(new);
-    fs::copy(own, &copy)
-        .and_then(|_| fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)))
-        .and_then(|()| put(&copy, &library))
-        .and_then(|()| symlink(NAMES[0], &other))
-        .and_then(|()| put(&other, &link))
-        .map_err(|error| failed(folder, error))?;
+    let put = || {
+        // What a process of this number has left. Others may write into the folder as well, so the
+        // file is a new one, and no link to another.
+        for left in [&copy, &other] {
+            let _ = fs::remove_file(left);
+        }
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&copy)?;
+        io::copy(&mut fs::File::open(own)?, &mut file)?;
+        file.set_permissions(fs::Permissions::from_mode(0o755))?;
+        drop(file);
+        fs::rename(&copy, &library)?;
+        symlink(NAMES[0], &other)?;
+        fs::rename(&other, &link)
+    };
+    put().map_err(|error| {
+        for left in [&copy, &other] {
+            let _ = fs::remove_file(left);
+        }
+        failed(folder, error)
+    })?;
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     Ok(format!(
         "{}\n{}\nUse it: LD_LIBRARY_PATH={} PROGRAM\n",

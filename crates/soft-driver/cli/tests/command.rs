@@ -246,6 +246,15 @@ fn installed_it_serves_a_path() {
         code == Some(0) && said.contains(&format!("@ 3 false {text}/libcuda.so.1\n")),
         "{said}{errors}"
     );
+    // The new file is no link to another.
+    let other = folder.0.join("other");
+    fs::write(&other, "of somebody").expect("a file");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ln -s \"$1\" \"$2/libcuda.so.1.$$\" && exec \"$0\" install \"$2\"", SELF]);
+    assert_eq!(ended(shell.arg(&other).arg(&place)).0, Some(0));
+    assert_eq!(fs::read_to_string(&other).expect("it is text"), "of somebody");
+    let installed = place.join("libcuda.so.1").symlink_metadata().expect("it is there");
+    assert!(installed.is_file());
     // Another driver stays.
     fs::remove_file(place.join("libcuda.so")).expect("it was written");
     fs::write(place.join("libcuda.so"), "another").expect("a file");
