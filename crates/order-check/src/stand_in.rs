@@ -88,9 +88,11 @@ pub fn folder(command: &str, own: &Path) -> Result<PathBuf, String> {
     let user = unsafe { libc::geteuid() };
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     let cache = cache.map(|cache| cache.join(command));
-    let temporary = env::temp_dir().join(format!("{command}-{user}"));
+    // A child may have another current folder.
+    let temporary = std::path::absolute(env::temp_dir()).ok();
+    let temporary = temporary.map(|it| it.join(format!("{command}-{user}")));
     let mut errors = String::new();
-    for base in cache.into_iter().chain([temporary]) {
+    for base in cache.into_iter().chain(temporary) {
         match link(&base, own, user) {
             Ok(folder) => return Ok(folder),
             Err(error) => errors += &format!("; {}: {error}", base.display()),

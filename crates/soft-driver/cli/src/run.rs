@@ -1,9 +1,10 @@
 //! `run`: a program with the driver in place, and what its processes have found.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -41,20 +42,55 @@ impl Run {
     }
 }
 
-/// A folder for what the processes write, removed at the end.
-struct Reports(PathBuf);
+/// How the name of a folder of reports begins.
+const PREFIX: &str = "cuda-soft-driver-";
+
+/// A folder for what the processes write, removed at the end; locked until then.
+struct Reports(PathBuf, #[expect(dead_code, reason = "it holds the lock")] Option<File>);
+
+/// Locks a folder, unless another process has it.
+fn lock(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
+    // SAFETY: the file is open.
+    (unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0).then_some(file)
+}
+
+/// Removes the folders of commands that a signal ended before they could.
+fn remove_abandoned(base: &Path) {
+    // SAFETY: it has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let is_abandoned = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|it| it.strip_prefix(PREFIX)?.split_once('-'));
+        let process = process.and_then(|(process, _)| process.parse::<i32>().ok());
+        // SAFETY: it sends nothing.
+        process.is_some_and(|it| it > 0 && unsafe { libc::kill(it, 0) } != 0)
+            && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+            && entry.metadata().is_ok_and(|of| of.is_dir() && of.uid() == user)
+    };
+    for entry in fs::read_dir(base).into_iter().flatten().flatten().filter(is_abandoned) {
+        // The process may live where processes have other numbers, as in a container.
+        if let Some(_locked) = lock(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
 
 impl Reports {
     fn new() -> Result<Self, String> {
-        // The setting cannot have a comma or white space.
-        let temporary = std::env::temp_dir();
-        let is_text = temporary.to_str().is_some_and(|it| !it.contains([',', ' ', '\t', '\n']));
-        let base = if is_text { temporary } else { PathBuf::from("/tmp") };
+        // A child may have another current folder. The setting cannot have a comma or white space.
+        let temporary = std::path::absolute(std::env::temp_dir()).ok();
+        let is_text =
+            |it: &PathBuf| it.to_str().is_some_and(|it| !it.contains([',', ' ', '\t', '\n']));
+        let base = temporary.filter(is_text).unwrap_or_else(|| PathBuf::from("/tmp"));
+        remove_abandoned(&base);
         for number in 0..1000 {
-            let name = format!("cuda-soft-driver-{}-{number}", std::process::id());
-            let folder = base.join(name);
+            let folder = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&folder) {
-                Ok(()) => return Ok(Self(folder)),
+                Ok(()) => {
+                    let locked = lock(&folder);
+                    return Ok(Self(folder, locked));
+                }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(format!("{}: {error}", folder.display())),
             }
@@ -131,28 +167,34 @@ fn send(signal: libc::c_int, child: i32) {
     }
 }
 
-extern "C" fn pass_on(signal: libc::c_int) {
+extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: with SA_SIGINFO it is the information of the signal.
+    let code = unsafe { (*info).si_code };
+    // A terminal sends these to the program as well.
+    let is_keyboard = matches!(signal, libc::SIGINT | libc::SIGQUIT);
+    if is_keyboard && !matches!(code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL) {
+        return;
+    }
     match CHILD.load(Ordering::Relaxed) {
         0 => EARLY.store(signal, Ordering::Relaxed),
         child => send(signal, child),
     }
 }
 
-/// A terminal sends it to the program as well, which decides what it means.
-extern "C" fn leave_to_program(_: libc::c_int) {}
-
 /// Before the start: a program starts with the usual handlers.
 fn handle_signals() {
-    type Handler = extern "C" fn(libc::c_int);
-    let [pass_on, leave] = [pass_on as Handler, leave_to_program as Handler];
-    let handlers = [libc::SIGTERM, libc::SIGHUP].map(|signal| (signal, pass_on));
-    let others = [libc::SIGINT, libc::SIGQUIT].map(|signal| (signal, leave));
-    for (signal, handler) in handlers.into_iter().chain(others) {
-        // SAFETY: each handler makes one call at most, which may be made there. What this process
-        // was started without stays so.
+    type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+    for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: zeros are a valid value. The handler has this signature with SA_SIGINFO, and makes
+        // one call at most, which may be made there. What this process was started without stays so.
         unsafe {
-            if libc::signal(signal, handler as usize) == libc::SIG_IGN {
-                libc::signal(signal, libc::SIG_IGN);
+            let mut old: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut old);
+            if old.sa_sigaction != libc::SIG_IGN {
+                let mut new: libc::sigaction = std::mem::zeroed();
+                new.sa_sigaction = pass_on as Handler as usize;
+                new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                libc::sigaction(signal, &new, std::ptr::null_mut());
             }
         }
     }

@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -165,6 +166,34 @@ fn findings_and_leaks_come_at_the_end() {
     assert_eq!(left.filter(mine).count(), 0);
 }
 
+#[test]
+fn the_folders_of_reports_are_absolute_and_go() {
+    let folder = Folder::new("reports");
+    let temporary = folder.0.join("t");
+    // No process has the first number.
+    let left = |process: u32| temporary.join(format!("cuda-soft-driver-{process}-0"));
+    let none = i32::MAX.unsigned_abs();
+    let [ended_one, living, elsewhere] = [none, std::process::id(), none - 1].map(left);
+    for it in [&ended_one, &living, &elsewhere] {
+        fs::create_dir_all(it).expect("a folder");
+    }
+    // As in a container, where processes have other numbers.
+    let locked = fs::File::open(&elsewhere).expect("it is there");
+    // SAFETY: the file is open.
+    assert_eq!(unsafe { libc::flock(std::os::fd::AsRawFd::as_raw_fd(&locked), libc::LOCK_EX) }, 0);
+    let mut command =
+        soft(&folder, &["run", "sh", "-c", "echo $CUDA_SOFT_DRIVER $LD_LIBRARY_PATH"]);
+    // There is no cache, so the links are below the temporary folder as well.
+    command.env_remove("XDG_CACHE_HOME").env_remove("HOME");
+    let (code, text, errors) = ended(command.current_dir(&folder.0).env("TMPDIR", "t"));
+    assert_eq!(code, Some(0), "{errors}");
+    let begin = format!("{}/cuda-soft-driver-", temporary.display());
+    for part in [format!("leaks_log={begin}"), format!(" {begin}")] {
+        assert!(text.contains(&part), "{text} lacks {part}");
+    }
+    assert!(living.exists() && elsewhere.exists() && !ended_one.exists());
+}
+
 /// What children find counts, as with `ctest`, which makes no call itself.
 #[test]
 fn children_are_covered() {
@@ -202,22 +231,30 @@ fn the_end_of_the_program_is_that_of_the_command() {
         let (code, _, errors) = status(wrong);
         assert!(code == Some(2) && errors.contains(part), "{wrong:?}: {code:?} {errors}");
     }
-    // A signal that ends programs goes to this one.
-    let mut command = soft(
-        &folder,
-        &[
-            "run",
-            "sh",
-            "-c",
-            "trap 'exit 9' TERM; echo; while [ $((i+=1)) -lt 2000 ]; do sleep 0.01; done",
-        ],
-    );
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("its line");
-    let kill = Command::new("sh").args(["-c", &format!("kill {}", child.id())]).status();
-    assert!(kill.expect("it runs").success());
-    assert_eq!(child.wait().expect("it ends").code(), Some(9));
+    // A signal for the command alone goes to the program.
+    for signal in ["TERM", "INT", "QUIT"] {
+        let script = format!(
+            "trap 'exit 9' {signal}; echo; while [ $((i+=1)) -lt 2000 ]; do sleep 0.01; done"
+        );
+        let mut command = soft(&folder, &["run", "sh", "-c", &script]);
+        // A shell starts what runs in the background without two of them.
+        let usual = || {
+            for signal in [libc::SIGINT, libc::SIGQUIT] {
+                // SAFETY: it sets no handler.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        // SAFETY: it makes calls alone that may be made after a fork.
+        unsafe { command.pre_exec(usual) };
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        output.read_line(&mut line).expect("its line");
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("it runs").success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(9), "{signal}");
+    }
 }
 
 #[test]
