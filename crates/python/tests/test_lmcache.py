@@ -6,6 +6,7 @@ LMCACHE names an unpacked wheel of it: its file with the protocol then runs by i
 
 import importlib.util
 import os
+import signal
 import socket
 import sys
 import threading
@@ -231,7 +232,9 @@ def socket_of(handle):
     return f"\0cuda-timelines-{int.from_bytes(handle[14:30], 'little'):032x}", handle[30:50]
 
 
-def test_an_exporter_that_does_not_answer(backend, device):
+def test_an_exporter_that_does_not_answer(backend, device, request):
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    request.addfinalizer(lambda: signal.signal(signal.SIGUSR1, before))
     name = os.urandom(16)
     good = recorded(backend, device.create_stream())
     forged = good[:14] + name + good[30:-4]
@@ -251,10 +254,13 @@ def test_an_exporter_that_does_not_answer(backend, device):
         thread = threading.Thread(target=imports)
         thread.start()
         client, _ = server.accept()
-        # It waits, and others do not wait for it.
+        # It waits, also through signals of the system, and others do not wait for it.
+        assert client.recv(20) == forged[30:50]
+        for _ in range(10):
+            signal.pthread_kill(thread.ident, signal.SIGUSR1)
+            time.sleep(0.001)
         assert backend.query_event(backend.import_event(good, 0)) in (True, False)
-        with client:
-            client.recv(20)
+        client.close()
         thread.join(PATIENCE)
     # It did not give up before.
     assert len(raised) == 1 and "refused to send its file" in raised[0]
