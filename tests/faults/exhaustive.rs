@@ -143,33 +143,22 @@ fn exhaust(
     import: IpcEventDescriptor,
     total: &Mutex<Total>,
 ) -> Result<(), String> {
-    let fresh = || {
+    let once = |failure: Option<Failure>| {
         let soft = soft_driver(plan.version);
         let options = LoadOptions::new().per_thread_default_stream(plan.per_thread);
         let driver = soft.try_driver(&options).expect("the software driver resolves");
-        (soft, driver)
-    };
-    // A run that is judged leaves nothing behind, so the next one takes the same driver.
-    let mut clean = None;
-    let mut once = |failure: Option<Failure>| {
-        let (soft, driver) = clean.take().unwrap_or_else(fresh);
-        let seen =
-            attempt(&soft, driver, scenario, plan.stacked, import, failure).map_err(|what| {
-                let log: Vec<String> =
-                    soft.log().iter().map(|record| format!("\n  {record}")).collect();
-                format!(
-                    "{} on {:?} (stacked {}, per thread {}) with {failure:?}: {what}\nthe calls:{}",
-                    scenario.name,
-                    plan.version,
-                    plan.stacked,
-                    plan.per_thread,
-                    log.concat()
-                )
-            })?;
-        if seen.judged {
-            clean = Some((soft, driver));
-        }
-        Ok::<_, String>(seen)
+        attempt(&soft, driver, scenario, plan.stacked, import, failure).map_err(|what| {
+            let log: Vec<String> =
+                soft.log().iter().map(|record| format!("\n  {record}")).collect();
+            format!(
+                "{} on {:?} (stacked {}, per thread {}) with {failure:?}: {what}\nthe calls:{}",
+                scenario.name,
+                plan.version,
+                plan.stacked,
+                plan.per_thread,
+                log.concat()
+            )
+        })
     };
     let healthy = once(None)?;
     let calls = healthy.called.len();

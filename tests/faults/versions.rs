@@ -104,10 +104,10 @@ fn the_safe_layer_works_on_every_version() {
     for &version in VERSIONS {
         for per_thread in [false, true] {
             let (mut called, mut refused) = (BTreeSet::new(), BTreeSet::new());
-            let soft = soft_driver(version);
-            let driver = load(&soft, per_thread);
             for scenario in SCENARIOS {
-                let seen = attempt(&soft, driver, scenario, per_thread, import, None);
+                let soft = soft_driver(version);
+                let seen =
+                    attempt(&soft, load(&soft, per_thread), scenario, per_thread, import, None);
                 let seen =
                     seen.unwrap_or_else(|what| panic!("{} on {version:?}: {what}", scenario.name));
                 called.extend(seen.called);
