@@ -106,7 +106,7 @@ mod tests {
 
     use crate::timeline::line::Line;
     use crate::timeline::slot::{Slot, Whose};
-    use crate::timeline::wait::{Rest, wait};
+    use crate::timeline::wait::{ASK, Rest, wait};
 
     /// An exporter that has dropped the timeline and ended, just before it is asked for.
     struct Leaves {
@@ -155,7 +155,10 @@ mod tests {
     fn a_maker_leaves_between_a_look_and_the_question() {
         let waited = |reaches| {
             let (slot, _link) = pending(reaches);
-            wait(slot, 1, Duration::from_secs(1), Rest::Sleep)
+            // Short waits ask, too, but not the first one.
+            assert_eq!(wait(slot, 1, Duration::ZERO, Rest::Spin), Ok(Progress::Pending));
+            crate::time::sleep(ASK);
+            wait(slot, 1, Duration::ZERO, Rest::Spin)
         };
         assert_eq!((waited(true), waited(false)), (Ok(Progress::Done), Err(Error::Poisoned)));
         let queried = |reaches| {
