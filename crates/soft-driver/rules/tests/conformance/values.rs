@@ -122,6 +122,9 @@ fn come_to_an_end(raw: &Raw, streams: &[CUstream], limit: Duration) -> bool {
 /// Between two looks, so that a wait for what does not come takes no processor.
 const BETWEEN: Duration = Duration::from_micros(500);
 const SHORT: Duration = Duration::from_millis(300);
+/// Without a call that returns, after which the next one is taken to block: on a busy machine a
+/// thread may not run for long.
+const QUIET: Duration = Duration::from_secs(3);
 const LONG: Duration = Duration::from_secs(10);
 
 fn streams(raw: &Raw, count: usize) -> Vec<CUstream> {
@@ -778,7 +781,7 @@ rules! {
             }
         });
         let mut count = 0;
-        while let Ok(code) = submits.recv_timeout(SHORT) {
+        while let Ok(code) = submits.recv_timeout(QUIET) {
             must("cuStreamWaitValue64", code);
             count += 1;
         }
@@ -813,7 +816,7 @@ rules! {
             }
         });
         let mut count = 0;
-        while let Ok(codes) = submits.recv_timeout(SHORT) {
+        while let Ok(codes) = submits.recv_timeout(QUIET) {
             codes.into_iter().for_each(|code| must("a wait and a write", code));
             count += 1;
         }
