@@ -170,9 +170,9 @@ fn send(signal: libc::c_int, child: i32) {
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: with SA_SIGINFO it is the information of the signal.
     let code = unsafe { (*info).si_code };
-    // A terminal sends these to the program as well.
+    // A terminal sends these to the program as well. What processes send has no code above 0.
     let is_keyboard = matches!(signal, libc::SIGINT | libc::SIGQUIT);
-    if is_keyboard && !matches!(code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL) {
+    if is_keyboard && code > 0 {
         return;
     }
     match CHILD.load(Ordering::Relaxed) {
