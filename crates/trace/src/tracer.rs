@@ -284,8 +284,6 @@ impl Tracer {
     /// Four times a second it also records an anchor: [`cuEventRecord`], [`cuEventQuery`] for at
     /// most 50 µs and [`cuEventElapsedTime`], between two of [`cuThreadExchangeStreamCaptureMode`].
     ///
-    /// The [type](Self) has an example.
-    ///
     /// # Errors
     ///
     /// [`Error::ContextMismatch`] for a stream of another context; [`Error::ForkedChild`]; the
