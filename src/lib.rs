@@ -5,9 +5,8 @@
 //! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
 //!   GPU. A program built with this crate also starts on a machine without a driver; there
 //!   [`Driver::load`] returns an error.
-//! * It resolves each entry point at the version that introduced its ABI, so it works with every
-//!   driver from CUDA 11.0 on. If the driver is too old for a call, that call returns
-//!   [`Error::Unsupported`]; loading succeeds.
+//! * It works with every driver from CUDA 11.0 on. If the driver is too old for a call, that call
+//!   returns [`Error::Unsupported`]; all others work.
 //! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
 //!   events](IpcEventDescriptor) in safe types. The types own the objects they created and borrow
 //!   all others.
@@ -19,13 +18,13 @@
 //! # What this crate does not do
 //!
 //! * It launches no kernels and allocates no memory.
-//! * It starts no thread, and keeps little [state for the process](#process-wide-state).
+//! * It starts no thread, and keeps little state for the process. `docs/architecture.md` in the
+//!   source tree lists this state and its locks.
 //! * It does not use a current device or a current stream. Constructors take a context; operations
 //!   take a stream.
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
 //!   device or of a context, never earlier.
-//! * It serves 64-bit programs only, because its declarations are those of the 64-bit driver. It
-//!   compiles for 32-bit targets, but [`Driver::load`] returns an error there.
+//! * It works in 64-bit programs only. In a 32-bit program [`Driver::load`] returns an error.
 //!
 //! # Where to look
 //!
@@ -97,24 +96,12 @@
 //! one.
 //!
 //! The page of each method names its driver calls, or another method that makes the same calls. A
-//! method whose page names no call makes none. "With the context current" means: one more call
-//! ([`cuCtxGetCurrent`]) if the context is already current, and three more (also
-//! [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`]) otherwise. Every call on a default stream is made
-//! with the context current. The pages of the methods do not repeat this.
+//! method whose page names no call makes none. [`Context`](Context#current-contexts) explains the
+//! words "with the context current"; they also apply to every call on a default stream.
 //!
 //! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
 //! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,
 //! unless its page names a newer version.
-//!
-//! # Process-wide state
-//!
-//! A process has five things of this crate in common: a flag for unusual processes, the loaded
-//! drivers, the observers, the closures of host functions that have not run yet, and the captures
-//! in progress. `docs/architecture.md` lists how long each is kept, and under which lock. A record,
-//! a query, a wait for an event and an elapsed time read the flag and nothing else of these.
-//!
-//! Each thread keeps the lines that the driver logged for the thread's last failed call
-//! ([`Error::driver_log`]).
 //!
 //! # Forking
 //!

@@ -423,13 +423,10 @@ impl Event {
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
     /// * [`Error::ForkedChild`].
     ///
-    /// Success does not mean that the exporter still runs:
-    ///
-    /// * If the exporter was killed, its descriptors can still be opened. The same holds if it
-    ///   exited without releasing its primary context.
-    /// * If the exporter has released its primary context, other processes get
-    ///   `CUDA_ERROR_MAP_FAILED`. There is one exception: a process that has opened the event
-    ///   before can open it again, and finds it done.
+    /// Success does not mean that the exporter still runs. The driver also opens events of an
+    /// exporter that was killed, or that exited without releasing its primary context. Once an
+    /// exporter has released it, only a process that had opened the event before can open it again,
+    /// and finds it done.
     ///
     /// # Safety
     ///

@@ -320,8 +320,8 @@ impl StreamRef {
     /// # Errors
     ///
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
-    ///   [`WaitValueFlags::FLUSH`], or an older driver was not set up for these methods (see
-    ///   above).
+    ///   [`WaitValueFlags::FLUSH`], or the driver is older than CUDA 11.7 and was not set up for
+    ///   [these methods](StreamRef#values-in-memory).
     /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
     /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
