@@ -1,54 +1,28 @@
 //! CUDA driver events and streams, on any machine that has the NVIDIA display driver.
 //!
-//! # What this crate does
+//! ```no_run
+//! use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
 //!
-//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
-//!   GPU. A program built with this crate also starts on a machine without a driver; there
-//!   [`Driver::load`] returns an error.
-//! * It works with every driver from CUDA 11.0 on. If the driver is too old for a call, that call
-//!   returns [`Error::Unsupported`]; all others work.
-//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
-//!   events](IpcEventDescriptor) in safe types. The types own the objects they created and borrow
-//!   all others.
-//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call
-//!   each: no context call, no lock, no allocation.
-//! * An error names the call that failed and the driver's code. If the cause is known, the error
-//!   also gives the remedy.
+//! fn main() -> cuda_events::Result<()> {
+//!     let driver = Driver::load()?;
+//!     let context = Context::primary(Device::new(driver, 0)?)?;
+//!     let producer = Stream::new(&context, StreamOptions::new())?;
+//!     let consumer = Stream::new(&context, StreamOptions::new())?;
+//!     // ... put work into `producer.as_raw()` with any other library ...
+//!     let done = producer.record_event(EventFlags::empty())?;
+//!     consumer.wait_event(&done)?;
+//!     // Work that is put into `consumer` from here on runs after that work.
+//!     done.synchronize()?; // the host waits too
+//!     Ok(())
+//! }
+//! ```
 //!
-//! # What this crate does not do
-//!
-//! * It launches no kernels and allocates no memory.
-//! * It starts no thread, and keeps little state for the process. `docs/architecture.md` in the
-//!   source tree lists this state and its locks.
-//! * It does not use a current device or a current stream. Constructors take a context; operations
-//!   take a stream.
-//! * It never panics and never unloads the driver. It initialises the driver at the first use of a
-//!   device or of a context, never earlier.
-//! * It works in 64-bit programs only. In a 32-bit program [`Driver::load`] returns an error.
+//! The [`guide`] helps to choose between an event, a timeline, a host function and a future. It has
+//! pages for users of cudarc, PyTorch, `cuda.core` and tokio, for several processes and GPUs, and
+//! for tests without a GPU. To find a method, search this documentation for the name of the driver's
+//! function, such as `cuEventRecord`.
 //!
 //! # Where to look
-//!
-//! In all examples `driver` is the result of [`Driver::load`], and the code is the body of a
-//! function that returns [`Result<()>`](Result). Examples show all other setup.
-//!
-//! ```
-//! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
-//!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
-//! let context = Context::primary(Device::new(driver, 0)?)?;
-//! let producer = Stream::new(&context, StreamOptions::new())?;
-//! let consumer = Stream::new(&context, StreamOptions::new())?;
-//! let done = Event::new(&context, EventFlags::empty())?;
-//! // ... work is put into `producer` ...
-//! done.record(&producer)?;
-//! consumer.wait_event(&done)?;
-//! // Work that is put into `consumer` from here on runs after that work.
-//! # Ok::<(), cuda_events::Error>(())
-//! ```
 //!
 //! The root exports the types that every program uses. All other items are in modules by subject.
 //!
@@ -75,9 +49,44 @@
 //! | a picture of GPU work on a time axis | the crate `cuda-events-trace` |
 //! | the reason why there is no GPU | the command `cuda-events-doctor` |
 //!
-//! The [`guide`] has pages that help to choose an event, a timeline, a host function or a future,
-//! pages for users of cudarc, PyTorch and `cuda.core`, for tokio, for several processes and for
-//! several GPUs, and one for tests without a GPU.
+//! # Reading the examples
+//!
+//! In the examples of all other pages `driver` is the result of [`Driver::load`], and the code is the
+//! body of a function that returns [`Result<()>`](Result). Examples show all other setup.
+//!
+//! # What this crate does
+//!
+//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
+//!   GPU. A program built with this crate also starts on a machine without a driver; there
+//!   [`Driver::load`] returns an error.
+//! * It works with every driver from CUDA 11.0 on. If the driver is too old for a call, that call
+//!   returns [`Error::Unsupported`]; all others work.
+//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
+//!   events](IpcEventDescriptor) in safe types. The types own the objects they created and borrow
+//!   all others.
+//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call
+//!   each: no context call, no lock, no allocation.
+//! * An error names the call that failed and the driver's code. If the cause is known, the error
+//!   also gives the remedy.
+//!
+//! # What this crate does not do
+//!
+//! * It launches no kernels and allocates no memory.
+//! * It starts no thread, and keeps little state for the process. `docs/architecture.md` in the
+//!   source tree lists this state and its locks.
+//! * It does not use a current device or a current stream. Constructors take a context; operations
+//!   take a stream.
+//! * It never panics and never unloads the driver. It initialises the driver at the first use of a
+//!   device or of a context, never earlier.
+//! * It works in 64-bit programs only. In a 32-bit program [`Driver::load`] returns an error.
+//!
+//! # Features and platforms
+//!
+//! All features are off by default. `serde` implements `Serialize` and `Deserialize` for
+//! [`IpcEventDescriptor`]. `bindgen` makes the declarations anew while building, which needs libclang.
+//!
+//! The crate works on Linux (x86-64 and aarch64, also in WSL) and on Windows (x86-64), and compiles
+//! on other systems. It needs Rust 1.88 or newer.
 //!
 //! # Two layers
 //!

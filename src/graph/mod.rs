@@ -1,5 +1,10 @@
 //! Graphs: work that is defined once, by a capture or node by node, and launched many times.
 //!
+//! * [`Graph`] is the definition. [`Capture::end`](crate::capture::Capture::end) returns one;
+//!   [`Graph::new`] makes an empty one, to which nodes that record events or wait for them can be
+//!   added. Nodes of kernels and copies come from a capture, or from another library.
+//! * [`GraphExec`] is the executable form, which a stream launches.
+//!
 //! ```
 //! use std::sync::Arc;
 //!

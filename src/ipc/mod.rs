@@ -1,5 +1,13 @@
 //! Interprocess events: descriptors to export, send and import.
 //!
+//! * The exporter creates an event with [`EventFlags::INTERPROCESS`], and sends its
+//!   [`IpcEventDescriptor`] to the other process.
+//! * The importer opens it with [`Event::from_ipc_descriptor`]. Both can then record it and wait for
+//!   it.
+//! * [`ExporterProcess`] shows whether the exporter still runs: if it is killed, its records stay
+//!   pending forever.
+//! * [`ext::IpcLease`](crate::ext::IpcLease) keeps an exported event until the importers are done.
+//!
 //! ```
 //! use cuda_events::ipc::{ExporterProcess, ExporterState, IpcEventDescriptor};
 //! use cuda_events::{Context, Device, Event, EventFlags};

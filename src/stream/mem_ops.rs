@@ -1,5 +1,9 @@
 //! Waits for values in memory and writes of values, in stream order.
 //!
+//! They order work that no event can order, for example with a device that is not CUDA's. The memory
+//! and its lifetime are the caller's, so the methods are unsafe. For a counter between streams, hosts
+//! and processes, use the timelines of the crate `cuda-timelines`.
+//!
 //! ```
 //! use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};

@@ -8,26 +8,33 @@
 //!
 //! # In a test
 //!
+//! ```text
+//! cargo add --dev cuda-soft-driver
+//! ```
+//!
 //! ```
 //! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 //! use cuda_soft_driver::SoftDriver;
 //!
-//! # fn main() -> cuda_events::Result<()> {
-//! let soft = SoftDriver::builder().devices(2).log(1000).build();
-//! let driver = soft.driver();
+//! fn records() -> cuda_events::Result<()> {
+//!     let soft = SoftDriver::builder().devices(2).log(1000).build();
+//!     let driver = soft.driver();
 //!
-//! let context = Context::primary(Device::new(driver, 1)?)?;
-//! let stream = Stream::new(&context, StreamOptions::new())?;
-//! let event = Event::new(&context, EventFlags::empty())?;
-//! event.record(&stream)?;
-//! event.synchronize()?;
+//!     let context = Context::primary(Device::new(driver, 1)?)?;
+//!     let stream = Stream::new(&context, StreamOptions::new())?;
+//!     let event = Event::new(&context, EventFlags::empty())?;
+//!     event.record(&stream)?;
+//!     event.synchronize()?;
 //!
-//! drop((event, stream, context));
-//! soft.assert_no_leaks();
-//! assert!(soft.log().iter().any(|call| call.function == "cuEventRecord"));
-//! # Ok(())
-//! # }
+//!     drop((event, stream, context));
+//!     soft.assert_no_leaks();
+//!     assert!(soft.log().iter().any(|call| call.function == "cuEventRecord"));
+//!     Ok(())
+//! }
+//! # records().unwrap()
 //! ```
+//!
+//! With `#[test]` in front of the function this is a whole test.
 //!
 //! Each [`SoftDriver`] has its own devices, handles and threads, so tests run side by side in one
 //! process. There is room for [`SLOTS`] drivers at a time. The functions of a driver are plain C

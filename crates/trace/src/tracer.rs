@@ -571,7 +571,8 @@ impl Span {
     }
 
     /// Sets the category. In the page, spans of one category have one colour; other spans have a
-    /// colour for each name. Perfetto filters by category.
+    /// colour for each name. Perfetto filters by category. A span has no colour by itself: a colour
+    /// shows what belongs together.
     pub fn category(mut self, category: impl Into<Cow<'static, str>>) -> Self {
         self.labels().category = Some(category.into());
         self

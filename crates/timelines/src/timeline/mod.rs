@@ -384,10 +384,10 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// * [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a graph of another context
+    /// * [`Error::ContextMismatch`] for a graph of another context
     ///   than the timeline's.
     /// * [`GraphMismatch`](cuda_events::Error::GraphMismatch) for a node of another graph.
-    /// * [`Unsupported`](cuda_events::Error::Unsupported): the driver is older than CUDA 11.7.
+    /// * [`Unsupported`]: the driver is older than CUDA 11.7.
     /// * Those of [`Graph::instantiate`].
     ///
     /// After an error the graph and the timeline are dropped.
