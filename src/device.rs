@@ -124,6 +124,18 @@ impl Device {
         self.driver
     }
 
+    /// The visible device that meets a condition, by its ordinal in errors.
+    #[cold]
+    pub(crate) fn find(driver: Driver, is_it: impl Fn(Self) -> Result<bool>) -> Option<u16> {
+        let mut visible = Self::all(driver).ok()?;
+        visible.find(|device| is_it(*device) == Ok(true)).map(Self::short_ordinal)
+    }
+
+    /// The ordinal in errors. No machine has more devices.
+    pub(crate) fn short_ordinal(self) -> u16 {
+        u16::try_from(self.ordinal()).unwrap_or(u16::MAX)
+    }
+
     /// Returns the device's ordinal in this process.
     pub fn ordinal(self) -> u32 {
         self.raw.unsigned_abs()

@@ -69,7 +69,7 @@
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::error::{Error, Result, log};
-use crate::sys::{CUresult, Function};
+use crate::sys::{CUresult, Function, Symbols};
 #[cfg(doc)]
 use crate::{capture::Capture, sys::calls::*};
 
@@ -124,82 +124,33 @@ pub use crate::foundation_call as call;
 #[doc(hidden)]
 #[macro_export]
 macro_rules! foundation_call {
-    ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        let driver: $crate::Driver = $driver;
-        let function = $crate::sys::Function::$function;
-        if $crate::foundation::is_forked_child() {
-            Err($crate::Error::ForkedChild { function })
-        } else {
-            $crate::foundation::checked(
-                driver,
-                function,
-                (driver.symbols().$function)($($argument),*),
-            )
-        }
-    }};
-    ($driver:expr, $function:ident?($($argument:expr),* $(,)?)) => {{
-        let driver: $crate::Driver = $driver;
-        let function = $crate::sys::Function::$function;
-        if $crate::foundation::is_forked_child() {
-            Err($crate::Error::ForkedChild { function })
-        } else {
-            match driver.symbols().$function {
-                Some(pointer) => {
-                    $crate::foundation::checked(driver, function, pointer($($argument),*))
-                }
-                None => Err($crate::Error::Unsupported {
-                    function,
-                    since: function.entry_point().version,
-                    driver: driver.version(),
-                }),
-            }
-        }
-    }};
+    ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        $crate::foundation::checked($driver, $crate::sys::Function::$function, |symbols| {
+            Some((symbols.$function)($($argument),*))
+        })
+    };
+    ($driver:expr, $function:ident?($($argument:expr),* $(,)?)) => {
+        $crate::foundation::checked($driver, $crate::sys::Function::$function, |symbols| {
+            symbols.$function.map(|pointer| pointer($($argument),*))
+        })
+    };
 }
 
-/// What [`call!`] does with the code.
+/// What [`call!`] does before the call, and with the code; `None` if the driver lacks the function.
 #[doc(hidden)]
 #[inline(always)]
-pub fn checked(driver: Driver, function: Function, code: CUresult) -> Result<()> {
-    if code == CUresult::CUDA_SUCCESS {
-        Ok(())
-    } else {
-        Err(log::failed(driver.symbols(), function, code))
+pub fn checked(
+    driver: Driver,
+    function: Function,
+    call: impl FnOnce(&'static Symbols) -> Option<CUresult>,
+) -> Result<()> {
+    if is_forked_child() {
+        return Err(Error::ForkedChild { function });
     }
-}
-
-impl Function {
-    /// Turns the code that this function returned into a result. The error names the function and
-    /// the code.
-    ///
-    /// It makes no driver call, and a success costs one comparison.
-    /// [`call!`](crate::foundation::call) also makes the call; its error has the lines that the
-    /// driver [logged](Error::driver_log).
-    ///
-    /// ```
-    /// use cuda_events::sys::Function;
-    ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let mut count = 0;
-    /// // SAFETY: a place for the number.
-    /// let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
-    /// let error = Function::cuDeviceGetCount.check(code).unwrap_err();
-    /// assert_eq!(
-    ///     error.to_string(),
-    ///     "cuDeviceGetCount failed with CUDA_ERROR_NOT_INITIALIZED (3)"
-    /// );
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Driver`] for every code except `CUDA_SUCCESS`.
-    #[inline(always)]
-    pub fn check(self, code: CUresult) -> Result<()> {
-        Error::check(self, code)
+    match call(driver.symbols()) {
+        Some(CUresult::CUDA_SUCCESS) => Ok(()),
+        Some(code) => Err(log::failed(driver.symbols(), function, code)),
+        None => Err(driver.unsupported(driver, function)),
     }
 }
 

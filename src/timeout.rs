@@ -164,15 +164,8 @@ mod tests {
 
     /// Calls `test` with a stream whose work is held until the test ends.
     fn with_held_stream(test: impl FnOnce(&crate::Stream)) {
-        let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        #[allow(unsafe_code)]
-        let driver = unsafe {
-            crate::Driver::from_resolver(&mut |name| soft.resolve(name), &crate::LoadOptions::new())
-        };
-        let context =
-            crate::Device::new(driver.unwrap(), 0).and_then(crate::Context::primary).unwrap();
+        let (_soft, driver) = crate::driver::software();
+        let context = crate::Device::new(driver, 0).and_then(crate::Context::primary).unwrap();
         let stream = crate::Stream::new(&context, crate::StreamOptions::new()).unwrap();
         let (release, released) = std::sync::mpsc::channel::<()>();
         stream

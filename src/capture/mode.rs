@@ -1,6 +1,5 @@
 //! Capture modes: the mode of a capture, and the mode of a thread.
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use crate::driver::Driver;
@@ -74,9 +73,10 @@ impl CaptureMode {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[must_use = "the mode is changed only as long as the guard lives"]
+#[derive(Debug)]
 pub struct ThreadCaptureMode {
-    driver: Driver,
     before: CUstreamCaptureMode,
+    driver: Driver,
     _not_send: PhantomData<*mut ()>,
 }
 
@@ -111,12 +111,6 @@ impl Drop for ThreadCaptureMode {
     fn drop(&mut self) {
         // An error cannot be handled here.
         let _ = exchange(self.driver, &mut self.before);
-    }
-}
-
-impl fmt::Debug for ThreadCaptureMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ThreadCaptureMode").field("before", &self.before).finish_non_exhaustive()
     }
 }
 

@@ -111,8 +111,8 @@ pub enum Error {
         function: Function,
         /// The driver's code; `None` if the call was not made.
         code: Option<CUresult>,
-        /// The device of the event's or the semaphore's context. If both objects are of one kind:
-        /// the device of `self`, or of the first argument.
+        /// The device of the event's or the semaphore's context. For two events, or for other
+        /// objects, the device of `self`, or of the first argument if there is no `self`.
         device: u16,
         /// The device of the other object's context.
         other_device: u16,
@@ -346,30 +346,46 @@ impl Error {
         matches!(self, Self::ForkedChild { .. }) || self.code().is_some_and(advice::is_sticky)
     }
 
-    /// `Ok` for success, otherwise the plain driver error.
-    #[inline(always)]
-    pub(crate) fn check(function: Function, code: CUresult) -> Result<()> {
-        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Self::driver(function, code)) }
-    }
-
     /// Out of line, so callers need not keep its arguments in registers across a successful call.
     #[cold]
     #[inline(never)]
     pub(crate) fn driver(function: Function, code: CUresult) -> Self {
         Self::Driver { function, code }
     }
+}
 
-    /// The error for two objects whose contexts do not go together; `devices` are the ordinals.
-    #[cold]
-    pub(crate) fn context_mismatch(
-        function: Function,
-        code: Option<CUresult>,
-        devices: [u32; 2],
-    ) -> Self {
-        // No machine has so many devices.
-        let [device, other_device] =
-            devices.map(|ordinal| u16::try_from(ordinal).unwrap_or(u16::MAX));
-        Self::ContextMismatch { function, code, device, other_device }
+impl Function {
+    /// Turns the code that this function returned into a result. The error names the function and
+    /// the code.
+    ///
+    /// It makes no driver call, and a success costs one comparison.
+    /// [`call!`](crate::foundation::call) also makes the call; its error has the lines that the
+    /// driver [logged](Error::driver_log).
+    ///
+    /// ```
+    /// use cuda_events::sys::Function;
+    ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let mut count = 0;
+    /// // SAFETY: a place for the number.
+    /// let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
+    /// let error = Function::cuDeviceGetCount.check(code).unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "cuDeviceGetCount failed with CUDA_ERROR_NOT_INITIALIZED (3)"
+    /// );
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Driver`] for every code except `CUDA_SUCCESS`.
+    #[inline(always)]
+    pub fn check(self, code: CUresult) -> Result<()> {
+        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::driver(self, code)) }
     }
 }
 

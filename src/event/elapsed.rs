@@ -119,7 +119,7 @@ impl EventRef {
                 if !(self.flags & end.flags).contains(EventFlags::TIMING) {
                     Error::TimingDisabled { function, code: Some(code) }
                 } else if !self.context.shares_events(&end.context) {
-                    self.mismatch(&end.context, answer)
+                    self.context.mismatch(&end.context, function, Some(code))
                 } else {
                     Error::NotRecorded { function, code: Some(code) }
                 }

@@ -2,7 +2,6 @@
 //! crate uses it.
 
 use core::cell::RefCell;
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{self, ManuallyDrop};
 use core::ops::Deref;
@@ -69,6 +68,7 @@ struct Entered {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[must_use = "the stream is current only as long as the scope lives"]
+#[derive(Debug)]
 pub struct StreamScope {
     scope: u64,
     _not_send: PhantomData<*mut ()>,
@@ -108,12 +108,6 @@ impl Drop for StreamScope {
         // Not under the borrow: the last owner of a stream destroys it, and an owner of a foreign
         // one may do anything.
         drop(left);
-    }
-}
-
-impl fmt::Debug for StreamScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamScope").finish_non_exhaustive()
     }
 }
 

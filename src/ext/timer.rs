@@ -1,6 +1,5 @@
 //! Timers measure how long the work between two points of a stream takes.
 
-use core::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +40,7 @@ use crate::sys::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[must_use = "a timer that is not stopped has no time"]
+#[derive(Debug)]
 pub struct Timer<'a> {
     stream: &'a StreamRef,
     timing: Timing,
@@ -73,12 +73,6 @@ impl<'a> Timer<'a> {
     pub fn stop(self) -> Result<Timing> {
         self.stream.record_external(&self.timing.end)?;
         Ok(self.timing)
-    }
-}
-
-impl fmt::Debug for Timer<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timer").field("stream", self.stream).finish_non_exhaustive()
     }
 }
 

@@ -88,7 +88,8 @@ use crate::sys::calls::*;
 pub struct BinarySemaphore(pub(super) Arc<Imported>);
 
 impl BinarySemaphore {
-    /// Imports a binary semaphore by a file descriptor: see [imports](crate::external#imports).
+    /// Imports a binary semaphore by a file descriptor: see [imports](crate::external#imports). The
+    /// [type](Self) has an example.
     ///
     /// # Errors
     ///

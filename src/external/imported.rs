@@ -126,23 +126,11 @@ fn check_device(
     function: Function,
 ) -> Result<()> {
     let device = context.device();
-    if is_its(device)? { Ok(()) } else { Err(other_device(device, is_its, function)) }
-}
-
-#[cold]
-fn other_device(
-    device: Device,
-    is_its: impl Fn(Device) -> Result<bool>,
-    function: Function,
-) -> Error {
-    let ordinal = |device: Device| u16::try_from(device.ordinal()).unwrap_or(u16::MAX);
-    let visible = Device::all(device.driver()).ok();
-    let semaphore = visible.and_then(|mut all| all.find(|device| is_its(*device) == Ok(true)));
-    Error::SemaphoreOfOtherDevice {
-        function,
-        semaphore: semaphore.map(ordinal),
-        context: ordinal(device),
+    if is_its(device)? {
+        return Ok(());
     }
+    let semaphore = Device::find(device.driver(), is_its);
+    Err(Error::SemaphoreOfOtherDevice { function, semaphore, context: device.short_ordinal() })
 }
 
 /// Translates the driver's several refusals of a handle that is not such a semaphore.
@@ -195,7 +183,7 @@ impl Imported {
         check_device(context, is_its_device, function)?;
         // The driver would import it into the primary context.
         if matches!(context.owned(), Owned::Green(_)) {
-            return Err(mismatch(context, context, function));
+            return Err(context.mismatch(context, function, None));
         }
         // The reserved words are zero.
         let description =
@@ -282,13 +270,6 @@ impl Drop for Imported {
         // failed work may have broken the context.
         let _ = self.destroy_owned();
     }
-}
-
-#[cold]
-#[inline(never)]
-pub(super) fn mismatch(own: &Context, other: &Context, function: Function) -> Error {
-    let devices = [own, other].map(|context| context.device().ordinal());
-    Error::context_mismatch(function, None, devices)
 }
 
 /// By handle and driver library. The driver may use a handle again after its semaphore is

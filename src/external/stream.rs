@@ -3,7 +3,6 @@
 use crate::capture;
 use crate::driver::call::entry;
 use crate::error::{Error, Result};
-use crate::external::imported::mismatch;
 use crate::external::point::{is_binary_twice, signal_params, wait_params, with_points};
 use crate::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
 use crate::graph::retained::Captured;
@@ -202,7 +201,7 @@ impl StreamRef {
             if own == self.context() {
                 Ok(())
             } else {
-                Err(mismatch(own, self.context(), function))
+                Err(own.mismatch(self.context(), function, None))
             }
         })?;
         if points.len() > 1 && is_binary_twice(points) {

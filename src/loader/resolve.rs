@@ -136,9 +136,11 @@ impl Name {
     /// The two parts as one C string, or an empty one if they do not fit.
     fn set(&mut self, name: &str, suffix: &str) -> &CStr {
         self.0 = [0; 64];
-        let bytes = name.bytes().chain(suffix.bytes());
-        for (place, byte) in self.0.iter_mut().zip(bytes) {
-            *place = byte;
+        if let Some((first, rest)) = self.0.split_at_mut_checked(name.len())
+            && let Some(second) = rest.get_mut(..suffix.len())
+        {
+            first.copy_from_slice(name.as_bytes());
+            second.copy_from_slice(suffix.as_bytes());
         }
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }

@@ -390,8 +390,7 @@ impl StreamRef {
         let copy = entry!(self, cuStreamCopyAttributes?)?;
         self.driver().check(source.driver(), copy.function)?;
         if self.context() != source.context() {
-            let devices = [self, source].map(|stream| stream.context().device().ordinal());
-            return Err(Error::context_mismatch(copy.function, None, devices));
+            return Err(self.context().mismatch(source.context(), copy.function, None));
         }
         let default = if self.is_default() { self } else { source };
         // The call goes through this stream's table, where a NULL of another table may stand for

@@ -7,7 +7,9 @@ use super::StreamRef;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::call::call;
-use crate::error::{Error, Result};
+#[cfg(doc)]
+use crate::error::Error;
+use crate::error::Result;
 use crate::handle_traits::impl_handle_traits;
 use crate::sys::{CUcontext, CUstream, Function};
 
@@ -182,8 +184,7 @@ impl<O> ForeignStream<O> {
             if theirs != context.as_raw() {
                 // SAFETY: the driver has just returned it, and its stream is alive.
                 let theirs = unsafe { Context::from_raw(driver, theirs) }?;
-                let devices = [context, &theirs].map(|context| context.device().ordinal());
-                return Err(Error::context_mismatch(function, None, devices));
+                return Err(context.mismatch(&theirs, function, None));
             }
         }
         Ok(Self { stream, owner })

@@ -203,7 +203,7 @@ impl StreamRef {
     #[doc(alias = "cuStreamAddCallback")]
     pub fn add_callback(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
         let add = entry!(self, cuStreamAddCallback);
-        let closure = Box::new(move |status| callback(Error::check(add.function, status)));
+        let closure = Box::new(move |status| callback(add.function.check(status)));
         self.launch(add, closure, |add, number| {
             // SAFETY: the stream is alive as long as `self` is; the function takes any number; the
             // flags must be 0.

@@ -1,9 +1,5 @@
 //! Waits for values in memory and writes of values, in stream order.
 //!
-//! They order work that no event can order, for example with a device that is not CUDA's. The memory
-//! and its lifetime are the caller's, so the methods are unsafe. For a counter between streams, hosts
-//! and processes, use the timelines of the crate `cuda-timelines`.
-//!
 //! ```
 //! use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -187,12 +183,8 @@ impl MemOp {
     /// Creates an operation that writes 32 bits, as [`StreamRef::write_value32`] does.
     #[doc(alias = "CU_STREAM_MEM_OP_WRITE_VALUE_32")]
     pub fn write_value32(address: CUdeviceptr, value: u32, flags: WriteValueFlags) -> Self {
-        Self::write(
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32,
-            address,
-            value.into(),
-            flags,
-        )
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32;
+        Self::write(operation, address, value.into(), flags)
     }
 
     /// Creates an operation that writes 64 bits, as [`StreamRef::write_value64`] does.
@@ -324,8 +316,8 @@ impl StreamRef {
     /// # Errors
     ///
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
-    ///   [`WaitValueFlags::FLUSH`], or the driver is older than CUDA 11.7 and was not set up for
-    ///   [these methods](StreamRef#values-in-memory).
+    ///   [`WaitValueFlags::FLUSH`], or an older driver was not set up for these methods (see
+    ///   above).
     /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
     /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///
