@@ -36,7 +36,6 @@ const COMMANDS: &[&str] = &[
     "order",
 ];
 
-/// # Control by text
 impl SoftDriver {
     /// Executes a text command, and returns its answer as text.
     ///
@@ -61,13 +60,7 @@ impl SoftDriver {
     /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
     /// | `order` | [`order_findings`](Self::order_findings), and then [`order_warnings`](Self::order_warnings) |
     ///
-    /// ```
-    /// let soft = cuda_soft_driver::SoftDriver::new();
-    /// assert_eq!(soft.control("live")?, "nothing");
-    /// soft.control("fault=cuEventCreate:code=2")?;
-    /// assert!(soft.control("nonsense").is_err());
-    /// # Ok::<(), String>(())
-    /// ```
+    /// The [type](Self) has an example.
     ///
     /// # Errors
     ///

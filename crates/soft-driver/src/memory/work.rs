@@ -133,6 +133,7 @@ impl MemoryWork {
                     }
                 }
             }
+            Self::Set { to, value: 0, width, count } if to.clear(width * count) => {}
             Self::Set { to, value, width: 1, count } => {
                 // SAFETY: `count` bytes within a region that `to` keeps.
                 unsafe { to.pointer().write_bytes(*value as u8, *count) };
