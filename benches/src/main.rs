@@ -2,7 +2,7 @@
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
 //!                          [--only operations,threads,scale,loading,completions,timelines,
-//!                           sharing,spans,host,in-flight]
+//!                           sharing,spans,host]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
@@ -14,7 +14,6 @@
 
 mod completions;
 mod host;
-mod in_flight;
 mod loops;
 mod plot;
 mod processes;
@@ -234,7 +233,7 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 9] = [
     "operations",
     "threads",
     "scale",
@@ -244,7 +243,6 @@ const PARTS: [&str; 10] = [
     "sharing",
     "spans",
     "host",
-    "in-flight",
 ];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
@@ -329,9 +327,6 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     }
     if name != "null" && wanted("host") {
         host::measure(&context, if quick { 50 } else { 1000 }, &mut report);
-    }
-    if name != "null" && wanted("in-flight") {
-        in_flight::measure(&context, if quick { 100 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

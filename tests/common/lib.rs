@@ -50,8 +50,8 @@ pub use cuda_test_harness::TestDriver;
 #[cfg(any(target_os = "linux", windows))]
 pub use cuda_test_harness::memory;
 pub use cuda_test_harness::{
-    NOT_RUN, beside, child, named_library, own_process, say_not_run, shared_library, soft_settings,
-    watch,
+    NOT_RUN, beside, cases, child, named_library, own_process, say_not_run, shared_library,
+    soft_settings, watch,
 };
 
 /// A library that is no driver: see its package.

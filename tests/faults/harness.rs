@@ -109,9 +109,8 @@ impl Surroundings {
             // So that the context outlives whatever the run leaves behind.
             raw((symbols.cuDevicePrimaryCtxRetain)(&mut primary, 0));
             raw((symbols.cuCtxPushCurrent_v2)(primary));
+            // The first memory of a software driver is zero. A memset would start a thread.
             raw((symbols.cuMemAlloc_v2)(&mut memory, 64));
-            raw((symbols.cuMemsetD32Async)(memory, 0, 16, null_mut()));
-            raw((symbols.cuCtxSynchronize)());
             raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
             for context in &mut below {
                 raw((symbols.cuCtxCreate_v2)(context, 0, 0));

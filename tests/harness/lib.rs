@@ -31,6 +31,15 @@ pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_TEST_DRIVER";
 /// How the variable begins that has the path of the software driver.
 pub const SHARED_AT: &str = "shared:";
 
+/// How many cases a test has: some of them, or all if `CUDA_EVENTS_TEST_CASES` is `all`.
+pub fn cases<T>(some: T, all: T) -> T {
+    if std::env::var_os("CUDA_EVENTS_TEST_CASES").is_some_and(|cases| cases == "all") {
+        all
+    } else {
+        some
+    }
+}
+
 /// Which driver the tests run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TestDriver {

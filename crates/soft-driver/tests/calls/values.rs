@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::*;
 use cuda_events::sys::*;
+use cuda_events_test_support::cases;
 use cuda_events_test_support::child::{command, full_name, how_it_failed, own_binary, role};
 use cuda_soft_driver::{Builder, OnDeadlock, SoftDriver};
 
@@ -413,7 +414,7 @@ fn random_program(seed: u64, ahead: bool) -> usize {
 #[test]
 fn programs_that_wait_for_the_submitted_never_deadlock() {
     apart("programs_that_wait_for_the_submitted_never_deadlock", || {
-        for seed in 1..=100 {
+        for seed in 1..=cases(40, 400) {
             assert_eq!(random_program(seed, false), 0, "seed {seed}");
             assert_eq!(
                 random_program(seed, true),

@@ -20,7 +20,7 @@ use common::futures::{Unpark, block_on, wait_until};
 use common::handover::Handover;
 use common::memory::{self, AsShared, Mapping, PAGE, Shared, reading};
 use common::timelines::{PATIENCE, WAIT, each_damage_is_refused, forged, gpu, idle, poll, reached};
-use common::{Gpu, Latch, Other, check};
+use common::{Gpu, Latch, Other, cases, check};
 use cuda_events::Error::ForkedChild;
 use cuda_events::capture::CaptureMode;
 use cuda_events::sys::{CUresult, Function};
@@ -33,7 +33,9 @@ use cuda_timelines::{
 /// The value of every word that was made so by a copy.
 const WORDS: usize = 1 << 10;
 /// How often a value races with the thread that relays it.
-const ROUNDS: u64 = 4000;
+fn rounds() -> u64 {
+    cases(1500, 4000)
+}
 
 /// An error, within the tests' patience, and no other end.
 #[track_caller]
@@ -386,14 +388,14 @@ fn a_relayed_value_is_never_lost() {
     let (stream, next) = (gpu.stream(), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let signaller = scope.spawn(|| {
-            for round in 1..=ROUNDS {
+            for round in 1..=rounds() {
                 wait_until("a round", || next.load(Ordering::Acquire) >= round);
                 // Somewhere in the round that the wait began.
                 (0..round % 512).for_each(|_| std::hint::spin_loop());
                 maker.signal().expect("a signal");
             }
         });
-        for round in 1..=ROUNDS {
+        for round in 1..=rounds() {
             next.store(round, Ordering::Release);
             stream.wait_point(import.point(round).expect("a point")).expect("a wait");
             idle(&stream);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::counting::{calls_with_arguments, counting};
 use common::timelines::{PATIENCE, gpu, idle, reached, timeline, timeline as timeline_of};
-use common::{Gpu, Latch, TestDriver};
+use common::{Gpu, Latch, TestDriver, cases};
 use cuda_events::{Context, Device, EventFlags, Progress, Stream, StreamOptions};
 use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
 
@@ -146,11 +146,10 @@ impl Stage {
 
 #[test]
 fn no_random_program_of_points_hangs() {
-    const PROGRAMS: u64 = 3000;
     let Some(gpu) = gpu() else { return };
     let stage = Stage::new(&gpu);
     let first = std::env::var("CUDA_EVENTS_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seeds = first.map_or(0..PROGRAMS, |seed: u64| seed..seed + 1);
+    let seeds = first.map_or(0..cases(1000, 10_000), |seed: u64| seed..seed + 1);
     for seed in seeds {
         if let Err(Hang { seed }) = stage.run(seed, PATIENCE, false) {
             let _ =

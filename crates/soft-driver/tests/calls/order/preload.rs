@@ -60,7 +60,7 @@ pub(super) fn found() -> Vec<Seen> {
 fn the_stand_in_finds_what_the_driver_finds() {
     aside("the_stand_in_finds_what_the_driver_finds", || {
         let mut wrong = Vec::new();
-        for seed in 0..3 {
+        for seed in 0..cases(1, 3) {
             let raw = Raw::behind(builder(seed), FRONT);
             for (kind, _, program) in table() {
                 for mended in [true, false] {
@@ -513,8 +513,8 @@ fn the_stand_in_finds_what_the_driver_finds_in_random_programs() {
 
 /// The stand-in and the driver find the same in random programs.
 pub(super) fn judged_alike_at_random(program: impl Fn(&Desk<'_>, u64)) {
-    let (mut wrong, mut all) = (Vec::new(), 0);
-    for seed in 0..PROGRAMS {
+    let (mut wrong, mut all, programs) = (Vec::new(), 0, cases(30, 600));
+    for seed in 0..programs {
         let raw = Raw::behind(builder(seed), FRONT);
         let desk = Desk::new(&raw, false);
         program(&desk, seed);
@@ -527,7 +527,7 @@ pub(super) fn judged_alike_at_random(program: impl Fn(&Desk<'_>, u64)) {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(all > PROGRAMS as usize, "{all} reports are too few to compare");
+    assert!(all > programs as usize, "{all} reports are too few to compare");
 }
 
 /// A program with one error, or without.
@@ -548,5 +548,3 @@ pub(super) fn judged_alike(programs: &[(&str, Program)]) {
         }
     }
 }
-
-const PROGRAMS: u64 = 60;
