@@ -65,10 +65,11 @@ use crate::sys::calls::*;
 /// * a stream waits for a value that the dropping thread would signal later,
 /// * a host function needs a lock that the dropping thread holds.
 ///
-/// That work may also be in a stream of another context, in two cases. A stream of this context may
-/// wait for an event of that stream. Or a [graph](crate::graph::GraphExec) that was made in this
-/// context, or captured in its streams, was launched in that stream. The drop then waits for the
-/// launch, and for the work before it.
+/// The drop also waits for work in another context's stream in two cases:
+///
+/// * A stream of this context waits for an event that was recorded in that stream.
+/// * A [graph](crate::graph::GraphExec) of this context was launched in that stream. A graph belongs
+///   to the context in which it was made or captured.
 ///
 /// Closing or dropping an event or a stream with such work returns at once, unless it holds the
 /// last share. To make sure that no drop blocks:
@@ -83,9 +84,9 @@ use crate::sys::calls::*;
 ///
 /// A context need not be current on the calling thread. A method whose driver call needs a current
 /// context makes its object's context current for that call. It then restores the thread's context
-/// stack, even if the call fails. "With the context current" on the page of a method means:
-/// [`cuCtxGetCurrent`] before the call and, if the context is not current, [`cuCtxPushCurrent`]
-/// before and [`cuCtxPopCurrent`] after it.
+/// stack, even if the call fails. "With the context current" on the page of a method means one more
+/// call ([`cuCtxGetCurrent`]) if the context is current already. Otherwise it means three more:
+/// also [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`].
 ///
 /// Contexts compare by handle and driver library.
 #[derive(Clone)]
@@ -203,11 +204,50 @@ impl Context {
         Ok(Self::new(raw, device, Owned::Primary))
     }
 
-    pub(crate) fn new(raw: CUcontext, device: Device, owned: Owned) -> Self {
-        let (exporter, join) = (OnceLock::new(), OnceLock::new());
-        Self(Arc::new(Inner { raw, device, owned, exporter, join }))
+    /// Blocks the calling thread until all work of the context is done.
+    ///
+    /// Driver calls: [`cuCtxSynchronize`] with the context current.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let other = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into both ...
+    /// context.synchronize()?;
+    /// assert!(stream.query()?.is_done() && other.query()?.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * Errors of work that was launched earlier.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing. The call
+    ///   invalidates the capture.
+    /// * [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the call takes no arguments.
+        self.with_current(|| unsafe { call!(self.driver(), cuCtxSynchronize()) }?.check())
     }
 
+    /// Returns the device that the context belongs to.
+    pub fn device(&self) -> Device {
+        self.0.device
+    }
+
+    /// Returns the driver that the context belongs to.
+    #[inline]
+    pub fn driver(&self) -> Driver {
+        self.0.device.driver()
+    }
+}
+
+/// # Keeping and releasing
+impl Context {
     /// Keeps the context until the process ends: its primary context is never released.
     ///
     /// It is for programs that use the GPU until they end. No drop releases the context, so no drop
@@ -276,6 +316,42 @@ impl Context {
         core::mem::forget(self);
     }
 
+    /// Drops this share, or returns it if it is the last one. It makes no driver call.
+    ///
+    /// [Dropping the last share](Self#dropping-the-last-share) can block. A thread that must not
+    /// block drops its shares with this method, and hands the last one to another thread. If
+    /// several threads drop their shares at once with this method, exactly one of them gets the
+    /// last share. From then on no [`WeakContext`] finds the context.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let share = context.clone();
+    /// assert_eq!(share.drop_unless_last(), None);
+    /// if let Some(last) = context.drop_unless_last() {
+    ///     std::thread::spawn(move || drop(last));
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    #[must_use = "dropping the last share can block"]
+    pub fn drop_unless_last(self) -> Option<Self> {
+        Arc::into_inner(self.0).map(|last| Self(Arc::new(last)))
+    }
+
+    /// Returns a reference that does not keep the context alive.
+    ///
+    /// It makes no driver call. [`WeakContext`] has an example.
+    pub fn downgrade(&self) -> WeakContext {
+        WeakContext(Arc::downgrade(&self.0))
+    }
+}
+
+/// # Contexts of other code
+#[allow(unsafe_code)]
+impl Context {
     /// Wraps a context that other code owns. Dropping the result does not affect the context.
     ///
     /// If you have an object that keeps the context alive, use
@@ -363,27 +439,6 @@ impl Context {
         unsafe { Self::name(driver, raw, Owned::Foreign(Box::new(owner))) }
     }
 
-    /// # Safety
-    ///
-    /// As for `from_raw`, or with an owner as for `from_raw_with_owner`.
-    unsafe fn name(driver: Driver, raw: CUcontext, owned: Owned) -> Result<Self> {
-        // The code that created the context has initialised the driver. Objects of other code are
-        // always wrapped together with their context, so this one place is enough.
-        fork::note_initialised();
-        let mut device: c_int = 0;
-        if driver.symbols().cuCtxGetDevice_v2.is_some() {
-            // SAFETY: a place for the one integer, and a context that the caller vouches for.
-            unsafe { call!(driver, cuCtxGetDevice_v2?(&mut device, raw)) }?.check()?;
-        } else {
-            with_current(driver, raw, || {
-                // SAFETY: a place for the one integer.
-                unsafe { call!(driver, cuCtxGetDevice(&mut device)) }?.check()
-            })?;
-        }
-        let device = Device::from_raw(driver, device);
-        Ok(Self::new(raw, device, owned))
-    }
-
     /// Returns the calling thread's current context, if any; the result does not own it.
     ///
     /// Driver calls: [`cuCtxGetCurrent`], that of [`from_raw`](Self::from_raw), and [`cuInit`] the
@@ -460,63 +515,11 @@ impl Context {
         Ok(CurrentContext { context: self, nested, _not_send: PhantomData })
     }
 
-    /// Blocks the calling thread until all work of the context is done.
-    ///
-    /// Driver calls: [`cuCtxSynchronize`] with the context current.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let other = Stream::new(&context, StreamOptions::new())?;
-    /// // ... work is put into both ...
-    /// context.synchronize()?;
-    /// assert!(stream.query()?.is_done() && other.query()?.is_done());
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// * Errors of work that was launched earlier.
-    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing. The call
-    ///   invalidates the capture.
-    /// * [`Error::ForkedChild`].
-    #[doc(alias = "cuCtxSynchronize")]
-    pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the call takes no arguments.
-        self.with_current(|| unsafe { call!(self.driver(), cuCtxSynchronize()) }?.check())
-    }
-
-    /// Returns the driver that the context belongs to.
-    #[inline]
-    pub fn driver(&self) -> Driver {
-        self.0.device.driver()
-    }
-
-    /// Returns the device that the context belongs to.
-    pub fn device(&self) -> Device {
-        self.0.device
-    }
-
     /// Returns the driver's handle, for other bindings. It is valid as long as the context is.
     ///
     /// [`from_raw`](Self::from_raw) has an example.
     pub fn as_raw(&self) -> CUcontext {
         self.0.raw
-    }
-
-    /// Returns a reference that does not keep the context alive.
-    ///
-    /// It makes no driver call. [`WeakContext`] has an example.
-    pub fn downgrade(&self) -> WeakContext {
-        WeakContext(Arc::downgrade(&self.0))
-    }
-
-    pub(crate) fn owned(&self) -> &Owned {
-        &self.0.owned
     }
 
     /// Returns whether the context comes from [`from_raw`](Self::from_raw) or
@@ -561,31 +564,6 @@ impl Context {
         matches!(self.0.owned, Owned::Primary | Owned::Green(_))
     }
 
-    /// Drops this share, or returns it if it is the last one. It makes no driver call.
-    ///
-    /// [Dropping the last share](Self#dropping-the-last-share) can block. A thread that must not
-    /// block drops its shares with this method, and hands the last one to another thread. If
-    /// several threads drop their shares at once with this method, exactly one of them gets the
-    /// last share. From then on no [`WeakContext`] finds the context.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let share = context.clone();
-    /// assert_eq!(share.drop_unless_last(), None);
-    /// if let Some(last) = context.drop_unless_last() {
-    ///     std::thread::spawn(move || drop(last));
-    /// }
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    #[must_use = "dropping the last share can block"]
-    pub fn drop_unless_last(self) -> Option<Self> {
-        Arc::into_inner(self.0).map(|last| Self(Arc::new(last)))
-    }
-
     /// Returns whether this is a green context, or stands for one that other code owns.
     ///
     /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
@@ -615,6 +593,36 @@ impl Context {
             unsafe { call!(driver, cuStreamGetGreenCtx?(stream, &mut green)) }?.check()?;
             Ok(!green.is_null())
         })
+    }
+
+    pub(crate) fn new(raw: CUcontext, device: Device, owned: Owned) -> Self {
+        let (exporter, join) = (OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { raw, device, owned, exporter, join }))
+    }
+
+    /// # Safety
+    ///
+    /// As for `from_raw`, or with an owner as for `from_raw_with_owner`.
+    unsafe fn name(driver: Driver, raw: CUcontext, owned: Owned) -> Result<Self> {
+        // The code that created the context has initialised the driver. Objects of other code are
+        // always wrapped together with their context, so this one place is enough.
+        fork::note_initialised();
+        let mut device: c_int = 0;
+        if driver.symbols().cuCtxGetDevice_v2.is_some() {
+            // SAFETY: a place for the one integer, and a context that the caller vouches for.
+            unsafe { call!(driver, cuCtxGetDevice_v2?(&mut device, raw)) }?.check()?;
+        } else {
+            with_current(driver, raw, || {
+                // SAFETY: a place for the one integer.
+                unsafe { call!(driver, cuCtxGetDevice(&mut device)) }?.check()
+            })?;
+        }
+        let device = Device::from_raw(driver, device);
+        Ok(Self::new(raw, device, owned))
+    }
+
+    pub(crate) fn owned(&self) -> &Owned {
+        &self.0.owned
     }
 
     /// Whether the driver treats the events of both contexts alike: a primary context and its green
@@ -768,8 +776,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// A guard that keeps a context current on this thread, from [`Context::make_current`], which has
-/// an example.
+/// Keeps a context current on this thread; [`Context::make_current`] returns it.
 ///
 /// Dropping it restores the previous context. It cannot leave its thread.
 #[must_use = "the context is current only as long as the guard lives"]

@@ -1,55 +1,28 @@
 //! CUDA driver events and streams, on any machine that has the NVIDIA display driver.
 //!
-//! # What this crate does
+//! ```no_run
+//! use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
 //!
-//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
-//!   GPU. A program built with this crate also starts on a machine without a driver; there
-//!   [`Driver::load`] returns an error.
-//! * It resolves each entry point at the version that introduced its ABI, so it works with every
-//!   driver from CUDA 11.0 on. If the driver is too old for a call, that call returns
-//!   [`Error::Unsupported`]; loading succeeds.
-//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
-//!   events](IpcEventDescriptor) in safe types. The types own the objects they created and borrow
-//!   all others.
-//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call
-//!   each: no context call, no lock, no allocation.
-//! * An error names the call that failed and the driver's code. If the cause is known, the error
-//!   also gives the remedy.
+//! fn main() -> cuda_events::Result<()> {
+//!     let driver = Driver::load()?;
+//!     let context = Context::primary(Device::new(driver, 0)?)?;
+//!     let producer = Stream::new(&context, StreamOptions::new())?;
+//!     let consumer = Stream::new(&context, StreamOptions::new())?;
+//!     // ... put work into `producer.as_raw()` with any other library ...
+//!     let done = producer.record_event(EventFlags::empty())?;
+//!     consumer.wait_event(&done)?;
+//!     // Work that is put into `consumer` from here on runs after that work.
+//!     done.synchronize()?; // the host waits too
+//!     Ok(())
+//! }
+//! ```
 //!
-//! # What this crate does not do
-//!
-//! * It launches no kernels and allocates no memory.
-//! * It starts no thread, and keeps little [state for the process](#process-wide-state).
-//! * It does not use a current device or a current stream. Constructors take a context; operations
-//!   take a stream.
-//! * It never panics and never unloads the driver. It initialises the driver at the first use of a
-//!   device or of a context, never earlier.
-//! * It serves 64-bit programs only, because its declarations are those of the 64-bit driver. It
-//!   compiles for 32-bit targets, but [`Driver::load`] returns an error there.
+//! The [`guide`] helps to choose between an event, a timeline, a host function and a future. It has
+//! pages for users of cudarc, PyTorch, `cuda.core` and tokio, for several processes and GPUs, and
+//! for tests without a GPU. To find a method, search this documentation for the name of the driver's
+//! function, such as `cuEventRecord`.
 //!
 //! # Where to look
-//!
-//! In all examples `driver` is the result of [`Driver::load`], and the code is the body of a
-//! function that returns [`Result<()>`](Result). Examples show all other setup.
-//!
-//! ```
-//! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
-//!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
-//! let context = Context::primary(Device::new(driver, 0)?)?;
-//! let producer = Stream::new(&context, StreamOptions::new())?;
-//! let consumer = Stream::new(&context, StreamOptions::new())?;
-//! let done = Event::new(&context, EventFlags::empty())?;
-//! // ... work is put into `producer` ...
-//! done.record(&producer)?;
-//! consumer.wait_event(&done)?;
-//! // Work that is put into `consumer` from here on runs after that work.
-//! # Ok::<(), cuda_events::Error>(())
-//! ```
 //!
 //! The root exports the types that every program uses. All other items are in modules by subject.
 //!
@@ -76,9 +49,44 @@
 //! | a picture of GPU work on a time axis | the crate `cuda-events-trace` |
 //! | the reason why there is no GPU | the command `cuda-events-doctor` |
 //!
-//! The [`guide`] has pages that help to choose an event, a timeline, a host function or a future,
-//! pages for users of cudarc, PyTorch and `cuda.core`, for tokio, for several processes and for
-//! several GPUs, and one for tests without a GPU.
+//! # Reading the examples
+//!
+//! In the examples of all other pages `driver` is the result of [`Driver::load`], and the code is the
+//! body of a function that returns [`Result<()>`](Result). Examples show all other setup.
+//!
+//! # What this crate does
+//!
+//! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
+//!   GPU. A program built with this crate also starts on a machine without a driver; there
+//!   [`Driver::load`] returns an error.
+//! * It works with every driver from CUDA 11.0 on. If the driver is too old for a call, that call
+//!   returns [`Error::Unsupported`]; all others work.
+//! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
+//!   events](IpcEventDescriptor) in safe types. The types own the objects they created and borrow
+//!   all others.
+//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call
+//!   each: no context call, no lock, no allocation.
+//! * An error names the call that failed and the driver's code. If the cause is known, the error
+//!   also gives the remedy.
+//!
+//! # What this crate does not do
+//!
+//! * It launches no kernels and allocates no memory.
+//! * It starts no thread, and keeps little state for the process. `docs/architecture.md` in the
+//!   source tree lists this state and its locks.
+//! * It does not use a current device or a current stream. Constructors take a context; operations
+//!   take a stream.
+//! * It never panics and never unloads the driver. It initialises the driver at the first use of a
+//!   device or of a context, never earlier.
+//! * It works in 64-bit programs only. In a 32-bit program [`Driver::load`] returns an error.
+//!
+//! # Features and platforms
+//!
+//! All features are off by default. `serde` implements `Serialize` and `Deserialize` for
+//! [`IpcEventDescriptor`]. `bindgen` makes the declarations anew while building, which needs libclang.
+//!
+//! The crate works on Linux (x86-64 and aarch64, also in WSL) and on Windows (x86-64), and compiles
+//! on other systems. It needs Rust 1.88 or newer.
 //!
 //! # Two layers
 //!
@@ -97,24 +105,12 @@
 //! one.
 //!
 //! The page of each method names its driver calls, or another method that makes the same calls. A
-//! method whose page names no call makes none. "With the context current" means: one more call
-//! ([`cuCtxGetCurrent`]) if the context is already current, and three more (also
-//! [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`]) otherwise. Every call on a default stream is made
-//! with the context current. The pages of the methods do not repeat this.
+//! method whose page names no call makes none. [`Context`](Context#current-contexts) explains the
+//! words "with the context current"; they also apply to every call on a default stream.
 //!
 //! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
 //! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,
 //! unless its page names a newer version.
-//!
-//! # Process-wide state
-//!
-//! A process has five things of this crate in common: a flag for unusual processes, the loaded
-//! drivers, the observers, the closures of host functions that have not run yet, and the captures
-//! in progress. `docs/architecture.md` lists how long each is kept, and under which lock. A record,
-//! a query, a wait for an event and an elapsed time read the flag and nothing else of these.
-//!
-//! Each thread keeps the lines that the driver logged for the thread's last failed call
-//! ([`Error::driver_log`]).
 //!
 //! # Forking
 //!

@@ -2,7 +2,7 @@
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
 //!                          [--only operations,threads,scale,loading,completions,timelines,
-//!                           sharing,spans,host]
+//!                           sharing,spans,host,in-flight]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--markdown]
 //!     events-bench plot    FILE [--driver NAME] --out FILE.svg
@@ -14,6 +14,7 @@
 
 mod completions;
 mod host;
+mod in_flight;
 mod loops;
 mod plot;
 mod processes;
@@ -233,7 +234,7 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "operations",
     "threads",
     "scale",
@@ -243,6 +244,7 @@ const PARTS: [&str; 9] = [
     "sharing",
     "spans",
     "host",
+    "in-flight",
 ];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
@@ -327,6 +329,9 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     }
     if name != "null" && wanted("host") {
         host::measure(&context, if quick { 50 } else { 1000 }, &mut report);
+    }
+    if name != "null" && wanted("in-flight") {
+        in_flight::measure(&context, if quick { 100 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

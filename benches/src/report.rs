@@ -219,6 +219,11 @@ impl<'a> Run<'a> {
                         host's part. Submitting is timed without the gate and other work.";
             tables.push(("Host functions", note.to_owned(), self.host()));
         }
+        if self.of_kind("in flight").next().is_some() {
+            let note = "Transfers on 16 streams, with so many in flight at each time. A host \
+                        function that sleeps for 20 to 80 us stands for each.";
+            tables.push(("Transfers in flight", note.to_owned(), self.in_flight()));
+        }
         let others = self.others();
         if !others.rows.is_empty() {
             tables.push(("Other figures", String::new(), others));
@@ -667,6 +672,26 @@ impl<'a> Run<'a> {
                 (String::new(), times(row))
             };
             add(what, [point, event, String::new()], target, met);
+        }
+        table
+    }
+
+    fn in_flight(&self) -> Table {
+        let mut table = Table::new(&[
+            "who waits",
+            "in flight",
+            "from done to woken, p50 / p99, us",
+            "% of a core",
+        ]);
+        for row in self.of_kind("in flight") {
+            let figure = |name: &str| row[name].as_f64().map(|figure| number(figure, 1));
+            let late = figure("p50_us").zip(figure("p99_us"));
+            table.rows.push(vec![
+                text(&row["way"]),
+                row["in_flight"].to_string(),
+                late.map_or_else(String::new, |(p50, p99)| format!("{p50} / {p99}")),
+                figure("cpu_percent").unwrap_or_default(),
+            ]);
         }
         table
     }

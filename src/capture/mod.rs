@@ -1,5 +1,12 @@
 //! Stream capture: work that is put into streams becomes a graph instead of being executed.
 //!
+//! * [`Capture`] captures a stream, and all streams that it is ordered with by events.
+//! * [`record_external`](crate::StreamRef::record_external) and
+//!   [`wait_external`](crate::StreamRef::wait_external) put events into the graph that are used
+//!   outside of it.
+//! * [`CaptureStatus`], [`CaptureInfo`] and [`CaptureDependency`] show captures of any code, and
+//!   [`ForeignCapture`](crate::foundation::ForeignCapture) makes one known to this crate.
+//!
 //! ```
 //! use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};

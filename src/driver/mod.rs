@@ -15,8 +15,10 @@ pub(crate) mod trampolines;
 use core::ffi::{CStr, c_void};
 use core::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::clock::HostClock;
+use crate::driver::observing::Call;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -84,6 +86,7 @@ global! {
     static LIBRARIES: List<Library> = List::new();
 }
 
+/// # Loading
 impl Driver {
     /// Loads the driver of this machine.
     ///
@@ -94,10 +97,9 @@ impl Driver {
     ///
     /// Later calls return the same driver and open nothing. A failed load is tried again.
     ///
-    /// It may be called from any thread, from the initialisation code of a library that is being
-    /// opened, and in a child that was forked while another thread was loading. This crate holds no
-    /// lock while the library is opened: two threads may open it at once, and both get the same
-    /// `Driver`.
+    /// Any thread may call it, also while another thread loads the driver: both get the same
+    /// `Driver`. It holds no lock while it opens a library. So it also works in the initialisation
+    /// code of a library, and in a child that was forked during a load.
     ///
     /// Driver calls: [`cuDriverGetVersion`], and [`cuGetProcAddress`] (CUDA 11.3) for each entry
     /// point if the driver has it. Neither initialises the driver.
@@ -105,8 +107,7 @@ impl Driver {
     /// # Errors
     ///
     /// [`Error::Load`] lists every library that was tried, each with its reason: a missing file, a
-    /// library that is not a CUDA driver, the toolkit's stub, missing entry points. The
-    /// [type](Self) has an example.
+    /// library that is not a CUDA driver, the toolkit's stub, missing entry points.
     pub fn load() -> Result<Self> {
         Self::load_with(&LoadOptions::new())
     }
@@ -114,8 +115,8 @@ impl Driver {
     /// Loads the driver from one library. `path` is an absolute path, or a file name without a
     /// folder, for which the system searches.
     ///
-    /// The library's initialisation code runs, and its functions are called as driver functions. So
-    /// name only a library that you would also link. On Linux, a library that exports data under
+    /// Name only a library that you trust: its initialisation code runs, and its functions are
+    /// called as those of the driver. On Linux, a library that exports data under
     /// the name of a driver function is refused. Driver calls and thread rules are those of
     /// [`load`](Self::load).
     ///
@@ -169,7 +170,143 @@ impl Driver {
         let is_same = |one: &Library, other: &Library| one.candidates == other.candidates;
         Ok(Self(&LIBRARIES.add(library, is_same).instance))
     }
+}
 
+/// # The driver itself
+impl Driver {
+    /// Returns the newest CUDA version that the driver supports, read with [`cuDriverGetVersion`]
+    /// when it was loaded.
+    #[doc(alias = "cuDriverGetVersion")]
+    pub fn version(self) -> Version {
+        self.0.loaded.version
+    }
+
+    /// Returns the library's file; `None` for a driver from a [resolver
+    /// function](Self::from_resolver).
+    ///
+    /// It is the file that the platform found (Linux and Windows can), otherwise the name by which
+    /// the library was opened.
+    pub fn library(self) -> Option<&'static Path> {
+        self.file().map(PathBuf::as_path)
+    }
+
+    /// Returns whether both are drivers of one library: then objects of one can be used with the
+    /// other.
+    ///
+    /// Drivers of one library differ, for example, in their [observers](Self::observe). It makes no
+    /// driver call.
+    ///
+    /// ```
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let observed = driver.observe(|_call| {})?;
+    /// assert!(observed != driver && observed.is_same_library(driver));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn is_same_library(self, other: Self) -> bool {
+        self.0.loaded.library == other.0.loaded.library
+    }
+
+    /// Returns whether the NULL stream is the per-thread default stream; see
+    /// [`LoadOptions::per_thread_default_stream`].
+    ///
+    /// [`load_with`](Self::load_with) has an example.
+    pub fn is_per_thread_default_stream(self) -> bool {
+        self.0.loaded.per_thread_default_stream
+    }
+
+    /// Returns the raw table of entry points.
+    ///
+    /// The page of [the module](crate::sys) has an example.
+    #[inline(always)]
+    pub fn symbols(self) -> &'static Symbols {
+        &self.0.loaded.symbols
+    }
+}
+
+/// # Observers
+impl Driver {
+    /// Returns the same driver with an observer: `observer` is called after each driver call.
+    ///
+    /// It is called for every call through the result and through objects created with it, after
+    /// the call has returned, on the thread that made it. Calls through `self` are not observed and
+    /// cost no more than before. Calls that the observer itself makes are not observed either. A
+    /// panic in the observer is caught, and the call returns normally. The observer is kept for the
+    /// rest of the process unless [`stop_observing`](Self::stop_observing) removes it.
+    ///
+    /// An observer may use and drop every object of this crate, even those of the observed call. It
+    /// may wait for threads that do the same. No lock of this crate is held while it runs. Code
+    /// that holds a lock during driver calls can [defer
+    /// observers](crate::foundation::deferring_observers): then the observer runs when the lock is
+    /// released. [`started`](Call::started) and [`elapsed`](Call::elapsed) are those of the call.
+    ///
+    /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,
+    /// are observed on those threads.
+    ///
+    /// A process has sixteen places for observers. Each place serves one driver forever, because
+    /// objects may still use its functions. So a process can have sixteen observers at a time, and
+    /// can observe sixteen drivers in all. Two loads of one library with different default streams
+    /// are two drivers. `observe` makes no driver call.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// static CALLS: AtomicUsize = AtomicUsize::new(0);
+    ///
+    /// let observed = driver.observe(|call| {
+    ///     CALLS.fetch_add(1, Ordering::Relaxed);
+    ///     eprintln!("{call}");
+    /// })?;
+    /// cuda_events::Device::count(observed)?;
+    /// // cuInit and cuDeviceGetCount.
+    /// assert_eq!(CALLS.load(Ordering::Relaxed), 2);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManyObservers`] if no place is left for this driver.
+    pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
+        self.add_observer(Arc::new(observer))
+    }
+
+    /// Removes the observer of this driver, frees its place, and returns whether there was one.
+    ///
+    /// `self` must be a result of [`observe`](Self::observe); for any other driver this does
+    /// nothing. This driver and the objects created through it continue to work. Their calls are no
+    /// longer observed. If [`observe`](Self::observe) later gives the place to another observer of
+    /// the same driver, that observer sees their calls too. `stop_observing` makes no driver call.
+    ///
+    /// A call that returns at the moment of the change may be observed or not.
+    ///
+    /// It may be called from any thread, and by the observer itself. It does not wait: if other
+    /// threads are in the observer, it is dropped when the last of them has returned from it.
+    ///
+    /// ```
+    /// use cuda_events::Device;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let (sender, receiver) = channel();
+    /// let observed = driver.observe(move |call| drop(sender.send(call.function)))?;
+    /// Device::count(observed)?;
+    /// assert!(observed.stop_observing());
+    /// Device::count(observed)?;
+    /// // The sender was dropped with the observer, so this loop ends.
+    /// assert_eq!(receiver.iter().count(), 2);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn stop_observing(self) -> bool {
+        self.remove_observer()
+    }
+}
+
+/// # Drivers in software
+#[allow(unsafe_code)]
+impl Driver {
     /// Makes a driver from the functions that `resolve` returns.
     ///
     /// The functions may be linked into the program, such as a software driver, or replace some
@@ -193,6 +330,7 @@ impl Driver {
     /// assert!(Device::count(driver)? > 0);
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
     /// Driver calls: as for [`load`](Self::load).
     ///
     /// # Errors
@@ -218,68 +356,6 @@ impl Driver {
         let (symbols, version) = resolved.map_err(LoadError::from_resolver)?;
         let loaded = Loaded::new(symbols, version, per_thread_default_stream, None);
         Ok(Self::leak(Instance::new(loaded)))
-    }
-
-    fn leak(instance: Instance) -> Self {
-        Self(Box::leak(Box::new(instance)))
-    }
-
-    /// The same library with another table.
-    pub(crate) fn with_symbols(self, symbols: Symbols) -> Self {
-        let loaded = Loaded { symbols, ..self.0.loaded.clone() };
-        let Instance { clock, host_reads, .. } = *self.0;
-        Self::leak(Instance { clock, host_reads, ..Instance::new(loaded) })
-    }
-
-    /// The same table with another clock and another function for the host's reads.
-    pub(crate) fn with(
-        self,
-        clock: Option<&'static dyn HostClock>,
-        host_reads: Option<&'static HostReads>,
-    ) -> Self {
-        Self::leak(Instance { clock, host_reads, ..Instance::new(self.0.loaded.clone()) })
-    }
-
-    /// Returns the same driver with a function that reports the host's reads of values.
-    ///
-    /// A stream may write a value that the host reads by a plain load, without a driver call. A
-    /// driver that checks the order of work sees calls, but not loads. So the code that loads the
-    /// value calls this function ([`host_reads`](Self::host_reads)). `cuda-soft-driver` attaches
-    /// such a function for its order checker, and `cuda-timelines` calls it.
-    ///
-    /// No driver call. Each call makes a new table of about 1 kB that is never freed.
-    pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
-        self.with(self.0.clock, Some(saw))
-    }
-
-    /// Returns the function of [`with_host_reads`](Self::with_host_reads); `None` if there is none,
-    /// as for every real driver.
-    ///
-    /// Call it after a plain load of a value that a stream writes, on the same thread, with the
-    /// address and the value.
-    ///
-    /// No driver call.
-    ///
-    /// ```
-    /// use std::sync::Mutex;
-    ///
-    /// static SEEN: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// assert!(driver.host_reads().is_none());
-    /// let driver = driver.with_host_reads(&|address, value| {
-    ///     SEEN.lock().unwrap_or_else(|error| error.into_inner()).push((address, value));
-    /// });
-    /// // Code that polls a flag in pinned memory, after it has seen the value 7:
-    /// if let Some(saw) = driver.host_reads() {
-    ///     saw(0x1000, 7);
-    /// }
-    /// assert_eq!(SEEN.lock().unwrap_or_else(|error| error.into_inner())[..], [(0x1000, 7)]);
-    /// ```
-    #[inline]
-    pub fn host_reads(self) -> Option<&'static HostReads> {
-        self.0.host_reads
     }
 
     /// Returns the same driver with a clock. All objects that are created with the result use it
@@ -328,58 +404,71 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns the newest CUDA version that the driver supports, read with [`cuDriverGetVersion`]
-    /// when it was loaded.
-    #[doc(alias = "cuDriverGetVersion")]
-    pub fn version(self) -> Version {
-        self.0.loaded.version
+    /// Returns the same driver with a function that code calls after it has read a stream's value.
+    ///
+    /// It is for drivers that check the order of work. A stream may write a value that the host
+    /// reads by a plain load. A driver sees calls, but not loads. So the code that reads the value
+    /// reports it by this function ([`host_reads`](Self::host_reads)). `cuda-soft-driver` attaches
+    /// one for its order checker, and `cuda-timelines` calls it.
+    ///
+    /// No driver call. Each call makes a new table of about 1 kB that is never freed.
+    pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
+        self.with(self.0.clock, Some(saw))
     }
 
-    /// Returns the library's file; `None` for a driver from a [resolver
-    /// function](Self::from_resolver).
+    /// Returns the function of [`with_host_reads`](Self::with_host_reads); `None` if there is none,
+    /// as for every real driver.
     ///
-    /// It is the file that the platform found (Linux and Windows can), otherwise the name by which
-    /// the library was opened.
-    pub fn library(self) -> Option<&'static Path> {
-        self.file().map(PathBuf::as_path)
+    /// Call it after a plain load of a value that a stream writes, on the same thread, with the
+    /// address and the value.
+    ///
+    /// No driver call.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// static SEEN: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// assert!(driver.host_reads().is_none());
+    /// let driver = driver.with_host_reads(&|address, value| {
+    ///     SEEN.lock().unwrap_or_else(|error| error.into_inner()).push((address, value));
+    /// });
+    /// // Code that polls a flag in pinned memory, after it has seen the value 7:
+    /// if let Some(saw) = driver.host_reads() {
+    ///     saw(0x1000, 7);
+    /// }
+    /// assert_eq!(SEEN.lock().unwrap_or_else(|error| error.into_inner())[..], [(0x1000, 7)]);
+    /// ```
+    #[inline]
+    pub fn host_reads(self) -> Option<&'static HostReads> {
+        self.0.host_reads
+    }
+
+    fn leak(instance: Instance) -> Self {
+        Self(Box::leak(Box::new(instance)))
+    }
+
+    /// The same library with another table.
+    pub(crate) fn with_symbols(self, symbols: Symbols) -> Self {
+        let loaded = Loaded { symbols, ..self.0.loaded.clone() };
+        let Instance { clock, host_reads, .. } = *self.0;
+        Self::leak(Instance { clock, host_reads, ..Instance::new(loaded) })
+    }
+
+    /// The same table with another clock and another function for the host's reads.
+    pub(crate) fn with(
+        self,
+        clock: Option<&'static dyn HostClock>,
+        host_reads: Option<&'static HostReads>,
+    ) -> Self {
+        Self::leak(Instance { clock, host_reads, ..Instance::new(self.0.loaded.clone()) })
     }
 
     fn file(self) -> Option<&'static PathBuf> {
         let loaded = &self.0.loaded;
         loaded.file.as_ref().filter(|_| loaded.candidate.is_some()).or(loaded.candidate.as_ref())
-    }
-
-    /// Returns whether the NULL stream is the per-thread default stream; see
-    /// [`LoadOptions::per_thread_default_stream`].
-    ///
-    /// [`load_with`](Self::load_with) has an example.
-    pub fn is_per_thread_default_stream(self) -> bool {
-        self.0.loaded.per_thread_default_stream
-    }
-
-    /// Returns the raw table of entry points.
-    ///
-    /// The page of [the module](crate::sys) has an example.
-    #[inline(always)]
-    pub fn symbols(self) -> &'static Symbols {
-        &self.0.loaded.symbols
-    }
-
-    /// Returns whether both are drivers of one library: then objects of one can be used with the
-    /// other.
-    ///
-    /// Drivers of one library differ, for example, in their [observers](Self::observe). It makes no
-    /// driver call.
-    ///
-    /// ```
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let observed = driver.observe(|_call| {})?;
-    /// assert!(observed != driver && observed.is_same_library(driver));
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    pub fn is_same_library(self, other: Self) -> bool {
-        self.0.loaded.library == other.0.loaded.library
     }
 }
 

@@ -261,49 +261,8 @@ fn notify(slot: usize, returned: &Returned<'_>) {
 }
 
 impl Driver {
-    /// Returns the same driver with an observer: `observer` is called after each driver call.
-    ///
-    /// It is called for every call through the result and through objects created with it, after
-    /// the call has returned, on the thread that made it. Calls through `self` are not observed and
-    /// cost no more than before. Calls that the observer itself makes are not observed either. A
-    /// panic in the observer is caught, and the call returns normally. The observer is kept for the
-    /// rest of the process unless [`stop_observing`](Self::stop_observing) removes it.
-    ///
-    /// An observer may use and drop every object of this crate, even those of the observed call. It
-    /// may wait for threads that do the same. No lock of this crate is held while it runs. Code
-    /// that holds a lock during driver calls can [defer
-    /// observers](crate::foundation::deferring_observers): then the observer runs when the lock is
-    /// released. [`started`](Call::started) and [`elapsed`](Call::elapsed) are those of the call.
-    ///
-    /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,
-    /// are observed on those threads.
-    ///
-    /// A process has sixteen places for observers. Each place serves one driver forever, because
-    /// objects may still use its functions. So a process can have sixteen observers at a time, and
-    /// can observe sixteen drivers in all. Two loads of one library with different default streams
-    /// are two drivers. `observe` makes no driver call.
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicUsize, Ordering};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// static CALLS: AtomicUsize = AtomicUsize::new(0);
-    ///
-    /// let observed = driver.observe(|call| {
-    ///     CALLS.fetch_add(1, Ordering::Relaxed);
-    ///     eprintln!("{call}");
-    /// })?;
-    /// cuda_events::Device::count(observed)?;
-    /// // cuInit and cuDeviceGetCount.
-    /// assert_eq!(CALLS.load(Ordering::Relaxed), 2);
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Error::TooManyObservers`] if no place is left for this driver.
-    pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
+    /// The method [`observe`](Self::observe).
+    pub(super) fn add_observer(self, observer: Arc<Observer>) -> Result<Self> {
         // The places are filled from the first on, so a place that serves this driver comes before
         // one that serves no driver yet.
         for (slot, (target, place)) in TARGETS.iter().zip(&PLACES).enumerate() {
@@ -323,40 +282,14 @@ impl Driver {
                 Some((real, observed)) if real == self => observed,
                 _ => self.with_symbols(trampolines::observed(self.symbols(), slot)),
             };
-            *place = Place { observer: Some(Arc::new(observer)), made: Some((self, observed)) };
+            *place = Place { observer: Some(observer), made: Some((self, observed)) };
             return Ok(observed);
         }
         Err(Error::TooManyObservers)
     }
 
-    /// Removes the observer of this driver, frees its place, and returns whether there was one.
-    ///
-    /// `self` must be a result of [`observe`](Self::observe); for any other driver this does
-    /// nothing. This driver and the objects created through it continue to work. Their calls are no
-    /// longer observed. If [`observe`](Self::observe) later gives the place to another observer of
-    /// the same driver, that observer sees their calls too. `stop_observing` makes no driver call.
-    ///
-    /// A call that returns at the moment of the change may be observed or not.
-    ///
-    /// It may be called from any thread, and by the observer itself. It does not wait: if other
-    /// threads are in the observer, it is dropped when the last of them has returned from it.
-    ///
-    /// ```
-    /// use cuda_events::Device;
-    /// use std::sync::mpsc::channel;
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let (sender, receiver) = channel();
-    /// let observed = driver.observe(move |call| drop(sender.send(call.function)))?;
-    /// Device::count(observed)?;
-    /// assert!(observed.stop_observing());
-    /// Device::count(observed)?;
-    /// // The sender was dropped with the observer, so this loop ends.
-    /// assert_eq!(receiver.iter().count(), 2);
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    pub fn stop_observing(self) -> bool {
+    /// The method [`stop_observing`](Self::stop_observing).
+    pub(super) fn remove_observer(self) -> bool {
         let is_mine = |place: &Place| place.made.is_some_and(|(_, observed)| observed == self);
         let observer = PLACES.iter().find_map(|place| {
             if !is_mine(&read(place)) {

@@ -111,8 +111,8 @@ pub enum Error {
         function: Function,
         /// The driver's code; `None` if the call was not made.
         code: Option<CUresult>,
-        /// The device of the event's or the semaphore's context. For two events, or for other
-        /// objects, the device of `self`, or of the first argument if there is no `self`.
+        /// The device of the event's or the semaphore's context. If both objects are of one kind:
+        /// the device of `self`, or of the first argument.
         device: u16,
         /// The device of the other object's context.
         other_device: u16,

@@ -3,6 +3,8 @@
 // First, because the documentation has the methods in the order of the modules.
 mod record;
 
+mod queries;
+
 mod elapsed;
 mod flags;
 
@@ -16,7 +18,6 @@ use core::ops::Deref;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::context::Context;
 use crate::device::Device;
@@ -24,9 +25,7 @@ use crate::driver::Driver;
 use crate::driver::call::{Answer, call};
 use crate::error::{Error, Result};
 use crate::handle_traits::impl_handle_traits;
-use crate::progress::Progress;
 use crate::sys::{CUevent, Function};
-use crate::timeout;
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -261,148 +260,9 @@ impl Deref for Event {
     }
 }
 
-/// # Queries and waits
+/// # The event itself
 #[allow(unsafe_code)]
 impl EventRef {
-    #[inline]
-    fn new(context: &Context, raw: CUevent, flags: EventFlags, imported: bool) -> Self {
-        let failed = AtomicBool::new(false);
-        Self { raw, driver: context.driver(), context: context.clone(), flags, imported, failed }
-    }
-
-    /// Wraps an event that other code created in `context` and continues to own. Dropping the
-    /// result does not affect the event. `flags` are the flags that it was created with; see
-    /// [`Event::from_raw`].
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
-    /// `flags` as for [`Event::from_raw`].
-    ///
-    /// If the owner records the event in a capture, only one thread at a time may use the event or
-    /// end the capture, from that record until the capture has ended. The owner's threads count,
-    /// too. The driver takes no lock there: two threads at once make it crash. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
-    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        Self::new(context, raw, flags, false)
-    }
-
-    /// Returns whether all work before the last record is done; `Done` if the event was never
-    /// recorded.
-    ///
-    /// It does not wait. [`Progress::Pending`] is not an error.
-    ///
-    /// One driver call: [`cuEventQuery`]. It takes one lock of the driver: threads that query at
-    /// the same time slow each other down. Instead, let one thread query for all of them: see
-    /// `Completion` of the crate `cuda-timelines`. A point of a timeline of that crate needs
-    /// no lock.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let event = stream.record_event(EventFlags::empty())?;
-    /// while event.query()?.is_pending() {
-    ///     // The host does other work.
-    /// }
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// * Errors of work that was launched earlier.
-    /// * `CUDA_ERROR_CAPTURED_EVENT`: the event was last [recorded](Self::record) in a capture that
-    ///   is in progress. The query invalidates that capture.
-    /// * `CUDA_ERROR_INVALID_VALUE`: the event was last recorded in a capture that has ended. For
-    ///   an event that is also used outside of the graph, capture
-    ///   [`record_external`](crate::StreamRef::record_external).
-    /// * [`Error::ForkedChild`].
-    #[doc(alias = "cuEventQuery")]
-    #[doc(alias = "is_done")]
-    #[inline]
-    pub fn query(&self) -> Result<Progress> {
-        // SAFETY: the event is alive as long as `self` is.
-        unsafe { call!(self.driver, cuEventQuery(self.raw)) }?
-            .progress_or(|answer| self.refused(answer))
-    }
-
-    /// Blocks the calling thread until all work before the last record is done. The thread spins
-    /// unless the event was created with [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC).
-    ///
-    /// One driver call: [`cuEventSynchronize`].
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let event = stream.record_event(EventFlags::BLOCKING_SYNC)?;
-    /// // Without `BLOCKING_SYNC` the thread would spin.
-    /// event.synchronize()?;
-    /// assert!(event.query()?.is_done());
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`query`](Self::query).
-    #[doc(alias = "cuEventSynchronize")]
-    #[doc(alias = "sync")]
-    #[inline]
-    pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the event is alive as long as `self` is.
-        unsafe { call!(self.driver, cuEventSynchronize(self.raw)) }?
-            .check_or(|answer| self.refused(answer))
-    }
-
-    /// Blocks the calling thread until all work before the last record is done, for at most
-    /// `timeout`, and returns whether it is done.
-    ///
-    /// The driver has no such call. This method queries in a loop: first without sleeping, then
-    /// with sleeps of at most one millisecond. So it may return a millisecond late. Use it for
-    /// imported events: if the exporter is killed, its records never complete. For such an event,
-    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also watches the
-    /// exporter.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let event = stream.record_event(EventFlags::empty())?;
-    /// if event.synchronize_timeout(Duration::from_secs(10))?.is_pending() {
-    ///     eprintln!("the work takes longer than ten seconds");
-    /// }
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// Driver calls: [`cuEventQuery`], repeatedly.
-    ///
-    /// # Errors
-    ///
-    /// As [`query`](Self::query).
-    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
-        timeout::poll(self.driver().clock(), timeout, || self.query())
-    }
-
-    /// An error if the driver would crash in a wait of this context: it does for an interprocess
-    /// event of another context.
-    pub(crate) fn check_wait(&self, function: Function, waiting: &Context) -> Result<()> {
-        if !self.flags.contains(EventFlags::INTERPROCESS) || self.context == *waiting {
-            return Ok(());
-        }
-        Err(self.context.mismatch(waiting, function, None))
-    }
-
     /// Returns the context that the event was created or opened in.
     pub fn context(&self) -> &Context {
         &self.context
@@ -431,23 +291,27 @@ impl EventRef {
         self.raw
     }
 
-    #[inline(always)]
-    pub(crate) fn driver(&self) -> Driver {
-        self.driver
-    }
-
-    /// Out of line, so a success needs no space for an error.
-    #[cold]
-    #[inline(never)]
-    fn refused(&self, answer: Answer) -> Error {
-        self.mark_failed();
-        answer.error()
+    /// Wraps an event that other code created in `context` and continues to own. Dropping the
+    /// result does not affect the event. `flags` are the flags that it was created with; see
+    /// [`Event::from_raw`].
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
+    /// `flags` as for [`Event::from_raw`].
+    ///
+    /// If the owner records the event in a capture, only one thread at a time may use the event or
+    /// end the capture, from that record until the capture has ended. The owner's threads count,
+    /// too. The driver takes no lock there: two threads at once make it crash. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
+    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        Self::new(context, raw, flags, false)
     }
 
     /// Marks the event as failed, so that a pool does not use it again.
     ///
-    /// This crate's own methods do it when they return an error. Code that calls the driver with
-    /// the bare handle does it by this method. It makes no driver call.
+    /// Call it after a driver call of your own with the bare handle has failed. This crate's methods
+    /// do so themselves. It makes no driver call.
     ///
     /// ```
     /// use cuda_events::ext::EventPool;
@@ -468,6 +332,34 @@ impl EventRef {
         // Relaxed: code that passes the event to another thread synchronizes by itself, after this
         // store.
         self.failed.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn new(context: &Context, raw: CUevent, flags: EventFlags, imported: bool) -> Self {
+        let failed = AtomicBool::new(false);
+        Self { raw, driver: context.driver(), context: context.clone(), flags, imported, failed }
+    }
+
+    /// An error if the driver would crash in a wait of this context: it does for an interprocess
+    /// event of another context.
+    pub(crate) fn check_wait(&self, function: Function, waiting: &Context) -> Result<()> {
+        if !self.flags.contains(EventFlags::INTERPROCESS) || self.context == *waiting {
+            return Ok(());
+        }
+        Err(self.context.mismatch(waiting, function, None))
+    }
+
+    #[inline(always)]
+    pub(crate) fn driver(&self) -> Driver {
+        self.driver
+    }
+
+    /// Out of line, so a success needs no space for an error.
+    #[cold]
+    #[inline(never)]
+    fn refused(&self, answer: Answer) -> Error {
+        self.mark_failed();
+        answer.error()
     }
 
     /// Whether a record, a query or a wait of the host ever returned an error for the event,

@@ -74,6 +74,46 @@ impl EventRef {
             .check_or(|answer| self.record_error(stream.context(), answer))
     }
 
+    /// Records the event after all work that is in any stream of the context now. CUDA 12.5.
+    ///
+    /// It does not wait. The event must belong to the context; a primary context and its
+    /// [green](Context::green) contexts count as one.
+    ///
+    /// No stream of the context may be capturing: the call would invalidate that capture.
+    ///
+    /// One driver call: [`cuCtxRecordEvent`].
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let one = Stream::new(&context, StreamOptions::new())?;
+    /// let two = Stream::new(&context, StreamOptions::new())?;
+    ///
+    /// // Work put into any stream from now on runs after the work that is in any stream now.
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// event.record_context(&context)?;
+    /// context.wait_event(&event)?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::ContextMismatch`]: the event belongs to another context.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 12.5.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing.
+    /// * [`Error::ForkedChild`].
+    #[doc(alias = "cuCtxRecordEvent")]
+    pub fn record_context(&self, context: &Context) -> Result<()> {
+        // SAFETY: context and event are alive as long as their references are.
+        unsafe {
+            call!(self.driver, context.driver(); cuCtxRecordEvent?(context.as_raw(), self.raw))
+        }?
+        .check_or(|answer| self.record_error(context, answer))
+    }
+
     /// Records the event in the stream, with flags for this record. Without flags it is
     /// [`record`](Self::record).
     ///
@@ -131,46 +171,6 @@ impl EventRef {
                 cuEventRecordWithFlags?(self.raw, stream.as_raw(), flags.bits()))
         }?
         .check_or(|answer| self.record_error(stream.context(), answer))
-    }
-
-    /// Records the event after all work that is in any stream of the context now. CUDA 12.5.
-    ///
-    /// It does not wait. The event must belong to the context; a primary context and its
-    /// [green](Context::green) contexts count as one.
-    ///
-    /// No stream of the context may be capturing: the call would invalidate that capture.
-    ///
-    /// One driver call: [`cuCtxRecordEvent`].
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let one = Stream::new(&context, StreamOptions::new())?;
-    /// let two = Stream::new(&context, StreamOptions::new())?;
-    ///
-    /// // Work put into any stream from now on runs after the work that is in any stream now.
-    /// let event = Event::new(&context, EventFlags::empty())?;
-    /// event.record_context(&context)?;
-    /// context.wait_event(&event)?;
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::ContextMismatch`]: the event belongs to another context.
-    /// * [`Error::Unsupported`]: the driver is older than CUDA 12.5.
-    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing.
-    /// * [`Error::ForkedChild`].
-    #[doc(alias = "cuCtxRecordEvent")]
-    pub fn record_context(&self, context: &Context) -> Result<()> {
-        // SAFETY: context and event are alive as long as their references are.
-        unsafe {
-            call!(self.driver, context.driver(); cuCtxRecordEvent?(context.as_raw(), self.raw))
-        }?
-        .check_or(|answer| self.record_error(context, answer))
     }
 
     #[cold]

@@ -24,19 +24,22 @@ const SLOTS: usize = few(8, 1);
 
 /// A pool of events that share one context and one set of flags.
 ///
-/// Taking an event and giving it back makes no driver call. Creating and destroying an event makes
-/// at least two driver calls, which take a lock of the driver. Dropping a [`PooledEvent`] gives it
-/// back to the pool. An event may outlive its pool; its drop then destroys it.
+/// Dropping a [`PooledEvent`] gives it back to the pool. Taking an event and giving it back makes no
+/// driver call, while creating and destroying one makes at least two, under a lock of the driver. An
+/// event may outlive its pool; its drop then destroys it.
 ///
 /// [`record_event`](Self::record_event) returns an event that is recorded. An event from
 /// [`take`](Self::take) still has its previous user's record.
 ///
-/// Two kinds of events are destroyed instead of given back. The first is an event for which the
-/// driver returned an error: see [`PooledEvent`]. The second is an event that is dropped while a
-/// [`Capture`](crate::capture::Capture) is in progress anywhere in the process. Such an event may
-/// be part of the capture, and the driver crashes when another thread uses it. The pool cannot see
-/// captures that other code begins: [discard](PooledEvent::discard) an event that was recorded in
-/// such a capture.
+/// Some events are destroyed instead of given back:
+///
+/// * an event for which the driver returned an error: see [`PooledEvent`];
+/// * an event that is dropped while a [`Capture`](crate::capture::Capture) is in progress anywhere
+///   in the process. It may be part of the capture, and the driver crashes when another thread uses
+///   such an event.
+///
+/// The pool does not see captures that other code begins: [discard](PooledEvent::discard) an event
+/// that was recorded in such a capture.
 ///
 /// Clones share one pool. Any thread may use it.
 ///

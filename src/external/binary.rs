@@ -88,8 +88,7 @@ use crate::sys::calls::*;
 pub struct BinarySemaphore(pub(super) Arc<Imported>);
 
 impl BinarySemaphore {
-    /// Imports a binary semaphore by a file descriptor: see [imports](crate::external#imports). The
-    /// [type](Self) has an example.
+    /// Imports a binary semaphore by a file descriptor: see [imports](crate::external#imports).
     ///
     /// # Errors
     ///

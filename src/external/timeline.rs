@@ -96,7 +96,7 @@ pub struct TimelineSemaphore(pub(super) Arc<Imported>);
 
 impl TimelineSemaphore {
     /// Imports a timeline semaphore by a file descriptor: see [imports](crate::external#imports).
-    /// CUDA 11.2. The [type](Self) has an example.
+    /// CUDA 11.2.
     ///
     /// # Errors
     ///

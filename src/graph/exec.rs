@@ -86,21 +86,8 @@ unsafe impl Send for GraphExec {}
 
 #[allow(unsafe_code)]
 impl Graph {
-    /// Makes an executable graph in the graph's context; the graph itself can be changed and used
-    /// again.
-    ///
-    /// One driver call with the context current: [`cuGraphInstantiateWithFlags`] (CUDA 11.4), on
-    /// older drivers [`cuGraphInstantiate`].
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::ContextMismatch`]: the graph waits for or records an interprocess event of
-    ///   another context.
-    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory for the executable graph is used up.
-    /// * [`Error::ForkedChild`].
-    #[doc(alias = "cuGraphInstantiate")]
-    #[doc(alias = "cuGraphInstantiateWithFlags")]
-    pub fn instantiate(&self) -> Result<GraphExec> {
+    /// The method [`instantiate`](Self::instantiate).
+    pub(super) fn make_exec(&self) -> Result<GraphExec> {
         match entry!(self.driver(), cuGraphInstantiateWithFlags?) {
             // SAFETY: a place for the handle; the graph is alive and used by this thread alone, and
             // so are the events that it refers to; the context is current.
@@ -196,8 +183,6 @@ impl GraphExec {
     /// Makes a record node record another event, from the next launch on. CUDA 11.1.
     ///
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
-    /// The [type](Self) has an example.
-    ///
     /// One driver call: [`cuGraphExecEventRecordNodeSetEvent`].
     ///
     /// # Errors
@@ -223,8 +208,6 @@ impl GraphExec {
     /// Makes a wait node wait for another event, from the next launch on. CUDA 11.1.
     ///
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
-    /// The [type](Self) has an example.
-    ///
     /// One driver call: [`cuGraphExecEventWaitNodeSetEvent`].
     ///
     /// # Errors

@@ -1,5 +1,10 @@
 //! Graphs: work that is defined once, by a capture or node by node, and launched many times.
 //!
+//! * [`Graph`] is the definition. [`Capture::end`](crate::capture::Capture::end) returns one;
+//!   [`Graph::new`] makes an empty one, to which nodes that record events or wait for them can be
+//!   added. Nodes of kernels and copies come from a capture, or from another library.
+//! * [`GraphExec`] is the executable form, which a stream launches.
+//!
 //! ```
 //! use std::sync::Arc;
 //!
@@ -125,67 +130,10 @@ impl Graph {
         Ok(Self::with(context, raw, Retained::new()))
     }
 
-    pub(crate) fn with(context: &Context, raw: CUgraph, retained: Arc<Retained>) -> Self {
-        Self { raw, context: context.clone(), retained, _not_sync: PhantomData }
-    }
-
-    /// Takes ownership of a graph that other code made; its executable graphs will be made in the
-    /// context.
-    ///
-    /// ```
-    /// use cuda_events::graph::Graph;
-    /// use cuda_events::{Context, Device};
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let mut raw = std::ptr::null_mut();
-    /// // SAFETY: a place for the handle.
-    /// unsafe { (driver.symbols().cuGraphCreate)(&mut raw, 0) };
-    /// // SAFETY: the graph is alive and empty, and nothing else owns it.
-    /// let graph = unsafe { Graph::from_raw(&context, raw) };
-    /// assert_eq!((graph.as_raw(), graph.context()), (raw, &context));
-    /// graph.close()?; // a drop would ignore an error
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a live graph of the context's driver, and no other code may use or destroy it
-    /// from now on. The events and the [semaphores](crate::external) of its nodes must stay alive
-    /// as long as the result and the executable graphs made of it. No capture may be adding to it.
-    /// The owner of those events must not record them in a capture, or end such a capture, in one
-    /// thread while another thread launches an executable graph made of this graph: see
-    /// [`Capture::begin`](crate::capture::Capture::begin).
-    pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
-        Self::with(context, raw, Retained::new())
-    }
-
-    /// Destroys the graph and returns the driver's error, if any. Its executable graphs stay valid.
-    ///
-    /// One driver call: [`cuGraphDestroy`]. It does not wait, unless the graph holds
-    /// [the last share](Context#dropping-the-last-share) of its context.
-    /// [`from_raw`](Self::from_raw) has an example.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForkedChild`]. After any error, do not use the handle again: it may be destroyed.
-    #[doc(alias = "cuGraphDestroy")]
-    pub fn close(mut self) -> Result<()> {
-        let raw = replace(&mut self.raw, null_mut());
-        // SAFETY: the graph is owned, and as it is given up above this is the one destruction.
-        unsafe { call!(self.driver(), cuGraphDestroy(raw)) }?.check()
-    }
-
-    /// Gives the graph up to the driver, which has destroyed it or will do so.
-    pub(crate) fn disarm(mut self) {
-        self.raw = null_mut();
-    }
-
     /// Adds a node that records the event at each launch, after the work of the nodes in `after`.
     /// CUDA 11.1.
     ///
-    /// One driver call: [`cuGraphAddEventRecordNode`]. The [type](Self) has an example.
+    /// One driver call: [`cuGraphAddEventRecordNode`].
     ///
     /// # Errors
     ///
@@ -246,24 +194,22 @@ impl Graph {
         self.add(entry!(self.driver(), cuGraphAddEventWaitNode?)?, after, event)
     }
 
-    fn add(
-        &mut self,
-        add: Entry<AddNode>,
-        after: &[GraphNode],
-        event: &Arc<Event>,
-    ) -> Result<GraphNode> {
-        let driver = self.driver();
-        driver.check(event.driver(), add.function)?;
-        let after = self.retained.handles(add.function, after.iter().copied())?;
-        let mut node = null_mut();
-        // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the
-        // dependencies are nodes of it; the event is alive, and kept as long as the graph from the
-        // next statement on, whatever the result.
-        let answer = add.call(driver, |add| unsafe {
-            add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw())
-        })?;
-        self.retained.settle(node, event, answer.check())?;
-        Ok(self.retained.node(node))
+    /// Makes an executable graph in the graph's context; the graph itself can be changed and used
+    /// again.
+    ///
+    /// One driver call with the context current: [`cuGraphInstantiateWithFlags`] (CUDA 11.4), on
+    /// older drivers [`cuGraphInstantiate`].
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::ContextMismatch`]: the graph waits for or records an interprocess event of
+    ///   another context.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory for the executable graph is used up.
+    /// * [`Error::ForkedChild`].
+    #[doc(alias = "cuGraphInstantiate")]
+    #[doc(alias = "cuGraphInstantiateWithFlags")]
+    pub fn instantiate(&self) -> Result<GraphExec> {
+        self.make_exec()
     }
 
     /// Returns the event that a record node records; `None` if other code put the event into the
@@ -291,17 +237,6 @@ impl Graph {
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
     pub fn wait_node_event(&self, node: GraphNode) -> Result<Option<Arc<Event>>> {
         self.get(entry!(self.driver(), cuGraphEventWaitNodeGetEvent?)?, node)
-    }
-
-    fn get(&self, get: Entry<GetEvent>, node: GraphNode) -> Result<Option<Arc<Event>>> {
-        let driver = self.driver();
-        driver.check_alone(get.function)?;
-        let raw = self.retained.handle(get.function, node)?;
-        let mut event = null_mut();
-        // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for
-        // the handle.
-        get.call(driver, |get| unsafe { get(raw, &mut event) })?.check()?;
-        Ok(self.retained.by_handle(event))
     }
 
     /// Makes a record node record another event. CUDA 11.1.
@@ -334,16 +269,6 @@ impl Graph {
         self.set(entry!(self.driver(), cuGraphEventWaitNodeSetEvent?)?, node, event)
     }
 
-    fn set(&mut self, set: Entry<SetEvent>, node: GraphNode, event: &Arc<Event>) -> Result<()> {
-        let driver = self.driver();
-        driver.check(event.driver(), set.function)?;
-        let raw = self.retained.handle(set.function, node)?;
-        // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is
-        // alive, and kept as long as the graph from the next statement on, whatever the result.
-        let answer = set.call(driver, |set| unsafe { set(raw, event.as_raw()) })?;
-        self.retained.settle(raw, event, answer.check())
-    }
-
     /// Returns the context in which executable graphs are made.
     ///
     /// [`from_raw`](Self::from_raw) has an example.
@@ -356,6 +281,104 @@ impl Graph {
     /// [`from_raw`](Self::from_raw) has an example.
     pub fn as_raw(&self) -> CUgraph {
         self.raw
+    }
+
+    /// Takes ownership of a graph that other code made; its executable graphs will be made in the
+    /// context.
+    ///
+    /// ```
+    /// use cuda_events::graph::Graph;
+    /// use cuda_events::{Context, Device};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let mut raw = std::ptr::null_mut();
+    /// // SAFETY: a place for the handle.
+    /// unsafe { (driver.symbols().cuGraphCreate)(&mut raw, 0) };
+    /// // SAFETY: the graph is alive and empty, and nothing else owns it.
+    /// let graph = unsafe { Graph::from_raw(&context, raw) };
+    /// assert_eq!((graph.as_raw(), graph.context()), (raw, &context));
+    /// graph.close()?; // a drop would ignore an error
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live graph of the context's driver, and no other code may use or destroy it
+    /// from now on. The events and the [semaphores](crate::external) of its nodes must stay alive
+    /// as long as the result and the executable graphs made of it. No capture may be adding to it.
+    /// The owner of those events must not record them in a capture, or end such a capture, in one
+    /// thread while another thread launches an executable graph made of this graph: see
+    /// [`Capture::begin`](crate::capture::Capture::begin).
+    pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
+        Self::with(context, raw, Retained::new())
+    }
+
+    /// Destroys the graph and returns the driver's error, if any. Its executable graphs stay valid.
+    ///
+    /// One driver call: [`cuGraphDestroy`]. It does not wait, unless the graph holds
+    /// [the last share](Context#dropping-the-last-share) of its context.
+    /// [`from_raw`](Self::from_raw) has an example.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForkedChild`]. After any error, do not use the handle again: it may be destroyed.
+    #[doc(alias = "cuGraphDestroy")]
+    pub fn close(mut self) -> Result<()> {
+        let raw = replace(&mut self.raw, null_mut());
+        // SAFETY: the graph is owned, and as it is given up above this is the one destruction.
+        unsafe { call!(self.driver(), cuGraphDestroy(raw)) }?.check()
+    }
+
+    pub(crate) fn with(context: &Context, raw: CUgraph, retained: Arc<Retained>) -> Self {
+        Self { raw, context: context.clone(), retained, _not_sync: PhantomData }
+    }
+
+    /// Gives the graph up to the driver, which has destroyed it or will do so.
+    pub(crate) fn disarm(mut self) {
+        self.raw = null_mut();
+    }
+
+    fn add(
+        &mut self,
+        add: Entry<AddNode>,
+        after: &[GraphNode],
+        event: &Arc<Event>,
+    ) -> Result<GraphNode> {
+        let driver = self.driver();
+        driver.check(event.driver(), add.function)?;
+        let after = self.retained.handles(add.function, after.iter().copied())?;
+        let mut node = null_mut();
+        // SAFETY: a place for the handle; the graph is alive and used by this thread alone; the
+        // dependencies are nodes of it; the event is alive, and kept as long as the graph from the
+        // next statement on, whatever the result.
+        let answer = add.call(driver, |add| unsafe {
+            add(&mut node, self.raw, after.as_ptr(), after.len(), event.as_raw())
+        })?;
+        self.retained.settle(node, event, answer.check())?;
+        Ok(self.retained.node(node))
+    }
+
+    fn get(&self, get: Entry<GetEvent>, node: GraphNode) -> Result<Option<Arc<Event>>> {
+        let driver = self.driver();
+        driver.check_alone(get.function)?;
+        let raw = self.retained.handle(get.function, node)?;
+        let mut event = null_mut();
+        // SAFETY: a node of this graph, which is alive and used by this thread alone; a place for
+        // the handle.
+        get.call(driver, |get| unsafe { get(raw, &mut event) })?.check()?;
+        Ok(self.retained.by_handle(event))
+    }
+
+    fn set(&mut self, set: Entry<SetEvent>, node: GraphNode, event: &Arc<Event>) -> Result<()> {
+        let driver = self.driver();
+        driver.check(event.driver(), set.function)?;
+        let raw = self.retained.handle(set.function, node)?;
+        // SAFETY: a node of this graph, which is alive and used by this thread alone; the event is
+        // alive, and kept as long as the graph from the next statement on, whatever the result.
+        let answer = set.call(driver, |set| unsafe { set(raw, event.as_raw()) })?;
+        self.retained.settle(raw, event, answer.check())
     }
 
     pub(crate) fn retained(&self) -> &Arc<Retained> {

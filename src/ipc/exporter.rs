@@ -192,8 +192,7 @@ impl ExporterProcess {
     /// is up.
     ///
     /// [`Progress::Pending`] means that the time is up. The exporter is checked ten times a second.
-    /// If the exporter completed the record before it ended, the result is [`Progress::Done`]. The
-    /// [type](Self) has an example.
+    /// If the exporter completed the record before it ended, the result is [`Progress::Done`].
     ///
     /// Driver calls: [`cuEventQuery`], as often as in
     /// [`synchronize_timeout`](EventRef::synchronize_timeout).

@@ -1,5 +1,13 @@
 //! Interprocess events: descriptors to export, send and import.
 //!
+//! * The exporter creates an event with [`EventFlags::INTERPROCESS`], and sends its
+//!   [`IpcEventDescriptor`] to the other process.
+//! * The importer opens it with [`Event::from_ipc_descriptor`]. Both can then record it and wait for
+//!   it.
+//! * [`ExporterProcess`] shows whether the exporter still runs: if it is killed, its records stay
+//!   pending forever.
+//! * [`ext::IpcLease`](crate::ext::IpcLease) keeps an exported event until the importers are done.
+//!
 //! ```
 //! use cuda_events::ipc::{ExporterProcess, ExporterState, IpcEventDescriptor};
 //! use cuda_events::{Context, Device, Event, EventFlags};
@@ -423,13 +431,10 @@ impl Event {
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
     /// * [`Error::ForkedChild`].
     ///
-    /// Success does not mean that the exporter still runs:
-    ///
-    /// * If the exporter was killed, its descriptors can still be opened. The same holds if it
-    ///   exited without releasing its primary context.
-    /// * If the exporter has released its primary context, other processes get
-    ///   `CUDA_ERROR_MAP_FAILED`. There is one exception: a process that has opened the event
-    ///   before can open it again, and finds it done.
+    /// Success does not mean that the exporter still runs. The driver also opens events of an
+    /// exporter that was killed, or that exited without releasing its primary context. Once an
+    /// exporter has released it, only a process that had opened the event before can open it again,
+    /// and finds it done.
     ///
     /// # Safety
     ///

@@ -1,5 +1,9 @@
 //! Waits for values in memory and writes of values, in stream order.
 //!
+//! They order work that no event can order, for example with a device that is not CUDA's. The memory
+//! and its lifetime are the caller's, so the methods are unsafe. For a counter between streams, hosts
+//! and processes, use the timelines of the crate `cuda-timelines`.
+//!
 //! ```
 //! use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -316,8 +320,8 @@ impl StreamRef {
     /// # Errors
     ///
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
-    ///   [`WaitValueFlags::FLUSH`], or an older driver was not set up for these methods (see
-    ///   above).
+    ///   [`WaitValueFlags::FLUSH`], or the driver is older than CUDA 11.7 and was not set up for
+    ///   [these methods](StreamRef#values-in-memory).
     /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
     /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
     ///

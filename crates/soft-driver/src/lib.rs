@@ -8,26 +8,33 @@
 //!
 //! # In a test
 //!
+//! ```text
+//! cargo add --dev cuda-soft-driver
+//! ```
+//!
 //! ```
 //! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 //! use cuda_soft_driver::SoftDriver;
 //!
-//! # fn main() -> cuda_events::Result<()> {
-//! let soft = SoftDriver::builder().devices(2).log(1000).build();
-//! let driver = soft.driver();
+//! fn records() -> cuda_events::Result<()> {
+//!     let soft = SoftDriver::builder().devices(2).log(1000).build();
+//!     let driver = soft.driver();
 //!
-//! let context = Context::primary(Device::new(driver, 1)?)?;
-//! let stream = Stream::new(&context, StreamOptions::new())?;
-//! let event = Event::new(&context, EventFlags::empty())?;
-//! event.record(&stream)?;
-//! event.synchronize()?;
+//!     let context = Context::primary(Device::new(driver, 1)?)?;
+//!     let stream = Stream::new(&context, StreamOptions::new())?;
+//!     let event = Event::new(&context, EventFlags::empty())?;
+//!     event.record(&stream)?;
+//!     event.synchronize()?;
 //!
-//! drop((event, stream, context));
-//! soft.assert_no_leaks();
-//! assert!(soft.log().iter().any(|call| call.function == "cuEventRecord"));
-//! # Ok(())
-//! # }
+//!     drop((event, stream, context));
+//!     soft.assert_no_leaks();
+//!     assert!(soft.log().iter().any(|call| call.function == "cuEventRecord"));
+//!     Ok(())
+//! }
+//! # records().unwrap()
 //! ```
+//!
+//! With `#[test]` in front of the function this is a whole test.
 //!
 //! Each [`SoftDriver`] has its own devices, handles and threads, so tests run side by side in one
 //! process. There is room for [`SLOTS`] drivers at a time. The functions of a driver are plain C
@@ -56,48 +63,28 @@
 //! | FFmpeg | pitched memory, copies of rows, limits and primary contexts |
 //! | any program that is linked with `libcuda.so.1` | the names that return `CUDA_ERROR_NOT_SUPPORTED` |
 //!
-//! # How it works
+//! # What it does
 //!
-//! * A wait for an event waits for the last record before the wait. A later record does not change
-//!   the wait.
-//! * A stream is a queue. An idle stream does its work at once. A waiting stream needs no thread. A
-//!   stream that waits for a value in memory checks it from time to time, less often the longer it
-//!   waits.
-//! * The streams of a context share a few channels: eight, or `CUDA_DEVICE_MAX_CONNECTIONS`. A wait
-//!   for a value blocks its channel, as on a GPU. An idle stream takes a channel without waits, if
-//!   there is one. If this leads to a deadlock, the driver [reports](OnDeadlock) it and does not
-//!   hang. Host functions run on one thread, one after the other, as on the real driver. Copies run
-//!   on two other threads.
 //! * [`SoftDriver::busy`] takes the place of a kernel: a stream is busy for a duration, and other
 //!   streams go on. In [virtual time](Time::Virtual) hours of work take no time.
-//! * Handles are numbers that are never dereferenced. The driver detects a destroyed, foreign or
-//!   made-up handle, and [`OnMisuse`] decides what happens then.
-//! * A device has 132 multiprocessors, as an H200 has. It can be split into parts of eight or more
-//!   multiprocessors. A green context has one or more of these parts, and the events of the primary
-//!   context are its events, too.
-//! * Interprocess events are slots in shared memory. Each exporting context has one file, which
-//!   only its user can read. Device memory is in an unnamed file. The exporter sends the file to
-//!   each process that presents a handle, through a Unix socket in the abstract namespace. So a
-//!   private `/dev/shm` or pid namespace does not matter, as on a GPU. A separate network namespace
-//!   prevents the exchange, unlike on a GPU. On Windows, interprocess events are in named sections
-//!   of the page file, and device memory cannot be shared. Other systems return
-//!   `CUDA_ERROR_NOT_SUPPORTED` for both.
-//! * The first call of an unsupported function prints its name on standard error. Programs of the
-//!   CUDA runtime (PyTorch, CuPy) need the tables of `cuGetExportTable`, and cannot run here.
-//! * Device attributes are those of an H200, from one list of measured values. Attributes of
-//!   missing features are 0: virtual memory, multicast, pools of host memory, and devices that read
-//!   a GPU's memory.
-//! * Memory of a pool is allocated and freed in stream order, and the order checker sees both. The
-//!   driver takes the memory from the system and returns it at once. It only counts the memory that
-//!   a real pool would keep. Memory of a pool cannot be allocated in a stream capture.
-//! * An [external semaphore](ExternalSemaphore) is a page of a memory file. A captured signal or
-//!   wait becomes a node of the graph, as documented for a GPU: each launch signals or waits for
-//!   the same value again. A pending use of a destroyed semaphore, a value that does not rise and a
-//!   second signal of a binary semaphore are [misuse](ExternalSemaphore#misuse). External memory is
-//!   not supported.
-//! * A child graph is ordered node by node within the graph that contains it.
+//! * Host functions run on one thread, one after the other, as on the real driver.
+//! * The streams of a context share a few channels: eight, or `CUDA_DEVICE_MAX_CONNECTIONS`. A wait
+//!   for a value blocks its channel, as on a GPU. If this leads to a deadlock, the driver
+//!   [reports](OnDeadlock) it and does not hang.
+//! * It detects a destroyed, foreign or made-up handle, and [`OnMisuse`] decides what happens then.
+//! * Interprocess events and memory work between processes of one user. Memory needs no common
+//!   `/dev/shm` or pid namespace, as on a GPU, but a common network namespace, unlike on a GPU. On
+//!   Windows there are interprocess events, but no interprocess memory.
+//! * Device attributes are those of an H200. Attributes of missing features are 0: virtual memory,
+//!   multicast, pools of host memory, and devices that read a GPU's memory.
+//! * [External semaphores](ExternalSemaphore) work, external memory does not. Memory of a pool
+//!   cannot be allocated in a stream capture.
 //! * In a forked child, and while the process ends, calls return the same codes as on the real
 //!   driver.
+//! * The first call of an unsupported function prints its name on standard error. Programs of the
+//!   CUDA runtime (PyTorch, CuPy) need the tables of `cuGetExportTable`, and cannot run here.
+//!
+//! `crates/soft-driver/ARCHITECTURE.md` in the source tree describes how it works.
 //!
 //! # Making it fail
 //!

@@ -49,11 +49,10 @@
 //!
 //! # Cost
 //!
-//! A span takes two timing records, two events of a pool, and two readings of the host's clock. It
-//! makes no other driver call and waits for nothing, with one exception: four times a second a call
-//! relates the GPU's clock to the host's with one event, and waits for that event for at most 50
-//! µs. Collecting a span makes two or three calls of [`cuEventElapsedTime`]. Spans are kept until
-//! they are collected.
+//! A span takes two timing records, two events of a pool, and two readings of the host's clock. Four
+//! times a second, a call also records one more event, to relate the GPU's clock to the host's, and
+//! waits for it for at most 50 µs. Collecting a span makes two or three calls of
+//! [`cuEventElapsedTime`]. Spans are kept until they are collected.
 //!
 //! # Features
 //!

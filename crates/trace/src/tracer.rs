@@ -284,8 +284,6 @@ impl Tracer {
     /// Four times a second it also records an anchor: [`cuEventRecord`], [`cuEventQuery`] for at
     /// most 50 µs and [`cuEventElapsedTime`], between two of [`cuThreadExchangeStreamCaptureMode`].
     ///
-    /// The [type](Self) has an example.
-    ///
     /// # Errors
     ///
     /// [`Error::ContextMismatch`] for a stream of another context; [`Error::ForkedChild`]; the
@@ -573,7 +571,8 @@ impl Span {
     }
 
     /// Sets the category. In the page, spans of one category have one colour; other spans have a
-    /// colour for each name. Perfetto filters by category.
+    /// colour for each name. Perfetto filters by category. A span has no colour by itself: a colour
+    /// shows what belongs together.
     pub fn category(mut self, category: impl Into<Cow<'static, str>>) -> Self {
         self.labels().category = Some(category.into());
         self

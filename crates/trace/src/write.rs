@@ -45,7 +45,7 @@ impl Trace {
     /// Writes the trace as one HTML file, which a browser shows without a network.
     ///
     /// It has rows, zoom, search, the details of an item, the arrows of
-    /// [`write_chrome`](Self::write_chrome), and statistics by name for a stream or a range of time. The [type](Self) has an example.
+    /// [`write_chrome`](Self::write_chrome), and statistics by name for a stream or a range of time.
     ///
     /// # Errors
     ///

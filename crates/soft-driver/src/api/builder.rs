@@ -130,8 +130,6 @@ impl Builder {
     /// Sets the driver's CUDA version, from 11.0 to 13.5, such as `(12, 4)`.
     ///
     /// Later entry points are missing from exports and look-ups.
-    ///
-    /// The [type](Self) has an example.
     pub fn version(mut self, major: u32, minor: u32) -> Self {
         let good = VERSIONS.contains(&(major, minor)) && minor < 10;
         if good {
@@ -143,8 +141,6 @@ impl Builder {
     }
 
     /// Sets the number of devices: 0 to 8. With none, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
-    ///
-    /// The [type](Self) has an example.
     pub fn devices(mut self, count: u32) -> Self {
         self.config.devices = count.min(8) as i32;
         self.refuse_unless(count <= 8, || format!("{count} devices are not supported: use 0 to 8"))
@@ -155,48 +151,36 @@ impl Builder {
     /// As for a real driver, it contains numbers or UUIDs, and `cuInit` reads it. By default only
     /// the shared library uses it. A driver in the process ignores it, because on a machine with
     /// GPUs the variable is about those.
-    ///
-    /// The [type](Self) has an example.
     pub fn visible_from_environment(mut self, on: bool) -> Self {
         self.config.visible_from_environment = Some(on);
         self
     }
 
     /// Sets the memory of each device, in bytes. Memory is allocated when it is touched.
-    ///
-    /// The [type](Self) has an example.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.config.memory = bytes;
         self
     }
 
     /// Sets the reaction to calls that are undefined on a real driver.
-    ///
-    /// The [type](Self) has an example.
     pub fn on_misuse(mut self, on_misuse: OnMisuse) -> Self {
         self.config.on_misuse = on_misuse;
         self
     }
 
     /// Sets whether the driver follows measured or documented rules.
-    ///
-    /// The [type](Self) has an example.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.config.rules = rules;
         self
     }
 
     /// Sets the clock that timing events read.
-    ///
-    /// The [type](Self) has an example.
     pub fn time(mut self, time: Time) -> Self {
         self.config.time = time;
         self
     }
 
     /// Sets the order of independent work.
-    ///
-    /// The [type](Self) has an example.
     pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
         self.config.scheduler = scheduler;
         self.config.prints_seed = false;
@@ -209,8 +193,6 @@ impl Builder {
     /// An idle stream takes a channel without waits, if there is one. The default is the
     /// environment variable `CUDA_DEVICE_MAX_CONNECTIONS` when `cuInit` is called, as for a real
     /// driver, or 8.
-    ///
-    /// The [type](Self) has an example.
     pub fn connections(mut self, channels: u32) -> Self {
         let good = (1..=MOST_CHANNELS).contains(&channels);
         if good {
@@ -220,16 +202,12 @@ impl Builder {
     }
 
     /// Sets the reaction to streams that wait forever for each other's values.
-    ///
-    /// The [type](Self) has an example.
     pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> Self {
         self.config.on_deadlock = on_deadlock;
         self
     }
 
     /// Sets whether to search for unordered accesses to the same bytes, and the reaction to them.
-    ///
-    /// The [type](Self) has an example.
     pub fn check_order(mut self, check_order: OrderCheck) -> Self {
         self.config.check_order = check_order;
         self
@@ -239,8 +217,6 @@ impl Builder {
     /// missing order.
     ///
     /// By default there are none; `OrderWarnings::all()` enables all of them.
-    ///
-    /// The [type](Self) has an example.
     pub fn order_warnings(mut self, warnings: Warnings) -> Self {
         self.config.order_warnings = warnings;
         self
@@ -250,8 +226,6 @@ impl Builder {
     /// calls.
     ///
     /// Each call then costs some microseconds more. Source lines need debug information.
-    ///
-    /// The [type](Self) has an example.
     pub fn order_backtraces(mut self, on: bool) -> Self {
         self.config.order_backtraces = on;
         self
@@ -271,8 +245,6 @@ impl Builder {
     /// threads are ordered after. So errors among threads are found on every run. The program must
     /// report all other order between threads; otherwise it gets false reports. Destroying an event
     /// or a stream that another thread uses is an error as well.
-    ///
-    /// The [type](Self) has an example.
     pub fn order_host(mut self, order: HostOrder) -> Self {
         self.config.order_host = order;
         self
@@ -282,8 +254,6 @@ impl Builder {
     ///
     /// `%p` in the path is replaced by the number of the process. The findings are appended, and at
     /// the end the summary. If the file cannot be opened, the findings go to standard error.
-    ///
-    /// The [type](Self) has an example.
     pub fn order_log(mut self, path: &str) -> Self {
         self.config.order_log = Some(path.to_owned());
         self
@@ -294,8 +264,6 @@ impl Builder {
     ///
     /// [`Finding::to_json`](cuda_order_check::Finding::to_json) describes the objects. That of the
     /// summary has the `severity` `summary`, and the counts `errors`, `warnings` and `suppressed`.
-    ///
-    /// The [type](Self) has an example.
     pub fn order_json(mut self, on: bool) -> Self {
         self.config.order_json = on;
         self
@@ -308,8 +276,6 @@ impl Builder {
     /// of a call. Backtraces require [`order_backtraces`](Self::order_backtraces). `*` stands for
     /// any text. As text, `order_suppress=file:PATH` reads a file with one of these in each line;
     /// empty lines and lines that begin with `#` are ignored.
-    ///
-    /// The [type](Self) has an example.
     pub fn order_suppress(self, pattern: &str) -> Self {
         match Suppression::from_text(pattern) {
             Ok(suppression) => self.suppress(suppression),
@@ -327,8 +293,6 @@ impl Builder {
     ///
     /// The status replaces the program's own one, also that of a failure. It has no effect if the
     /// process ends by a signal or by `_exit`. Windows ignores it.
-    ///
-    /// The [type](Self) has an example.
     pub fn order_exitcode(mut self, status: u8) -> Self {
         self.config.order_exitcode = status;
         self
@@ -355,16 +319,12 @@ impl Builder {
     }
 
     /// Sets whether there are interprocess events, and device memory that other processes can open.
-    ///
-    /// The [type](Self) has an example.
     pub fn ipc(mut self, on: bool) -> Self {
         self.config.ipc = on;
         self
     }
 
     /// Sets the number of interprocess events of a context. The default and the maximum are 4096.
-    ///
-    /// The [type](Self) has an example.
     pub fn ipc_slots(mut self, slots: u32) -> Self {
         self.config.ipc_slots = slots;
         self.refuse_unless(slots <= 4096, || {
@@ -397,24 +357,18 @@ impl Builder {
     /// `cuGetProcAddress` then does not find that version. It also does not return an older
     /// function instead, because the program would call it with the newer function's arguments. A
     /// look-up of the older version still returns the older function.
-    ///
-    /// The [type](Self) has an example.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
         self.needs_export(name)
     }
 
     /// Makes `cuGetProcAddress` return success with a NULL pointer for a base name.
-    ///
-    /// The [type](Self) has an example.
     pub fn null_lookup(mut self, name: &str) -> Self {
         self.config.null_lookups.push(name.to_owned());
         self.needs_base(name)
     }
 
     /// Makes `cuInit` return this code, such as `CUDA_ERROR_STUB_LIBRARY` or a version mismatch.
-    ///
-    /// The [type](Self) has an example.
     pub fn init_result(mut self, code: CUresult) -> Self {
         self.config.init_result = code.0;
         self
@@ -428,8 +382,6 @@ impl Builder {
     }
 
     /// Makes each call take longer by this time.
-    ///
-    /// The [type](Self) has an example.
     pub fn latency(mut self, latency: Duration) -> Self {
         self.config.latency = latency;
         self
@@ -439,24 +391,18 @@ impl Builder {
     ///
     /// Look-ups of entry points are omitted (loading makes more than a hundred), unless
     /// [`log_lookups`](Self::log_lookups) is on or a fault was injected.
-    ///
-    /// The [type](Self) has an example.
     pub fn log(mut self, calls: usize) -> Self {
         self.config.log = calls;
         self
     }
 
     /// Sets whether the log also contains calls of `cuGetProcAddress`.
-    ///
-    /// The [type](Self) has an example.
     pub fn log_lookups(mut self, on: bool) -> Self {
         self.config.log_lookups = on;
         self
     }
 
     /// Adds a fault that is active from the start; see [`SoftDriver::inject`].
-    ///
-    /// The [type](Self) has an example.
     pub fn fault(mut self, fault: Fault) -> Self {
         match fault.checked() {
             Ok(fault) => self.faults.push(fault),
@@ -467,8 +413,6 @@ impl Builder {
 
     /// Sets whether leaks are printed on standard error when a [`SoftDriver`] is dropped, or when a
     /// process with the shared library ends.
-    ///
-    /// The [type](Self) has an example.
     pub fn report_leaks(mut self, on: bool) -> Self {
         self.config.report_leaks = on;
         self
@@ -477,16 +421,12 @@ impl Builder {
     /// Turns the [report of leaks](Self::report_leaks) on, and sends it to a file in place of
     /// standard error. `%p` in the path is replaced by the process id. The report is appended to
     /// the file.
-    ///
-    /// The [type](Self) has an example.
     pub fn leaks_log(mut self, path: &str) -> Self {
         self.config.leaks_log = Some(path.to_owned());
         self.report_leaks(true)
     }
 
     /// Starts the driver. It waits while all [`SLOTS`](crate::SLOTS) are taken.
-    ///
-    /// The [type](Self) has an example.
     ///
     /// # Panics
     ///
@@ -542,8 +482,6 @@ impl Builder {
     ///
     /// `without`, `null`, `fault` and `order_suppress` may appear more than once. [`Fault::from_text`] describes the
     /// words of a fault.
-    ///
-    /// The [type](Self) has an example.
     ///
     /// # Errors
     ///

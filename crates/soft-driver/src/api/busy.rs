@@ -39,6 +39,7 @@ fn busy(call: &CallFrame, stream: StreamArg, duration: Duration) -> Answer {
     Ok(())
 }
 
+/// # Work that takes time
 impl SoftDriver {
     /// Keeps a stream busy for `duration`, as a kernel would.
     ///
@@ -54,8 +55,6 @@ impl SoftDriver {
     ///
     /// It counts as a call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.
-    ///
-    /// The [type](Self) has an example.
     ///
     /// # Panics
     ///

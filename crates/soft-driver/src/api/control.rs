@@ -36,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "order",
 ];
 
+/// # Control by text
 impl SoftDriver {
     /// Executes a text command, and returns its answer as text.
     ///
@@ -60,7 +61,13 @@ impl SoftDriver {
     /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
     /// | `order` | [`order_findings`](Self::order_findings), and then [`order_warnings`](Self::order_warnings) |
     ///
-    /// The [type](Self) has an example.
+    /// ```
+    /// let soft = cuda_soft_driver::SoftDriver::new();
+    /// assert_eq!(soft.control("live")?, "nothing");
+    /// soft.control("fault=cuEventCreate:code=2")?;
+    /// assert!(soft.control("nonsense").is_err());
+    /// # Ok::<(), String>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -36,65 +36,20 @@ use crate::processes;
 /// exceptions, which `crates/soft-driver/ARCHITECTURE.md` in the source tree describes.
 ///
 /// ```
-/// use cuda_events::{Context, Device, Event, EventFlags, LoadOptions, Stream, StreamOptions};
-/// use cuda_soft_driver::{OnMisuse, SoftDriver, Time};
-/// use std::time::Duration;
+/// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+/// use cuda_soft_driver::SoftDriver;
 ///
-/// let builder = SoftDriver::builder().time(Time::Virtual).on_misuse(OnMisuse::Error).log(100);
-/// let soft = builder.build();
-/// let driver = soft.try_driver(&LoadOptions::new())?;
-/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let soft = SoftDriver::new();
+/// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let event = Event::new(&context, EventFlags::empty())?;
-///
-/// // Work of two hours, which take no time.
-/// soft.busy(&stream, Duration::from_secs(7200));
 /// event.record(&stream)?;
-/// soft.advance(Duration::from_secs(7199));
-/// assert!(event.query()?.is_pending());
-/// soft.advance(Duration::from_secs(1));
-/// assert!(event.query()?.is_done());
-///
-/// // Host functions run when the test wants them to.
-/// soft.hold_host_functions(true);
-/// stream.launch_host_function(|| ())?;
-/// event.record(&stream)?;
-/// assert!(event.query()?.is_pending());
-/// soft.hold_host_functions(false);
 /// event.synchronize()?;
 ///
-/// // The calls so far.
-/// assert_eq!(soft.log().last().unwrap().function, "cuEventSynchronize");
-/// soft.clear_log();
-/// let calls = soft.calls();
-/// assert!(event.query()?.is_done());
-/// assert_eq!((soft.log().len(), soft.calls()), (1, calls + 1));
-///
-/// // As in a child of `fork`.
-/// soft.pretend_forked(true);
-/// assert!(Event::new(&context, EventFlags::empty()).is_err());
-/// soft.pretend_forked(false);
-///
-/// // An event that is destroyed twice: undefined on a real driver, and an error here.
-/// let handle = event.into_raw();
-/// let destroy = driver.symbols().cuEventDestroy_v2;
-/// assert!(!soft.resolve(c"cuEventDestroy_v2").is_null());
-/// // SAFETY: this driver detects destroyed handles.
-/// let codes = unsafe { (destroy(handle), destroy(handle)) };
-/// assert!(codes.0 != codes.1 && soft.misuses().len() == 1);
-/// assert!(soft.deadlocks().is_empty());
-///
-/// // The objects that are left.
-/// assert_eq!((soft.live().events, soft.live().streams), (0, 1));
-/// assert!(soft.leak_report().contains("1 stream"));
-/// drop((stream, context));
+/// assert_eq!((soft.live().events, soft.live().streams), (1, 1));
+/// drop((event, stream, context));
 /// soft.assert_no_leaks();
-///
-/// // Other programs control a driver by text.
-/// assert_eq!(soft.control("live")?, "nothing");
-/// soft.control("shutdown")?; // the same as `soft.shut_down()`
-/// assert!(Device::count(driver).is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct SoftDriver {
@@ -107,7 +62,322 @@ pub struct SoftDriver {
     reports_reads: bool,
 }
 
+/// # The driver
 impl SoftDriver {
+    /// This driver as a [`Driver`] of `cuda-events`.
+    ///
+    /// # Panics
+    ///
+    /// If the settings remove an entry point that `cuda-events` requires; see
+    /// [`try_driver`](Self::try_driver).
+    pub fn driver(&self) -> Driver {
+        match self.try_driver(&LoadOptions::new()) {
+            Ok(driver) => driver,
+            Err(error) => {
+                panic!("cuda-events cannot use this software driver: {error}")
+            }
+        }
+    }
+
+    /// This driver as a [`Driver`] of `cuda-events`, with these options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Driver::from_resolver`]: the version or the settings lack a required entry point.
+    pub fn try_driver(&self, options: &LoadOptions) -> cuda_events::Result<Driver> {
+        // SAFETY: the addresses are those of functions that this crate compiles from the types of
+        // the very list that `cuda-events` resolves; they are part of the program and keep the
+        // driver's contracts.
+        let driver = unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }?;
+        let driver = self.clock.map_or(driver, |clock| driver.with_clock(clock));
+        if !self.reports_reads {
+            return Ok(driver);
+        }
+        let (machine, epoch) = (self.machine(), self.machine().epoch());
+        let saw = move |address, value| order::read(machine, epoch, address, value);
+        // As the driver's table, it is never freed.
+        Ok(driver.with_host_reads(Box::leak(Box::new(saw))))
+    }
+
+    /// The address of an exported function, as `dlsym` would return it: `cuEventRecord`,
+    /// `cuEventRecord_ptsz`. NULL if a driver of this version does not export the name.
+    ///
+    /// The addresses stay valid for the whole process. After this value is dropped, the functions
+    /// return `CUDA_ERROR_DEINITIALIZED`.
+    pub fn resolve(&self, name: &CStr) -> *mut c_void {
+        functions::resolve(self.machine(), name.to_bytes())
+    }
+}
+
+/// # Reports
+impl SoftDriver {
+    /// The number of calls so far, successful or not. Look-ups of functions do not count.
+    pub fn calls(&self) -> u64 {
+        self.machine().calls()
+    }
+
+    /// The latest calls, in the order in which they ended. [`Builder::log`](crate::Builder::log)
+    /// sets their number.
+    ///
+    /// ```
+    /// use cuda_events::{Device};
+    /// use cuda_soft_driver::SoftDriver;
+    ///
+    /// let soft = SoftDriver::builder().log(100).build();
+    /// let driver = soft.driver();
+    /// soft.clear_log();
+    /// Device::count(driver)?;
+    /// let functions: Vec<_> = soft.log().iter().map(|call| call.function).collect();
+    /// assert_eq!(functions, ["cuInit", "cuDeviceGetCount"]);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn log(&self) -> Vec<CallRecord> {
+        self.hooks().control().log.records()
+    }
+
+    /// Removes all calls from the log.
+    pub fn clear_log(&self) {
+        self.hooks().control().log.clear();
+    }
+
+    /// The counts of live objects.
+    pub fn live(&self) -> Live {
+        report::count(&self.state())
+    }
+
+    /// The live objects as text: the count of each kind, and the calls that created the first few.
+    ///
+    /// With a call [log](crate::Builder::log) it contains those calls; without one it contains
+    /// their numbers.
+    pub fn leak_report(&self) -> String {
+        let (live, which) = report::look(self.machine());
+        format!("{live}{which}")
+    }
+
+    /// Panics if an object is still alive, or was destroyed only with its context (see
+    /// [`Live::lost`]).
+    ///
+    /// # Panics
+    ///
+    /// If there is any such object. The message is the [report](Self::leak_report).
+    #[track_caller]
+    pub fn assert_no_leaks(&self) {
+        let (live, which) = report::look(self.machine());
+        assert!(live.is_empty(), "still alive on the software driver: {live}{which}");
+    }
+
+    /// The misuses so far: calls that are undefined on a real driver, and forbidden signals that
+    /// streams executed. The list is empty unless [`OnMisuse::Error`](crate::OnMisuse::Error) is
+    /// set.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    /// use cuda_soft_driver::{OnMisuse, SoftDriver};
+    ///
+    /// let soft = SoftDriver::builder().on_misuse(OnMisuse::Error).build();
+    /// let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let event = Event::new(&context, EventFlags::empty())?.into_raw();
+    /// let destroy = driver.symbols().cuEventDestroy_v2;
+    /// // SAFETY: this driver detects destroyed handles.
+    /// let codes = unsafe { (destroy(event), destroy(event)) };
+    /// assert!(codes.0 != codes.1 && soft.misuses().len() == 1);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn misuses(&self) -> Vec<String> {
+        self.state().misuses.reports()
+    }
+
+    /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
+    /// channels, and the calls that submitted the waits.
+    ///
+    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
+    /// reports it. If values were written and then reset, a later call may report it.
+    pub fn deadlocks(&self) -> Vec<String> {
+        self.state().engine.deadlocks().to_vec()
+    }
+
+    /// The errors that the [order checker](crate::OrderCheck) has found so far: two accesses to the
+    /// same bytes, their calls, the existing order, and the missing order. `Display` gives the
+    /// text.
+    ///
+    /// The list has the first thousand errors, without those that
+    /// [`order_suppress`](crate::Builder::order_suppress) covers.
+    ///
+    /// [`hand_over`](Self::hand_over) has an example.
+    pub fn order_findings(&self) -> Vec<OrderReport> {
+        let mut state = self.state();
+        state.feed(|feed, _| feed.observer().findings.errors().to_vec()).unwrap_or_default()
+    }
+
+    /// The warnings of the order checker so far, if [some are
+    /// enabled](crate::Builder::order_warnings). `Display` gives the text.
+    ///
+    /// The list has the first thousand warnings.
+    pub fn order_warnings(&self) -> Vec<OrderWarning> {
+        let mut state = self.state();
+        state.feed(|feed, _| feed.observer().findings.warnings().to_vec()).unwrap_or_default()
+    }
+}
+
+/// # Faults
+impl SoftDriver {
+    /// Makes calls fail from now on.
+    ///
+    /// [`Fault`] has an example.
+    ///
+    /// # Panics
+    ///
+    /// If the fault can never strike, or contradicts itself: [`Fault::on`] has the list.
+    #[track_caller]
+    pub fn inject(&self, fault: Fault) {
+        // A closure would be blamed itself, and not the caller.
+        let fault = match fault.checked() {
+            Ok(fault) => fault,
+            Err(what) => panic!("the fault is not valid: {what}"),
+        };
+        let hooks = self.hooks();
+        let mut control = hooks.control();
+        control.faults.add(fault);
+        hooks.faults_changed(self.machine(), &control);
+    }
+
+    /// The number of times that a fault has struck.
+    ///
+    /// [`Fault`] has an example.
+    pub fn injected(&self) -> u64 {
+        self.hooks().control().faults.struck
+    }
+
+    /// Removes all faults, and lets blocked calls go on.
+    ///
+    /// [`Fault`] has an example.
+    pub fn clear_faults(&self) {
+        let hooks = self.hooks();
+        let mut control = hooks.control();
+        control.faults.clear();
+        hooks.faults_changed(self.machine(), &control);
+        drop(control);
+        hooks.release();
+    }
+
+    /// The number of calls that [`Fault::block`] holds now.
+    ///
+    /// [`Fault`] has an example.
+    pub fn blocked(&self) -> usize {
+        self.hooks().control().faults.blocked
+    }
+
+    /// Lets the calls that [`Fault::block`] holds go on, and returns their number.
+    ///
+    /// [`Fault`] has an example.
+    pub fn release(&self) -> usize {
+        self.hooks().release()
+    }
+
+    /// Makes all contexts fail, as after a kernel that trapped.
+    ///
+    /// The pending work of their streams is skipped, and all calls on them return `code` from now
+    /// on. A real driver recovers in a new process only; this one does not recover either.
+    ///
+    /// # Panics
+    ///
+    /// If the code is `CUDA_SUCCESS` or `CUDA_ERROR_NOT_READY`: no context fails with these.
+    #[track_caller]
+    pub fn fail_contexts(&self, code: CUresult) {
+        assert!(can_fail_contexts(code), "a context cannot fail with the code {}", code.0);
+        let machine = self.machine();
+        let mut state = machine.lock();
+        let contexts: Vec<u32> = state.contexts.iter().map(|(index, _)| index).collect();
+        for context in contexts {
+            state.running(machine).fail(context, code);
+        }
+    }
+
+    /// Begins or ends a simulated fork. While it is on, every call returns what it returns in a
+    /// forked child of a process that has used the driver.
+    ///
+    /// ```
+    /// use cuda_events::{Device};
+    /// use cuda_soft_driver::SoftDriver;
+    ///
+    /// let soft = SoftDriver::new();
+    /// let device = Device::new(soft.driver(), 0)?;
+    /// soft.pretend_forked(true);
+    /// assert!(device.name().is_err());
+    /// soft.pretend_forked(false);
+    /// assert!(device.name().is_ok());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn pretend_forked(&self, on: bool) {
+        self.machine().switches.pretend_forked(on);
+    }
+
+    /// Makes every call return `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
+    pub fn shut_down(&self) {
+        self.machine().switches.shut_down(true);
+    }
+}
+
+/// # Time and host functions
+impl SoftDriver {
+    /// Advances [virtual time](crate::Time::Virtual).
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    /// use cuda_soft_driver::{SoftDriver, Time};
+    /// use std::time::Duration;
+    ///
+    /// let soft = SoftDriver::builder().time(Time::Virtual).build();
+    /// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// soft.busy(&stream, Duration::from_secs(7200));
+    /// event.record(&stream)?;
+    /// soft.advance(Duration::from_secs(7199));
+    /// assert!(event.query()?.is_pending());
+    /// soft.advance(Duration::from_secs(1));
+    /// assert!(event.query()?.is_done());
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the driver uses [real time](crate::Time::Real), which moves by itself: a test that
+    /// advances it would test nothing.
+    #[track_caller]
+    pub fn advance(&self, by: Duration) {
+        let moved = self.try_advance(by);
+        assert!(moved, "real time cannot be advanced: build the driver with Time::Virtual");
+    }
+
+    /// Stops the running of host functions, or resumes it.
+    ///
+    /// Functions that already run are not stopped. A call that waits for the stream of a held
+    /// function waits until the function has run. The last release of a context is such a call.
+    /// When a context fails, its functions are no longer held: host functions are skipped, and
+    /// callbacks are called with the error, as always in a failed context.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
+    /// use cuda_soft_driver::SoftDriver;
+    ///
+    /// let soft = SoftDriver::new();
+    /// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// soft.hold_host_functions(true);
+    /// stream.launch_host_function(|| ())?;
+    /// event.record(&stream)?;
+    /// assert!(event.query()?.is_pending());
+    /// soft.hold_host_functions(false);
+    /// event.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn hold_host_functions(&self, hold: bool) {
+        self.machine().hold_host_functions(hold);
+    }
+
     pub(crate) fn take(config: Config, faults: Vec<Fault>) -> Self {
         let slot = places::take();
         let is_virtual = config.time == Time::Virtual;
@@ -178,267 +448,10 @@ impl SoftDriver {
         self.machine().lock()
     }
 
-    /// The address of an exported function, as `dlsym` would return it: `cuEventRecord`,
-    /// `cuEventRecord_ptsz`. NULL if a driver of this version does not export the name.
-    ///
-    /// The addresses stay valid for the whole process. After this value is dropped, the functions
-    /// return `CUDA_ERROR_DEINITIALIZED`.
-    ///
-    /// The [type](Self) has an example.
-    pub fn resolve(&self, name: &CStr) -> *mut c_void {
-        functions::resolve(self.machine(), name.to_bytes())
-    }
-
-    /// This driver as a [`Driver`] of `cuda-events`.
-    ///
-    /// The [type](Self) has an example.
-    ///
-    /// # Panics
-    ///
-    /// If the settings remove an entry point that `cuda-events` requires; see
-    /// [`try_driver`](Self::try_driver).
-    pub fn driver(&self) -> Driver {
-        match self.try_driver(&LoadOptions::new()) {
-            Ok(driver) => driver,
-            Err(error) => {
-                panic!("cuda-events cannot use this software driver: {error}")
-            }
-        }
-    }
-
-    /// This driver as a [`Driver`] of `cuda-events`, with these options.
-    ///
-    /// The [type](Self) has an example.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Driver::from_resolver`]: the version or the settings lack a required entry point.
-    pub fn try_driver(&self, options: &LoadOptions) -> cuda_events::Result<Driver> {
-        // SAFETY: the addresses are those of functions that this crate compiles from the types of
-        // the very list that `cuda-events` resolves; they are part of the program and keep the
-        // driver's contracts.
-        let driver = unsafe { Driver::from_resolver(&mut |name| self.resolve(name), options) }?;
-        let driver = self.clock.map_or(driver, |clock| driver.with_clock(clock));
-        if !self.reports_reads {
-            return Ok(driver);
-        }
-        let (machine, epoch) = (self.machine(), self.machine().epoch());
-        let saw = move |address, value| order::read(machine, epoch, address, value);
-        // As the driver's table, it is never freed.
-        Ok(driver.with_host_reads(Box::leak(Box::new(saw))))
-    }
-
-    /// The misuses so far: calls that are undefined on a real driver, and forbidden signals that
-    /// streams executed. The list is empty unless [`OnMisuse::Error`](crate::OnMisuse::Error) is
-    /// set.
-    ///
-    /// The [type](Self) has an example.
-    pub fn misuses(&self) -> Vec<String> {
-        self.state().misuses.reports()
-    }
-
-    /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
-    /// channels, and the calls that submitted the waits.
-    ///
-    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
-    /// reports it. If values were written and then reset, a later call may report it.
-    pub fn deadlocks(&self) -> Vec<String> {
-        self.state().engine.deadlocks().to_vec()
-    }
-
-    /// The errors that the [order checker](crate::OrderCheck) has found so far: two accesses to the
-    /// same bytes, their calls, the existing order, and the missing order. `Display` gives the
-    /// text.
-    ///
-    /// The list has the first thousand errors, without those that
-    /// [`order_suppress`](crate::Builder::order_suppress) covers.
-    ///
-    /// [`hand_over`](Self::hand_over) has an example.
-    pub fn order_findings(&self) -> Vec<OrderReport> {
-        let mut state = self.state();
-        state.feed(|feed, _| feed.observer().findings.errors().to_vec()).unwrap_or_default()
-    }
-
-    /// The warnings of the order checker so far, if [some are
-    /// enabled](crate::Builder::order_warnings). `Display` gives the text.
-    ///
-    /// The list has the first thousand warnings.
-    pub fn order_warnings(&self) -> Vec<OrderWarning> {
-        let mut state = self.state();
-        state.feed(|feed, _| feed.observer().findings.warnings().to_vec()).unwrap_or_default()
-    }
-
-    /// The number of calls so far, successful or not. Look-ups of functions do not count.
-    ///
-    /// The [type](Self) has an example.
-    pub fn calls(&self) -> u64 {
-        self.machine().calls()
-    }
-
-    /// The latest calls, in the order in which they ended. [`Builder::log`](crate::Builder::log)
-    /// sets their number.
-    ///
-    /// The [type](Self) has an example.
-    pub fn log(&self) -> Vec<CallRecord> {
-        self.hooks().control().log.records()
-    }
-
-    /// Removes all calls from the log.
-    ///
-    /// The [type](Self) has an example.
-    pub fn clear_log(&self) {
-        self.hooks().control().log.clear();
-    }
-
-    /// The counts of live objects.
-    ///
-    /// The [type](Self) has an example.
-    pub fn live(&self) -> Live {
-        report::count(&self.state())
-    }
-
-    /// The live objects as text: the count of each kind, and the calls that created the first few.
-    ///
-    /// With a call [log](crate::Builder::log) it contains those calls; without one it contains
-    /// their numbers.
-    ///
-    /// The [type](Self) has an example.
-    pub fn leak_report(&self) -> String {
-        let (live, which) = report::look(self.machine());
-        format!("{live}{which}")
-    }
-
-    /// Panics if an object is still alive, or was destroyed only with its context (see
-    /// [`Live::lost`]).
-    ///
-    /// The [type](Self) has an example.
-    ///
-    /// # Panics
-    ///
-    /// If there is any such object. The message is the [report](Self::leak_report).
-    #[track_caller]
-    pub fn assert_no_leaks(&self) {
-        let (live, which) = report::look(self.machine());
-        assert!(live.is_empty(), "still alive on the software driver: {live}{which}");
-    }
-
-    /// Makes calls fail from now on.
-    ///
-    /// [`Fault`] has an example.
-    ///
-    /// # Panics
-    ///
-    /// If the fault can never strike, or contradicts itself: [`Fault::on`] has the list.
-    #[track_caller]
-    pub fn inject(&self, fault: Fault) {
-        // A closure would be blamed itself, and not the caller.
-        let fault = match fault.checked() {
-            Ok(fault) => fault,
-            Err(what) => panic!("the fault is not valid: {what}"),
-        };
-        let hooks = self.hooks();
-        let mut control = hooks.control();
-        control.faults.add(fault);
-        hooks.faults_changed(self.machine(), &control);
-    }
-
-    /// Removes all faults, and lets blocked calls go on.
-    ///
-    /// [`Fault`] has an example.
-    pub fn clear_faults(&self) {
-        let hooks = self.hooks();
-        let mut control = hooks.control();
-        control.faults.clear();
-        hooks.faults_changed(self.machine(), &control);
-        drop(control);
-        hooks.release();
-    }
-
-    /// The number of times that a fault has struck.
-    ///
-    /// [`Fault`] has an example.
-    pub fn injected(&self) -> u64 {
-        self.hooks().control().faults.struck
-    }
-
-    /// Lets the calls that [`Fault::block`] holds go on, and returns their number.
-    ///
-    /// [`Fault`] has an example.
-    pub fn release(&self) -> usize {
-        self.hooks().release()
-    }
-
-    /// The number of calls that [`Fault::block`] holds now.
-    ///
-    /// [`Fault`] has an example.
-    pub fn blocked(&self) -> usize {
-        self.hooks().control().faults.blocked
-    }
-
     /// The number of calls that now wait for work in order to end a context or unregister memory.
     #[doc(hidden)]
     pub fn waiting_for_work(&self) -> usize {
         self.state().engine.waiting_for_idle()
-    }
-
-    /// Stops the running of host functions, or resumes it.
-    ///
-    /// Functions that already run are not stopped. A call that waits for the stream of a held
-    /// function waits until the function has run. The last release of a context is such a call.
-    /// When a context fails, its functions are no longer held: host functions are skipped, and
-    /// callbacks are called with the error, as always in a failed context.
-    ///
-    /// The [type](Self) has an example.
-    pub fn hold_host_functions(&self, hold: bool) {
-        self.machine().hold_host_functions(hold);
-    }
-
-    /// Makes all contexts fail, as after a kernel that trapped.
-    ///
-    /// The pending work of their streams is skipped, and all calls on them return `code` from now
-    /// on. A real driver recovers in a new process only; this one does not recover either.
-    ///
-    /// # Panics
-    ///
-    /// If the code is `CUDA_SUCCESS` or `CUDA_ERROR_NOT_READY`: no context fails with these.
-    #[track_caller]
-    pub fn fail_contexts(&self, code: CUresult) {
-        assert!(can_fail_contexts(code), "a context cannot fail with the code {}", code.0);
-        let machine = self.machine();
-        let mut state = machine.lock();
-        let contexts: Vec<u32> = state.contexts.iter().map(|(index, _)| index).collect();
-        for context in contexts {
-            state.running(machine).fail(context, code);
-        }
-    }
-
-    /// Begins or ends a simulated fork. While it is on, every call returns what it returns in a
-    /// forked child of a process that has used the driver.
-    ///
-    /// The [type](Self) has an example.
-    pub fn pretend_forked(&self, on: bool) {
-        self.machine().switches.pretend_forked(on);
-    }
-
-    /// Makes every call return `CUDA_ERROR_DEINITIALIZED` from now on, as while a process ends.
-    ///
-    /// The [type](Self) has an example.
-    pub fn shut_down(&self) {
-        self.machine().switches.shut_down(true);
-    }
-
-    /// Advances [virtual time](crate::Time::Virtual).
-    ///
-    /// The [type](Self) has an example.
-    ///
-    /// # Panics
-    ///
-    /// If the driver uses [real time](crate::Time::Real), which moves by itself: a test that
-    /// advances it would test nothing.
-    #[track_caller]
-    pub fn advance(&self, by: Duration) {
-        let moved = self.try_advance(by);
-        assert!(moved, "real time cannot be advanced: build the driver with Time::Virtual");
     }
 
     pub(crate) fn try_advance(&self, by: Duration) -> bool {

@@ -151,6 +151,8 @@ fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answe
     })
 }
 
+/// # Accesses
+///
 /// Reports of accesses that a driver cannot see: those of kernels, and the host's own. If the
 /// [order checker](crate::OrderCheck) is off they do nothing. Each counts as a call, so reports can
 /// number it.

@@ -113,8 +113,6 @@ impl Fault {
     /// or is contradictory: a count of 0, a probability of zero, two conditions for when to strike,
     /// an empty thread name, `CUDA_SUCCESS` as the code, garbage or a failed context without a
     /// code.
-    ///
-    /// The [type](Self) has an example.
     pub fn on(pattern: &str) -> Self {
         let fault = Self {
             pattern: pattern.to_owned(),
@@ -199,8 +197,6 @@ impl Fault {
     }
 
     /// Strikes only at the n-th matching call, counted from 1 after the injection.
-    ///
-    /// The [type](Self) has an example.
     pub fn nth(self, n: u64) -> Self {
         self.when(When::Nth(n)).refuse_unless(n > 0, || {
             "a fault at the 0th call never strikes: calls are counted from 1".to_owned()
@@ -208,8 +204,6 @@ impl Fault {
     }
 
     /// Strikes at every k-th matching call.
-    ///
-    /// The [type](Self) has an example.
     pub fn every(self, k: u64) -> Self {
         self.when(When::Every(k)).refuse_unless(k > 0, || {
             "a fault at every 0th call never strikes: use 1 or more".to_owned()
@@ -218,8 +212,6 @@ impl Fault {
 
     /// Strikes at each matching call with this probability, from 0.000001 to 1. The seed makes it
     /// repeatable.
-    ///
-    /// The [type](Self) has an example.
     pub fn probability(mut self, probability: f64, seed: u64) -> Self {
         self.random = seed;
         let good = (1e-6..=1.0).contains(&probability);
@@ -229,24 +221,18 @@ impl Fault {
     }
 
     /// Strikes at most once.
-    ///
-    /// The [type](Self) has an example.
     pub fn once(mut self) -> Self {
         self.limit = Some(1);
         self.one_limit()
     }
 
     /// After the first strike, strikes at every matching call.
-    ///
-    /// The [type](Self) has an example.
     pub fn from_then_on(mut self) -> Self {
         self.persistent = true;
         self.one_limit()
     }
 
     /// Strikes only in threads of this name.
-    ///
-    /// The [type](Self) has an example.
     pub fn in_thread(mut self, name: &str) -> Self {
         self.thread = Some(name.to_owned());
         self.refuse_unless(!name.is_empty(), || {
@@ -255,8 +241,6 @@ impl Fault {
     }
 
     /// Sets the code that the call returns. It must be an error.
-    ///
-    /// The [type](Self) has an example.
     pub fn answer(mut self, code: CUresult) -> Self {
         self.code = Some(code);
         self.refuse_unless(code != SUCCESS, || {
@@ -271,8 +255,6 @@ impl Fault {
     /// `cuImportExternalSemaphore` is an exception: it returns the code without doing the work. A
     /// driver takes the descriptor on success only, so the program closes the descriptor after an
     /// error. If the driver had taken it, both would close it.
-    ///
-    /// The [type](Self) has an example.
     pub fn after_the_work(mut self) -> Self {
         self.after = true;
         self
@@ -280,8 +262,6 @@ impl Fault {
 
     /// Blocks the call until [`SoftDriver::release`](crate::SoftDriver::release). Then it works as
     /// usual, unless the fault has a code to [return](Self::answer).
-    ///
-    /// The [type](Self) has an example.
     pub fn block(mut self) -> Self {
         self.block = true;
         self
@@ -291,8 +271,6 @@ impl Fault {
     ///
     /// This happens before the call's work, or [after](Self::after_the_work) it. It is for tests of
     /// the other processes, and takes no code.
-    ///
-    /// The [type](Self) has an example.
     pub fn kill(mut self) -> Self {
         self.kill = true;
         self
@@ -309,8 +287,6 @@ impl Fault {
     /// Fills small out-parameters of a failing call with garbage. Without this setting a failing
     /// call leaves them unchanged. Arrays are never filled, because their length is unknown. A
     /// fault that [blocks](Self::block) must also have an [answer](Self::answer).
-    ///
-    /// The [type](Self) has an example.
     pub fn poison(mut self) -> Self {
         self.poison = true;
         self
@@ -324,8 +300,6 @@ impl Fault {
     /// The context is the one that the call names, directly or by an event or a stream. If the call
     /// names none, it is the calling thread's current context. If none is current either, no
     /// context fails.
-    ///
-    /// The [type](Self) has an example.
     pub fn fails_context(mut self) -> Self {
         self.fails_context = true;
         self
@@ -336,8 +310,6 @@ impl Fault {
     /// The words are `nth=3`, `every=2`, `chance=0.1/7` (with its seed), `code=2` or
     /// `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, `block`, `poison`,
     /// `context`, `kill`, `thread=NAME`.
-    ///
-    /// The [type](Self) has an example.
     ///
     /// # Errors
     ///

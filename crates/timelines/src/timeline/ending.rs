@@ -9,52 +9,14 @@ use super::foreign::Follow;
 use super::line::Line;
 use super::slot::{Slot, State};
 use super::{Timeline, crossing, file, pages, refuse_fork, rounds, wait};
-#[cfg(doc)]
-use crate::calls::*;
-#[cfg(doc)]
-use crate::error::Error;
 use crate::error::Result;
 use crate::sync::lock;
 use crate::thread::give_back;
 use crate::time::Moment;
 
 impl Timeline {
-    /// Ends the timeline now and releases all waits.
-    ///
-    /// Hosts that wait for a point that is not reached get [`Error::Poisoned`]. **Streams that wait
-    /// go on as if the point were reached**, and their next work may find data missing. Use it when
-    /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
-    ///
-    /// Submitted signals still happen if the stream gets there. A point that is reached before or
-    /// after this call is done. Dropping the timeline is gentler: it releases no wait before the
-    /// last signal.
-    ///
-    /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
-    /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
-    /// use cuda_timelines::Timeline;
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let consumer = Stream::new(&context, StreamOptions::new())?;
-    /// let produced = Timeline::new(stream)?;
-    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
-    /// // The producer has failed: its signal will never come.
-    /// produced.poison()?;
-    /// consumer.synchronize()?; // the stream is released
-    /// # Ok::<(), cuda_timelines::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But if the stream
-    /// still works, a pending signal can overwrite the poison: streams that come to their waits
-    /// after that signal may not be released.
-    pub fn poison(self) -> Result<()> {
+    /// The method [`poison`](Self::poison).
+    pub(super) fn end_now(self) -> Result<()> {
         refuse_fork()?;
         self.slot.line.poison(None);
         self.end(&mut deferring_observers(lock(&self.slot.state)))

@@ -60,9 +60,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// importers. If that matters, run importers as other users, and let them wait with a timeout.
 /// [`writable`](Self::writable) lists what its importers can do.
 ///
-/// The exporter cannot harm an importer's memory. In a `writable` file it can hold up the
-/// importer's streams. An importer that does not trust it with that opens the file read-only before
-/// the import. Its streams then wait as for a file of `new`.
+/// The exporter cannot harm an importer's memory, but in a `writable` file it can hold up the
+/// importer's streams. An importer can prevent that: it opens the file read-only before the import.
+/// Its streams then wait as for a file of `new`.
 ///
 /// # Lifetime
 ///

@@ -16,13 +16,13 @@ use super::{Point, Timeline};
 use crate::error::Result;
 
 #[cfg(doc)]
-use {crate::calls::*, cuda_events::capture::Capture};
+use crate::calls::*;
 
 /// An executable graph with nodes that signal a timeline, from [`Timeline::in_graph`].
 ///
 /// A capture cannot hold a signal, because each launch would write the same value. Here
 /// [`launch`](Self::launch) gives the nodes their next values first. Earlier launches that are
-/// pending have theirs.
+/// pending keep theirs.
 ///
 /// Use it for points within a launch: the host, other streams and other processes go on while the
 /// rest of the graph runs. For a point after the whole launch, signal after it instead.
@@ -65,27 +65,8 @@ pub struct SignalGraph {
 
 #[allow(unsafe_code)]
 impl Timeline {
-    /// Makes an executable graph that signals this timeline at each launch: once for each item of
-    /// `after`, after these nodes and the signal before.
-    ///
-    /// The graph may come from a capture: after a layer's work, [`Capture::dependencies`] has the
-    /// nodes for `after`. It is taken over, because a launch of another executable graph of it would set the counter back. The
-    /// timeline can still be [signalled](Self::signal).
-    ///
-    /// Driver calls: [`cuGraphAddBatchMemOpNode`] (CUDA 11.7) for each signal, and those of
-    /// [`Graph::instantiate`].
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::ContextMismatch`](crate::Error::ContextMismatch) for a graph of another context
-    ///   than the timeline's.
-    /// * [`GraphMismatch`](cuda_events::Error::GraphMismatch) for a node of another graph.
-    /// * [`Unsupported`](cuda_events::Error::Unsupported): the driver is older than CUDA 11.7.
-    /// * Those of [`Graph::instantiate`].
-    ///
-    /// After an error the graph and the timeline are dropped.
-    #[doc(alias = "cuGraphAddBatchMemOpNode")]
-    pub fn in_graph(self, graph: Graph, after: &[&[GraphNode]]) -> Result<SignalGraph> {
+    /// The method [`in_graph`](Self::in_graph).
+    pub(super) fn sign_graph(self, graph: Graph, after: &[&[GraphNode]]) -> Result<SignalGraph> {
         let function = Function::cuGraphAddBatchMemOpNode;
         same_context(&self.stream, graph.context())?;
         let mut signals: Vec<GraphNode> = Vec::with_capacity(after.len());

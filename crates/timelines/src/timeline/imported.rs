@@ -61,26 +61,27 @@ use cuda_events::ipc::ExporterProcess;
 /// you have a connection that shows the end, call [`exporter_ended`](Self::exporter_ended). The
 /// bounds do not hold while this process is stopped or gets no processor time.
 ///
-/// If the exporter lives, but drops or [poisons](super::Timeline::poison) the timeline, hosts get
-/// [`Error::Poisoned`], and streams are released. By memory this happens only after the last
-/// signal; if the exporter has ended since, the error is [`Error::ExporterGone`].
+/// # When the exporter lives and the timeline ends
 ///
-/// If the exporter's context fails, hosts also get [`Error::Poisoned`] and streams are released. By
-/// a file this happens [within a bound](super::TimelineFile#lifetime) while a signal is pending,
-/// and otherwise at the exporter's next signal. By memory **a failed context is not detected while
-/// the exporter's process lives**: let the exporter report it, or wait with a timeout.
+/// If the exporter drops or [poisons](super::Timeline::poison) the timeline, hosts get
+/// [`Error::Poisoned`], and streams are released. By memory this happens only after the last signal.
+///
+/// The same happens if the exporter's context fails and the import is by a file: within [a
+/// bound](super::TimelineFile#lifetime) if a signal is pending, otherwise at the exporter's next
+/// signal. By memory **a failed context is not detected while the exporter's process lives**: let
+/// the exporter report it, or wait with a timeout.
 ///
 /// # Dropping it
 ///
-/// By a file, dropping it never waits. Waits of streams that were already submitted stay, and end
-/// as described above. A host that later starts to wait for a point that is not reached gets
-/// [`Error::ContextDropped`]. The import of each file keeps 4 KiB mapped until the process ends,
-/// and registered until the context ends. So put many timelines into one file.
+/// By a file, dropping it never waits. Streams that wait already go on waiting, and are released as
+/// described above. A host that starts to wait for a pending point afterwards gets
+/// [`Error::ContextDropped`]. Each imported file keeps 4 KiB mapped until the process ends, so put
+/// many timelines into one file.
 ///
-/// By memory, dropping it closes the memory. That can block like the drop of [the last
-/// share](Context#dropping-the-last-share) of a context. If points are pending, the drop does not
-/// close the memory and never blocks. The points stay pending until they are reached or the
-/// exporter ends, and the context lives until then.
+/// By memory, the drop closes the memory, which can block like the drop of [the last
+/// share](Context#dropping-the-last-share) of a context. If points are pending, the drop neither
+/// closes the memory nor blocks. The context then lives until the points are reached or the exporter
+/// ends.
 pub struct ImportedTimeline(Import);
 
 enum Import {

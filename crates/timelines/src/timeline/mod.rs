@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use cuda_events::Error::{ForkedChild, Unsupported};
 use cuda_events::capture::CaptureStatus;
 use cuda_events::foundation::{deferring_observers, is_capture_under_way, is_forked_child};
+use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::mem_ops::WriteValueFlags;
 use cuda_events::sys::Function;
 use cuda_events::{Stream, StreamRef};
@@ -99,38 +100,34 @@ use crate::sync::lock;
 /// would write the same value again, and the counter would go back. Instead, signal in the
 /// launching stream after the launch, or within the launch by [`in_graph`](Self::in_graph).
 ///
-/// **This crate does not see every capture.** It sees each
-/// [`Capture`](cuda_events::capture::Capture). It does not see a capture that other code began with
-/// the raw handle of your [`Stream`]. It also does not see that your stream joined a capture of
-/// other code, by [`wait_stream`](StreamRef::wait_stream) or [`wait_event`](StreamRef::wait_event).
-/// A signal in such a capture returns `Ok`, and each launch sets the counter back.
+/// **A timeline of a [`Stream`] sees only captures of this crate**:
+/// [`Capture`](cuda_events::capture::Capture) and
+/// [`ForeignCapture`](cuda_events::foundation::ForeignCapture). It does not see a capture that other
+/// code began with the raw handle of the stream, or that the stream joined by waiting for a stream
+/// or event of other code. A signal in such a capture returns `Ok`, and each launch sets the counter
+/// back.
 ///
-/// If other code may capture, create the timeline from a [`StreamRef::from_raw`] of the stream.
-/// Each signal then first asks the driver ([`cuStreamIsCapturing`]). It does the same for every
-/// stream that is not a [`Stream`] or an `Arc<Stream>`, for a timeline [in
-/// memory](Self::in_memory), and while the capture of the other code is a
-/// [`ForeignCapture`](cuda_events::foundation::ForeignCapture).
+/// If other code may capture, create the timeline from a [`StreamRef::from_raw`] of the stream. Each
+/// signal then first asks the driver ([`cuStreamIsCapturing`]). Only a timeline of a `Stream` or an
+/// `Arc<Stream>` does not ask, unless it is [in memory](Self::in_memory).
 ///
 /// # Dropping it
 ///
 /// Dropping a timeline never waits for work. Its points stay valid: a point with a pending signal
 /// is reached when the stream gets there.
 ///
-/// The drop releases streams that [wait ahead](Self::wait_ahead) for values that will never be
-/// signalled. It does so at once if no signal is pending. Otherwise the crate's thread does so, at
-/// most 5 ms and one pass of the thread after the last signal.
+/// Streams that [wait ahead](Self::wait_ahead) for values that will now never be signalled are
+/// released, after the last pending signal. `docs/timelines.md` has the time bound, and the driver
+/// calls of a drop.
 ///
 /// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
-/// [the last share](cuda_events::Context#dropping-the-last-share) can block. `docs/timelines.md`
-/// lists the driver calls of a drop. There are none for a timeline of one process whose signals
-/// succeeded, unless streams wait for timelines of other contexts.
+/// [the last share](cuda_events::Context#dropping-the-last-share) can block.
 ///
 /// # Memory
 ///
-/// A timeline uses one cache line of pinned host memory. 64 timelines of one context share a page.
-/// Later timelines reuse the lines, except those of poisoned timelines. The page stays registered
-/// until the context ends, because unregistering it would wait for streams. Points keep nothing
-/// alive.
+/// A timeline uses one cache line of pinned host memory, and 64 timelines of one context share a
+/// page. The page stays pinned until the context ends. Later timelines reuse the lines, except those
+/// of poisoned timelines. Points keep nothing alive.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -182,6 +179,7 @@ enum Place<'a> {
 
 const WRITE: Function = Function::cuStreamWriteValue64_v2;
 
+/// # Signals
 impl Timeline {
     /// Creates a timeline of the stream, and takes the stream.
     ///
@@ -205,6 +203,54 @@ impl Timeline {
         Self::make(stream, Place::Own)
     }
 
+    /// Signals the next value after all work that is in the stream now.
+    ///
+    /// One driver call: [`cuStreamWriteValue64`]. If [other code may capture in the
+    /// stream](Self#captures), [`cuStreamIsCapturing`] comes before it.
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::TimelineInCapture`] if the stream captures.
+    /// * Errors of work that was launched earlier. The value of a failed signal is skipped.
+    /// * [`ForkedChild`].
+    #[doc(alias = "cuStreamWriteValue64")]
+    #[allow(unsafe_code)]
+    #[inline]
+    pub fn signal(&self) -> Result<Point> {
+        // SAFETY: the slot's state is locked.
+        let value = self.submit(1, |value| unsafe { self.write(value) })?;
+        Ok(Point::new(self.slot, value))
+    }
+
+    /// Returns the value of the last point that was reached: one load, like [`Point::is_done`].
+    ///
+    /// Points with this [`value`](Point::value) or a lower one are reached.
+    #[must_use]
+    #[inline]
+    pub fn completed(&self) -> u64 {
+        self.slot.line.reached()
+    }
+
+    /// Returns the value of the last signal that was submitted, or the start value before the first
+    /// signal. It waits while another thread is in [`signal`](Self::signal).
+    ///
+    /// # Errors
+    ///
+    /// [`ForkedChild`].
+    pub fn submitted(&self) -> Result<u64> {
+        wait::refuse_fork()?;
+        Ok(lock(&self.slot.state).submitted)
+    }
+
+    /// Returns the stream of the timeline.
+    #[inline]
+    pub fn stream(&self) -> &StreamRef {
+        &self.stream
+    }
+}
+
+/// # Other processes
+impl Timeline {
     /// Creates a timeline of the stream, and shares it with every process that has the file.
     ///
     /// It works like a timeline from [`new`](Self::new). Its [descriptor](Self::descriptor)
@@ -259,6 +305,182 @@ impl Timeline {
         memory: &TimelineMemory,
     ) -> Result<Self> {
         Self::make(stream, Place::Memory(memory))
+    }
+
+    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared) or [in
+    /// device memory](Self::in_memory).
+    ///
+    /// [`TimelineFile`] and [`TimelineMemory`] have examples.
+    pub fn descriptor(&self) -> Option<TimelineDescriptor> {
+        match (&self.file, &self.word) {
+            (Some(file), _) => file.descriptor(self.slot),
+            (None, word) => word.as_ref().map(Word::descriptor),
+        }
+    }
+}
+
+/// # Less common operations
+impl Timeline {
+    /// Moves the timeline to another stream of its context, if its signals are all reached.
+    ///
+    /// Returns whether it did; otherwise it drops `stream`. Points stay as they are, and the next
+    /// signal has the next value. Use it to share more streams with other processes, one after the
+    /// other, than a [`TimelineFile`] has places. No driver call.
+    ///
+    /// Whether the signals are reached is read from the file, if it has one: an importer of a
+    /// [writable](TimelineFile::writable) file can forge it.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let mut timeline = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
+    /// let first = timeline.signal()?;
+    /// first.wait()?;
+    /// assert!(timeline.move_to(Stream::new(&context, StreamOptions::new())?)?);
+    /// assert_eq!(timeline.signal()?.value(), first.value() + 1);
+    /// # Ok::<(), cuda_timelines::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::PerThreadTimeline`] for the per-thread default stream.
+    /// * [`Error::ContextMismatch`] for a stream of another context.
+    /// * [`ForkedChild`].
+    pub fn move_to<S: AsRef<StreamRef> + Send + Sync + 'static>(
+        &mut self,
+        stream: S,
+    ) -> Result<bool> {
+        refuse_fork()?;
+        let (stream, is_own, owner) = Self::adopt(stream)?;
+        same_context(&stream, self.stream.context())?;
+        // What two streams write has no order. So nothing may be pending, and a signal that the
+        // driver refused may still come.
+        let submitted = lock(&self.slot.state).submitted;
+        if self.slot.line.reached() != submitted || self.slot.line.is_poisoned() {
+            return Ok(false);
+        }
+        self.foreign = self.word.is_some() || !is_own;
+        // The name before its owner.
+        self.stream = stream;
+        self._owner = owner;
+        Ok(true)
+    }
+
+    /// Makes an executable graph that signals this timeline in each launch.
+    ///
+    /// Each item of `after` makes one signal, after the item's nodes and after the signal before it.
+    ///
+    /// The graph may come from a capture: after a layer's work,
+    /// [`Capture::dependencies`](cuda_events::capture::Capture::dependencies) has the nodes for
+    /// `after`. The graph is taken over: a launch of another executable graph of it would
+    /// set the counter back. The timeline can still be [signalled](Self::signal).
+    ///
+    /// Driver calls: [`cuGraphAddBatchMemOpNode`] (CUDA 11.7) for each signal, and those of
+    /// [`Graph::instantiate`].
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::ContextMismatch`] for a graph of another context
+    ///   than the timeline's.
+    /// * [`GraphMismatch`](cuda_events::Error::GraphMismatch) for a node of another graph.
+    /// * [`Unsupported`]: the driver is older than CUDA 11.7.
+    /// * Those of [`Graph::instantiate`].
+    ///
+    /// After an error the graph and the timeline are dropped.
+    #[doc(alias = "cuGraphAddBatchMemOpNode")]
+    pub fn in_graph(self, graph: Graph, after: &[&[GraphNode]]) -> Result<SignalGraph> {
+        self.sign_graph(graph, after)
+    }
+
+    /// Makes all later work in `stream` wait for a value that may not have been signalled yet.
+    ///
+    /// **It can deadlock**; [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point) cannot.
+    ///
+    /// A deadlock does not need a cycle in your program. Streams share a few hardware channels: 8,
+    /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
+    /// blocks all work that is submitted to that channel later, of all its streams. That work may
+    /// contain the signal that would end the wait. With as many waits as channels, all other
+    /// streams are blocked. With fewer waits some may be, if many streams get work at once.
+    ///
+    /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
+    /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
+    /// Create streams in advance: creating many while a stream waits can block until the wait ends.
+    ///
+    /// It is memory-safe: a deadlock corrupts no data. The wait ends when the value is reached or
+    /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled
+    /// the value, the wait ends [after the last signal](Self#dropping-it), if that signal can
+    /// happen.
+    ///
+    /// It makes the driver calls of
+    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a
+    /// capture.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// let produced = Timeline::new(stream)?;
+    /// // The consumer is set up before the producer has submitted anything.
+    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
+    /// // ... work is put into `produced.stream()` ...
+    /// produced.signal()?;
+    /// consumer.synchronize()?;
+    /// # Ok::<(), cuda_timelines::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
+    pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
+        host::wait_ahead(self.slot, stream, value)
+    }
+
+    /// Ends the timeline now and releases all waits.
+    ///
+    /// Hosts that wait for a point that is not reached get [`Error::Poisoned`]. **Streams that wait
+    /// go on as if the point were reached**, and their next work may find data missing. Use it when
+    /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
+    ///
+    /// Submitted signals still happen if the stream gets there. A point that is reached before or
+    /// after this call is done. Dropping the timeline is gentler: it releases no wait before the
+    /// last signal.
+    ///
+    /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
+    /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
+    /// use cuda_timelines::Timeline;
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// let consumer = Stream::new(&context, StreamOptions::new())?;
+    /// let produced = Timeline::new(stream)?;
+    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
+    /// // The producer has failed: its signal will never come.
+    /// produced.poison()?;
+    /// consumer.synchronize()?; // the stream is released
+    /// # Ok::<(), cuda_timelines::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But if the stream
+    /// still works, a pending signal can overwrite the poison: streams that come to their waits
+    /// after that signal may not be released.
+    pub fn poison(self) -> Result<()> {
+        self.end_now()
     }
 
     #[allow(unsafe_code)]
@@ -321,74 +543,6 @@ impl Timeline {
         Ok((stream, is_own, owner))
     }
 
-    /// Moves the timeline to another stream of its context, if its signals are all reached.
-    ///
-    /// Returns whether it did; otherwise it drops `stream`. Points stay as they are, and the next
-    /// signal has the next value. Use it to share more streams with other processes, one after the
-    /// other, than a [`TimelineFile`] has places. No driver call.
-    ///
-    /// Whether the signals are reached is read from the file, if it has one: an importer of a
-    /// [writable](TimelineFile::writable) file can forge it.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
-    /// use cuda_timelines::Timeline;
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let mut timeline = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
-    /// let first = timeline.signal()?;
-    /// first.wait()?;
-    /// assert!(timeline.move_to(Stream::new(&context, StreamOptions::new())?)?);
-    /// assert_eq!(timeline.signal()?.value(), first.value() + 1);
-    /// # Ok::<(), cuda_timelines::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::PerThreadTimeline`] for the per-thread default stream.
-    /// * [`Error::ContextMismatch`] for a stream of another context.
-    /// * [`ForkedChild`].
-    pub fn move_to<S: AsRef<StreamRef> + Send + Sync + 'static>(
-        &mut self,
-        stream: S,
-    ) -> Result<bool> {
-        refuse_fork()?;
-        let (stream, is_own, owner) = Self::adopt(stream)?;
-        same_context(&stream, self.stream.context())?;
-        // What two streams write has no order. So nothing may be pending, and a signal that the
-        // driver refused may still come.
-        let submitted = lock(&self.slot.state).submitted;
-        if self.slot.line.reached() != submitted || self.slot.line.is_poisoned() {
-            return Ok(false);
-        }
-        self.foreign = self.word.is_some() || !is_own;
-        // The name before its owner.
-        self.stream = stream;
-        self._owner = owner;
-        Ok(true)
-    }
-
-    /// Signals the next value after all work that is in the stream now.
-    ///
-    /// One driver call: [`cuStreamWriteValue64`]. If [other code may capture in the
-    /// stream](Self#captures), [`cuStreamIsCapturing`] comes before it.
-    ///
-    /// # Errors
-    ///
-    /// * [`Error::TimelineInCapture`] if the stream captures.
-    /// * Errors of work that was launched earlier. The value of a failed signal is skipped.
-    /// * [`ForkedChild`].
-    #[doc(alias = "cuStreamWriteValue64")]
-    #[allow(unsafe_code)]
-    #[inline]
-    pub fn signal(&self) -> Result<Point> {
-        // SAFETY: the slot's state is locked.
-        let value = self.submit(1, |value| unsafe { self.write(value) })?;
-        Ok(Point::new(self.slot, value))
-    }
-
     /// Submits signals of the next `count` values by `put`, which gets the first of them. Returns
     /// the first.
     #[inline(always)]
@@ -447,91 +601,6 @@ impl Timeline {
             CaptureStatus::None => Ok(()),
             _ => Err(Error::TimelineInCapture { function: WRITE }),
         }
-    }
-
-    /// Returns the value of the last point that was reached: one load, like [`Point::is_done`].
-    ///
-    /// Points with this [`value`](Point::value) or a lower one are reached.
-    #[must_use]
-    #[inline]
-    pub fn completed(&self) -> u64 {
-        self.slot.line.reached()
-    }
-
-    /// Returns the value of the last signal that was submitted, or the start value before the first
-    /// signal. It waits while another thread is in [`signal`](Self::signal).
-    ///
-    /// # Errors
-    ///
-    /// [`ForkedChild`].
-    pub fn submitted(&self) -> Result<u64> {
-        wait::refuse_fork()?;
-        Ok(lock(&self.slot.state).submitted)
-    }
-
-    /// Returns the descriptor for other processes, if the timeline is [shared](Self::shared) or [in
-    /// device memory](Self::in_memory).
-    ///
-    /// [`TimelineFile`] and [`TimelineMemory`] have examples.
-    pub fn descriptor(&self) -> Option<TimelineDescriptor> {
-        match (&self.file, &self.word) {
-            (Some(file), _) => file.descriptor(self.slot),
-            (None, word) => word.as_ref().map(Word::descriptor),
-        }
-    }
-
-    /// Returns the stream of the timeline.
-    #[inline]
-    pub fn stream(&self) -> &StreamRef {
-        &self.stream
-    }
-
-    /// Makes all later work in `stream` wait for a value that may not have been signalled yet.
-    ///
-    /// **It can deadlock**; [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point) cannot.
-    ///
-    /// A deadlock does not need a cycle in your program. Streams share a few hardware channels: 8,
-    /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
-    /// blocks all work that is submitted to that channel later, of all its streams. That work may
-    /// contain the signal that would end the wait. With as many waits as channels, all other
-    /// streams are blocked. With fewer waits some may be, if many streams get work at once.
-    ///
-    /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
-    /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
-    /// Create streams in advance: creating many while a stream waits can block until the wait ends.
-    ///
-    /// It is memory-safe: a deadlock corrupts no data. The wait ends when the value is reached or
-    /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled
-    /// the value, the wait ends [after the last signal](Self#dropping-it), if that signal can
-    /// happen.
-    ///
-    /// It makes the driver calls of
-    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a
-    /// capture.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Stream, StreamOptions};
-    /// use cuda_timelines::Timeline;
-    ///
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// let stream = Stream::new(&context, StreamOptions::new())?;
-    /// let consumer = Stream::new(&context, StreamOptions::new())?;
-    /// let produced = Timeline::new(stream)?;
-    /// // The consumer is set up before the producer has submitted anything.
-    /// produced.wait_ahead(&consumer, produced.submitted()? + 1)?;
-    /// // ... work is put into `produced.stream()` ...
-    /// produced.signal()?;
-    /// consumer.synchronize()?;
-    /// # Ok::<(), cuda_timelines::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
-    pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
-        host::wait_ahead(self.slot, stream, value)
     }
 }
 

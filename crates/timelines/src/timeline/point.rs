@@ -31,21 +31,19 @@ use crate::{CudaStreamExt, calls::*};
 /// | --- | --- | --- |
 /// | [`is_done`](Self::is_done) | checks once, with one load | |
 /// | [`query`](Self::query) | checks, and queries the driver if the point is not reached | |
-/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | uses its core | the shortest of these, but longer than that of a thread that spins for an event |
-/// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between checks: a 64th of the time it has waited, between 20 µs and 1 ms | longer than for `spin`, and longest after a long wait; `docs/performance.md` has the figures |
+/// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | checks all the time, and uses its core | the shortest |
+/// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between checks, for 20 µs at first and for 1 ms at most | grows with the time waited, up to the length of a sleep |
 /// | `point.await` | none: one thread of the process checks all points | as for [`Completion`](crate::Completion) |
 /// | [`CudaStreamExt::wait_point`] | none: the stream waits | |
+///
+/// `docs/performance.md` has figures of the delays.
 ///
 /// # Failures
 ///
 /// A failed context never signals. So the waiting methods and futures query the driver every 5 ms,
 /// and return its error. They never wait longer than that, plus the time of one driver call, for a
-/// signal that cannot come.
-///
-/// A loop of waits with a short timeout detects the failure, too. Before a wait returns
-/// [`Pending`](Progress::Pending), it queries the driver, unless a wait for the same timeline has
-/// done so in the last 5 ms. The first wait for a timeline makes no query if its timeout is below 5
-/// ms. `is_done` never queries: a loop around it alone may never end.
+/// signal that cannot come. A loop of waits with a short timeout detects the failure equally soon.
+/// `is_done` never queries: a loop around it alone may never end.
 ///
 /// For a point of an [imported](crate::ImportedTimeline) timeline, the waiting methods and
 /// futures also check, equally often, whether the exporter's process lives. If it does not, they
