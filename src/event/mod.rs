@@ -38,15 +38,6 @@ use crate::sys::calls::*;
 /// once. A record stands for the work that is in the stream when the record is made. Recording
 /// again replaces the record; waits that were queued earlier still wait for the old one.
 ///
-/// A pending event can be dropped: the driver frees it when it completes. Drop ignores errors from
-/// the driver; [`close`](Self::close) returns them. Drop does nothing in a forked child. In a
-/// context that has failed, the driver keeps the event until the context is released. Do not keep
-/// events in statics or thread-locals: their destructors run while the driver is shutting down.
-///
-/// An event holds a share of its context. Dropping or closing it blocks only if that was the last
-/// share. It then blocks until all work of the context is done: see
-/// [`Context`](Context#dropping-the-last-share).
-///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 ///
@@ -67,6 +58,15 @@ use crate::sys::calls::*;
 /// println!("the work took {:?}", start.elapsed(&end)?);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// A pending event can be dropped: the driver frees it when it completes. Drop ignores errors from
+/// the driver; [`close`](Self::close) returns them. Drop does nothing in a forked child. In a
+/// context that has failed, the driver keeps the event until the context is released. Do not keep
+/// events in statics or thread-locals: their destructors run while the driver is shutting down.
+///
+/// An event holds a share of its context. Dropping or closing it blocks only if that was the last
+/// share. It then blocks until all work of the context is done: see
+/// [`Context`](Context#dropping-the-last-share).
 pub struct Event(EventRef);
 
 impl_handle_traits!(EventRef: Event);

@@ -31,18 +31,6 @@ const SLOTS: usize = few(8, 1);
 /// [`record_event`](Self::record_event) returns an event that is recorded. An event from
 /// [`take`](Self::take) still has its previous user's record.
 ///
-/// Some events are destroyed instead of given back:
-///
-/// * an event for which the driver returned an error: see [`PooledEvent`];
-/// * an event that is dropped while a [`Capture`](crate::capture::Capture) is in progress anywhere
-///   in the process. It may be part of the capture, and the driver crashes when another thread uses
-///   such an event.
-///
-/// The pool does not see captures that other code begins: [discard](PooledEvent::discard) an event
-/// that was recorded in such a capture.
-///
-/// Clones share one pool. Any thread may use it.
-///
 /// ```
 /// use cuda_events::ext::EventPool;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -65,6 +53,18 @@ const SLOTS: usize = few(8, 1);
 /// assert_eq!(pool.available(), 0);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// Some events are destroyed instead of given back:
+///
+/// * an event for which the driver returned an error: see [`PooledEvent`];
+/// * an event that is dropped while a [`Capture`](crate::capture::Capture) is in progress anywhere
+///   in the process. It may be part of the capture, and the driver crashes when another thread uses
+///   such an event.
+///
+/// The pool does not see captures that other code begins: [discard](PooledEvent::discard) an event
+/// that was recorded in such a capture.
+///
+/// Clones share one pool. Any thread may use it.
 #[derive(Clone)]
 pub struct EventPool(Arc<Handle>);
 

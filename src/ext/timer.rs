@@ -13,13 +13,6 @@ use crate::sys::calls::*;
 /// `start` and `stop` do not wait. [`stop`](Self::stop) returns a [`Timing`], which has the
 /// duration once the work is done.
 ///
-/// In a capturing stream the two records become nodes of the graph (see
-/// [`record_external`](StreamRef::record_external)). The timing is then that of the last launch
-/// that is done.
-///
-/// A timer costs two events with [`EventFlags::TIMING`], and two records of them.
-/// `docs/performance.md` has the cost of such a record.
-///
 /// ```
 /// use cuda_events::ext::Timer;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -39,6 +32,13 @@ use crate::sys::calls::*;
 /// println!("the work took {:?}", timing.synchronize()?);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// In a capturing stream the two records become nodes of the graph (see
+/// [`record_external`](StreamRef::record_external)). The timing is then that of the last launch
+/// that is done.
+///
+/// A timer costs two events with [`EventFlags::TIMING`], and two records of them.
+/// `docs/performance.md` has the cost of such a record.
 #[must_use = "a timer that is not stopped has no time"]
 #[derive(Debug)]
 pub struct Timer<'a> {

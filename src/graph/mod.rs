@@ -58,20 +58,6 @@ use crate::sys::calls::*;
 
 /// A graph, made by a [capture](crate::capture::Capture) or node by node; dropping it destroys it.
 ///
-/// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
-/// program may drop its own references at any time. This is why such events are passed as
-/// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph. So the
-/// graph keeps that event too. A graph keeps the semaphores that were captured into it in the same
-/// way, but their last share must not be dropped during a launch: see
-/// [captures](crate::external#captures). It also keeps the
-/// [values](crate::foundation::GraphValue) that other crates put into a capture.
-///
-/// The driver does not allow two threads to use one graph: it may be sent to another thread, but
-/// not shared.
-///
-/// Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
-/// forked child.
-///
 /// ```
 /// use std::sync::Arc;
 ///
@@ -99,6 +85,20 @@ use crate::sys::calls::*;
 /// }
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
+/// program may drop its own references at any time. This is why such events are passed as
+/// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph. So the
+/// graph keeps that event too. A graph keeps the semaphores that were captured into it in the same
+/// way, but their last share must not be dropped during a launch: see
+/// [captures](crate::external#captures). It also keeps the
+/// [values](crate::foundation::GraphValue) that other crates put into a capture.
+///
+/// The driver does not allow two threads to use one graph: it may be sent to another thread, but
+/// not shared.
+///
+/// Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
+/// forked child.
 pub struct Graph {
     /// NULL once this value no longer owns the graph.
     raw: CUgraph,

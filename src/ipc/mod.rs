@@ -72,10 +72,6 @@ const FLAG_ORIGIN: u16 = 2;
 /// Send it as bytes ([`to_bytes`](Self::to_bytes)), as
 /// [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
 ///
-/// The checksum detects damage. It does not detect forgery: a forged descriptor can name any
-/// interprocess event of the same user. Accept descriptors only from processes that you trust, over
-/// a channel to which only they can write.
-///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
 ///
@@ -103,6 +99,10 @@ const FLAG_ORIGIN: u16 = 2;
 /// println!("{}", opened.unwrap_err());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// The checksum detects damage. It does not detect forgery: a forged descriptor can name any
+/// interprocess event of the same user. Accept descriptors only from processes that you trust, over
+/// a channel to which only they can write.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpcEventDescriptor {
     handle: [u8; 64],

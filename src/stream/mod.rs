@@ -43,15 +43,6 @@ use crate::sys::calls::*;
 ///
 /// Its methods are on [`StreamRef`], to which this type dereferences.
 ///
-/// Dropping a stream with work in it does not wait: the driver frees the stream when the work is
-/// done. Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does
-/// nothing in a forked child. In a context that has failed, the driver keeps the stream until the
-/// context is released.
-///
-/// A stream holds a share of its context. Dropping or closing it blocks only if that was the last
-/// share. It then blocks until all work of the context, including this stream's, is done: see
-/// [`Context`](Context#dropping-the-last-share).
-///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use std::time::Duration;
@@ -71,6 +62,15 @@ use crate::sys::calls::*;
 /// first.close()?; // a drop would ignore an error
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// Dropping a stream with work in it does not wait: the driver frees the stream when the work is
+/// done. Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does
+/// nothing in a forked child. In a context that has failed, the driver keeps the stream until the
+/// context is released.
+///
+/// A stream holds a share of its context. Dropping or closing it blocks only if that was the last
+/// share. It then blocks until all work of the context, including this stream's, is done: see
+/// [`Context`](Context#dropping-the-last-share).
 pub struct Stream(StreamRef);
 
 impl_handle_traits!(StreamRef: Stream);

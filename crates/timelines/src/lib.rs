@@ -55,7 +55,10 @@
 //! | processes that can send each other file descriptors, also in other containers | [`TimelineFile`], [`ImportedTimeline::open`] |
 //! | processes that can exchange bytes only | [`TimelineMemory`], [`ImportedTimeline::open_memory`] |
 //!
-//! It uses only the public API of `cuda-events`.
+//! The guides of `cuda-events` show it [inside
+//! tokio](https://docs.rs/cuda-events/latest/cuda_events/guide/tokio/index.html) and [between
+//! processes](https://docs.rs/cuda-events/latest/cuda_events/guide/processes/index.html). It uses only
+//! the public API of that crate.
 //!
 //! # Threads
 //!

@@ -27,77 +27,6 @@ use crate::calls::*;
 
 /// A future that resolves when the work before an event's last record is done.
 ///
-/// [`event.completion()`](crate::CudaEventExt::completion) takes the event. To use the event
-/// afterwards, put it into an `Arc` and await `Arc::clone(&event).completion()`. To wait for a
-/// stream's work without an event, await
-/// [`stream.completion()`](crate::CudaStreamExt::completion).
-///
-/// It resolves with an error when the context fails. It resolves at once if the event is done or
-/// was never recorded. It needs no particular executor. One thread, the poller, queries the driver
-/// for all pending completions of the process. The poller starts when it is first needed, and
-/// sleeps while nothing is pending. It does not disturb stream captures of other threads.
-///
-/// Driver calls: at the first poll [`cuEventQuery`], between two calls of
-/// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.
-///
-/// A task is woken shortly after its work is done (`docs/performance.md`), even if thousands of
-/// older completions are pending. The longer the work has been pending, the longer is the delay, up
-/// to one millisecond. Beside thousands of other completions it can be some milliseconds: for a
-/// completion that has been pending for more than ten milliseconds, or that started together with
-/// the others. All queries together take at most about a tenth of a core.
-///
-/// # Dropping it
-///
-/// The future owns the event; dropping the future drops the event on the same thread. After the
-/// drop has returned, the poller never queries this event again. The drop waits for at most one
-/// `cuEventQuery` that the poller may be making at that moment. So do not drop the future in a
-/// [host function](cuda_events::StreamRef::launch_host_function): that query may wait for the host
-/// function.
-///
-/// The poller has no share of an event or of a context. It has only the driver's handle of the
-/// event, and the drop takes the handle away.
-///
-/// # A borrowed event
-///
-/// A future does not take a borrowed event. Such a future could be leaked, as by
-/// [`core::mem::forget`]. The event could then be destroyed while the poller still queries it. So
-/// this does not compile:
-///
-/// ```compile_fail,E0597
-/// # use cuda_events::{Event, EventRef};
-/// # use cuda_timelines::Completion;
-/// struct Borrowed<'a>(&'a Event);
-/// # impl AsRef<EventRef> for Borrowed<'_> {
-/// #     fn as_ref(&self) -> &EventRef { self.0 }
-/// # }
-/// # fn borrow(event: Event) {
-/// core::mem::forget(Completion::new(Borrowed(&event))); // error: `event` does not live long enough
-/// # }
-/// ```
-///
-/// # Wakers
-///
-/// The poller wakes the tasks. A waker's `wake` runs on the poller's thread, and delays all other
-/// completions of the process. It should hand the task to an executor, as executors' wakers do. It
-/// must not block, run the task, or drop the last share of a context. CUDA calls in `wake` run in
-/// the [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller. The poller
-/// runs no other code of the caller, except [observers](cuda_events::Driver::observe) of its
-/// queries. Such an observer must not block either.
-///
-/// # Captures
-///
-/// Until the future has resolved or is dropped, the poller is another thread that uses its event.
-/// So do not record the event in a [`Capture`](cuda_events::capture::Capture) with
-/// [`record`](EventRef::record): the next query would invalidate the capture. Drop the future
-/// first. [`record_external`](cuda_events::StreamRef::record_external) and
-/// [`wait_external`](cuda_events::StreamRef::wait_external) are allowed: they do not make the event
-/// a part of the capture.
-///
-/// # The type parameter
-///
-/// `E` holds the event: an [`Event`], an `Arc<Event>` (if you use the event afterwards), a
-/// [`PooledEvent`](cuda_events::ext::PooledEvent), or an `Arc` of one.
-///
 /// ```
 /// use std::sync::Arc;
 ///
@@ -137,6 +66,67 @@ use crate::calls::*;
 ///     stream.completion()?.await
 /// })?;
 /// # Ok::<(), cuda_events::Error>(())
+/// ```
+///
+/// [`event.completion()`](crate::CudaEventExt::completion) takes the event. `E` may be an [`Event`], an
+/// `Arc<Event>` if you use the event afterwards, a [`PooledEvent`](cuda_events::ext::PooledEvent), or
+/// an `Arc` of one. [`stream.completion()`](crate::CudaStreamExt::completion) needs no event.
+///
+/// It resolves with an error when the context fails, and at once if the event is done or was never
+/// recorded. It needs no particular executor: one thread of the process, the poller, queries the
+/// driver for all pending completions. The poller starts when it is first needed, and sleeps while
+/// nothing is pending.
+///
+/// A task is woken shortly after its work is done. The longer the work has been pending, the longer
+/// is the delay, up to one millisecond, or some milliseconds beside thousands of other completions
+/// (`docs/performance.md`). All queries together take at most about a tenth of a core.
+///
+/// Driver calls: at the first poll [`cuEventQuery`], between two calls of
+/// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.
+///
+/// # Cancelling
+///
+/// Dropping the future ends the wait and nothing else: the GPU's work goes on. So it can be used in
+/// `select!` and with a timeout. If the event is needed afterwards, await a clone of its `Arc`.
+///
+/// The future owns the event; dropping the future drops the event on the same thread. The drop waits
+/// for at most one `cuEventQuery` that the poller may be making at that moment, and the poller never
+/// queries this event again. So do not drop the future in a
+/// [host function](cuda_events::StreamRef::launch_host_function): that query may wait for the host
+/// function.
+///
+/// # Captures
+///
+/// Do not record the event in a [`Capture`](cuda_events::capture::Capture) with
+/// [`record`](EventRef::record) until the future has resolved or is dropped: the next query would
+/// invalidate the capture. [`record_external`](cuda_events::StreamRef::record_external) and
+/// [`wait_external`](cuda_events::StreamRef::wait_external) are allowed: they do not make the event
+/// a part of the capture. The poller does not disturb captures of other events.
+///
+/// # Executors and observers
+///
+/// A waker's `wake` runs on the poller's thread, and delays all other completions of the process. It
+/// should hand the task to an executor, as executors' wakers do. It must not block, run the task, or
+/// drop the last share of a context. CUDA calls in `wake` run in the
+/// [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller. The poller runs
+/// no other code of the caller, except [observers](cuda_events::Driver::observe) of its queries. Such
+/// an observer must not block either.
+///
+/// # A borrowed event
+///
+/// A future does not take a borrowed event: if the future were leaked, the event could be destroyed
+/// while the poller still queries it. So this does not compile:
+///
+/// ```compile_fail,E0597
+/// # use cuda_events::{Event, EventRef};
+/// # use cuda_timelines::Completion;
+/// struct Borrowed<'a>(&'a Event);
+/// # impl AsRef<EventRef> for Borrowed<'_> {
+/// #     fn as_ref(&self) -> &EventRef { self.0 }
+/// # }
+/// # fn borrow(event: Event) {
+/// core::mem::forget(Completion::new(Borrowed(&event))); // error: `event` does not live long enough
+/// # }
 /// ```
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Completion<E: AsRef<EventRef> + 'static = Event> {

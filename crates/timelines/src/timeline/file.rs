@@ -47,6 +47,41 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// Create one file for each group of processes that may see the same timelines. If you cannot send
 /// file descriptors, use [`TimelineMemory`](super::TimelineMemory), which guarantees less.
 ///
+/// ```
+/// # #[cfg(target_os = "linux")] {
+/// use std::os::fd::AsFd;
+///
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_timelines::{
+///     CudaStreamExt, ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile,
+/// };
+///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let other = Stream::new(&context, StreamOptions::new())?;
+/// // In the exporter:
+/// let file = TimelineFile::new(&context)?;
+/// let timeline = Timeline::shared(stream, &file)?;
+/// let bytes = timeline.descriptor().expect("it is shared").to_bytes();
+/// let sent = file.as_fd().try_clone_to_owned().expect("a file descriptor");
+/// // ... send both over a Unix socket, and the value of each signal ...
+/// let value = timeline.signal()?.value();
+///
+/// // In the importer:
+/// let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
+/// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
+/// let point = imported.point(value)?;
+/// other.wait_point(point)?;
+/// point.wait()?;
+/// # }
+/// # Ok::<(), cuda_timelines::Error>(())
+/// ```
+///
 /// # Write access
 ///
 /// | | access of importers | streams of an importer |
@@ -97,41 +132,6 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// * The importer watches the exporter's process; the section contains its process id and start
 ///   time. The importer must be allowed to open it (`SYNCHRONIZE`,
 ///   `PROCESS_QUERY_LIMITED_INFORMATION`).
-///
-/// ```
-/// # #[cfg(target_os = "linux")] {
-/// use std::os::fd::AsFd;
-///
-/// use cuda_events::{Context, Device, Stream, StreamOptions};
-/// use cuda_timelines::{
-///     CudaStreamExt, ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile,
-/// };
-///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
-/// let context = Context::primary(Device::new(driver, 0)?)?;
-/// let stream = Stream::new(&context, StreamOptions::new())?;
-/// let other = Stream::new(&context, StreamOptions::new())?;
-/// // In the exporter:
-/// let file = TimelineFile::new(&context)?;
-/// let timeline = Timeline::shared(stream, &file)?;
-/// let bytes = timeline.descriptor().expect("it is shared").to_bytes();
-/// let sent = file.as_fd().try_clone_to_owned().expect("a file descriptor");
-/// // ... send both over a Unix socket, and the value of each signal ...
-/// let value = timeline.signal()?.value();
-///
-/// // In the importer:
-/// let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
-/// let imported = ImportedTimeline::open(&context, sent, &descriptor)?;
-/// let point = imported.point(value)?;
-/// other.wait_point(point)?;
-/// point.wait()?;
-/// # }
-/// # Ok::<(), cuda_timelines::Error>(())
-/// ```
 pub struct TimelineFile(Arc<SharedFile>);
 
 /// The state that a file's timelines keep alive.

@@ -24,19 +24,18 @@ use crate::calls::*;
 /// It resolves with an error in the cases where [the waiting methods](Point#failures) return one.
 /// It needs no particular executor.
 ///
-/// One thread of the process checks all pending points. In each round it makes one load for each
-/// timeline, for any number of its pending points. The thread starts when it is first needed, and
-/// sleeps while nothing is pending. Every 5 ms it queries the driver for each context with awaited
-/// timelines. It disturbs no capture. A round comes every 15 µs. If nothing happens for long,
-/// rounds come less often: after half a second, once a millisecond.
+/// One thread of the process checks all pending points, with one load for each timeline, and wakes
+/// the tasks. The thread starts when it is first needed, and sleeps while nothing is pending. It
+/// checks every 15 µs, and less often if nothing happens for long: once a millisecond after half a
+/// second. Every 5 ms it queries the driver for each context with awaited timelines.
+///
+/// Dropping the future ends the wait and nothing else, so it can be used in `select!` and with a
+/// timeout. The drop waits for at most one [`cuEventQuery`] that the thread may be making.
 ///
 /// The first poll that finds the point pending creates an event as [`Point::query`] does, unless
 /// another task or thread already waits for the same timeline. While the point is pending the
-/// future holds a share of the timeline's context.
-///
-/// A waker's `wake` runs on that thread. The rules of [`Completion`](crate::Completion)
-/// hold: `wake` should hand the task to an executor, and must not block or drop the last share of a
-/// context. Dropping a future waits for at most one [`cuEventQuery`] that the thread may be making.
+/// future holds a share of the timeline's context. The rules of
+/// [`Completion`](crate::Completion#executors-and-observers) for wakers hold here too.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};

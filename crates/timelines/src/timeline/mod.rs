@@ -62,6 +62,32 @@ use crate::sync::lock;
 /// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load, and
 /// every stream of the process can wait for it.
 ///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_timelines::{CudaStreamExt, Timeline};
+///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let produced = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
+/// let consumer = Stream::new(&context, StreamOptions::new())?;
+/// // ... submit work to `produced.stream()` ...
+/// let point = produced.signal()?;
+/// consumer.wait_point(point)?;
+/// // ... submit work that needs it to `consumer` ...
+/// while !point.is_done() {
+///     // The host does other work. If this is the only exit of the loop, use `query` instead.
+/// #   point.wait()?;
+/// }
+/// assert!(produced.completed() >= point.value());
+/// produced.stream().synchronize()?;
+/// assert_eq!(produced.completed(), produced.submitted()?);
+/// # Ok::<(), cuda_timelines::Error>(())
+/// ```
+///
 /// A signal costs several times as much as a record of an event, and a stream's wait for a point
 /// several times as much as a wait for an event (`docs/performance.md`). In return a check on the
 /// host is one load, from any number of threads, instead of a driver call under the driver's lock.
@@ -128,32 +154,6 @@ use crate::sync::lock;
 /// A timeline uses one cache line of pinned host memory, and 64 timelines of one context share a
 /// page. The page stays pinned until the context ends. Later timelines reuse the lines, except those
 /// of poisoned timelines. Points keep nothing alive.
-///
-/// ```
-/// use cuda_events::{Context, Device, Stream, StreamOptions};
-/// use cuda_timelines::{CudaStreamExt, Timeline};
-///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
-/// let context = Context::primary(Device::new(driver, 0)?)?;
-/// let produced = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
-/// let consumer = Stream::new(&context, StreamOptions::new())?;
-/// // ... submit work to `produced.stream()` ...
-/// let point = produced.signal()?;
-/// consumer.wait_point(point)?;
-/// // ... submit work that needs it to `consumer` ...
-/// while !point.is_done() {
-///     // The host does other work. If this is the only exit of the loop, use `query` instead.
-/// #   point.wait()?;
-/// }
-/// assert!(produced.completed() >= point.value());
-/// produced.stream().synchronize()?;
-/// assert_eq!(produced.completed(), produced.submitted()?);
-/// # Ok::<(), cuda_timelines::Error>(())
-/// ```
 pub struct Timeline {
     slot: &'static Slot,
     /// Names the stream that `owner` keeps alive.

@@ -25,6 +25,27 @@ use crate::{CudaStreamExt, calls::*};
 /// other threads, keep millions. It keeps nothing alive and may outlive its timeline. A point that
 /// was reached stays reached.
 ///
+/// ```
+/// use cuda_events::{Context, Device, Stream, StreamOptions};
+/// use cuda_timelines::Timeline;
+///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
+/// # let soft = cuda_soft_driver::SoftDriver::new();
+/// # let driver = soft.driver();
+/// let context = Context::primary(Device::new(driver, 0)?)?;
+/// let stream = Stream::new(&context, StreamOptions::new())?;
+/// let timeline = Timeline::new(stream)?;
+/// let first = timeline.signal()?;
+/// let second = timeline.signal()?;
+/// assert_eq!(second.value(), first.value() + 1);
+/// second.wait()?;
+/// assert!(first.is_done());
+/// assert!(second.query()?.is_done());
+/// # Ok::<(), cuda_timelines::Error>(())
+/// ```
+///
 /// # Waiting
 ///
 /// | | the thread | delay from the signal |
@@ -53,27 +74,6 @@ use crate::{CudaStreamExt, calls::*};
 /// it reached the point. [`Error::ContextDropped`] means that the last share of the context was
 /// dropped first, so the driver cannot be queried. In a forked child `is_done` returns what the
 /// parent would see, and all other methods return [`ForkedChild`].
-///
-/// ```
-/// use cuda_events::{Context, Device, Stream, StreamOptions};
-/// use cuda_timelines::Timeline;
-///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
-/// let context = Context::primary(Device::new(driver, 0)?)?;
-/// let stream = Stream::new(&context, StreamOptions::new())?;
-/// let timeline = Timeline::new(stream)?;
-/// let first = timeline.signal()?;
-/// let second = timeline.signal()?;
-/// assert_eq!(second.value(), first.value() + 1);
-/// second.wait()?;
-/// assert!(first.is_done());
-/// assert!(second.query()?.is_done());
-/// # Ok::<(), cuda_timelines::Error>(())
-/// ```
 #[derive(Clone, Copy)]
 pub struct Point {
     /// The slot's, so that a look is one load.
