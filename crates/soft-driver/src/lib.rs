@@ -1,8 +1,8 @@
 //! A CUDA driver in software, for tests without a GPU.
 //!
 //! It implements the event, stream, context, capture, graph, host-function, memory and interprocess
-//! entry points of the CUDA driver on host threads and host memory. It computes nothing: there are
-//! no kernels and no modules. It behaves like the real driver, as measured on an NVIDIA H200, in
+//! entry points of the CUDA driver on host threads and host memory. It interprets no device code: a
+//! kernel is a [closure](SoftDriver::kernel) of the test. It behaves like the real driver, as measured on an NVIDIA H200, in
 //! all ways that matter to programs that order work. Where the real driver crashes because of a
 //! program's mistake, it reports the mistake. A test can make any call [fail](#making-it-fail).
 //!
@@ -65,7 +65,8 @@
 //!
 //! # What it does
 //!
-//! * [`SoftDriver::busy`] takes the place of a kernel: a stream is busy for a duration, and other
+//! * A program can load and launch the kernels that the test has [registered](SoftDriver::kernel).
+//!   [`SoftDriver::busy`] takes the place of any other: a stream is busy for a duration, and other
 //!   streams go on. In [virtual time](Time::Virtual) hours of work take no time.
 //! * Host functions run on one thread, one after the other, as on the real driver.
 //! * The streams of a context share a few channels: eight, or `CUDA_DEVICE_MAX_CONNECTIONS`. A wait
@@ -167,6 +168,22 @@ macro_rules! for_each_courtesy_export {
     ($callback:ident $($lists:tt)*) => { $callback! { $($lists)* } };
 }
 
+/// Items that need the courtesy.
+#[cfg(feature = "courtesy")]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! with_courtesy {
+    ($($item:item)*) => { $($item)* };
+}
+
+/// Without it there are none.
+#[cfg(not(feature = "courtesy"))]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! with_courtesy {
+    ($($item:item)*) => {};
+}
+
 /// The list of the driver's exports.
 pub mod exports {
     pub use crate::front::exports::EXPORTS;
@@ -197,6 +214,14 @@ pub use api::external::ExternalSemaphore;
 pub use api::external::{
     external_semaphore_shared_library, signal_external_semaphore_shared_library,
 };
+#[cfg(feature = "courtesy")]
+pub use api::kernel::Kernel;
+#[cfg(feature = "courtesy")]
+#[doc(hidden)]
+pub use api::kernel::{
+    KernelInC, LaunchInC, kernel_copies_shared_library, kernel_declares_shared_library,
+    kernel_shared_library,
+};
 #[doc(hidden)]
 pub use api::order::{
     hand_shared_library, name_stream_shared_library, saw_shared_library, tell_shared_library,
@@ -206,6 +231,8 @@ pub use api::report::Live;
 pub use api::shared_library::{
     alias_shared_library, end_shared_library, shared_library_lacks, start_shared_library,
 };
+#[cfg(feature = "courtesy")]
+pub use courtesy::kernels::{Accesses, Launch, Word};
 pub use cuda_order_check::{
     HostOrder, Problem as OrderProblem, Report as OrderReport, Side as OrderSide,
     Warning as OrderWarning, Warnings as OrderWarnings,

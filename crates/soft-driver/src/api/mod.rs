@@ -5,6 +5,8 @@ pub(crate) mod builder;
 pub(crate) mod driver;
 
 pub(crate) mod busy;
+#[cfg(feature = "courtesy")]
+pub(crate) mod kernel;
 pub(crate) mod order;
 
 pub(crate) mod control;

@@ -1,5 +1,5 @@
 //! What `cuda-events` does not bind: older forms of what it binds, what other programs call, and
-//! the rest of what a driver exports: modules, kernels, arrays, textures, virtual memory, and nodes
+//! the rest of what a driver exports: arrays, textures, virtual memory, and nodes
 //! of graphs for those. A program that is linked against these names, or looks all of them up when
 //! it starts, has to find them. Names and versions are those of CUDA 13.5. A line is as in
 //! `front/exports.rs`.
@@ -18,6 +18,42 @@ macro_rules! for_each_courtesy_export {
             cuProfilerStop 4000 => profiler_switch;
             cuKernelGetName 12030 => function_name;
             cuFuncGetName 12030 => function_name;
+            cuModuleLoad 2000 => module_load;
+            cuModuleLoadData 2000 => module_load_data;
+            cuModuleLoadDataEx 2010 => module_load_data_ex;
+            cuModuleLoadFatBinary 2000 => module_load_data;
+            cuModuleUnload 2000 => module_unload;
+            cuModuleGetFunction 2000 => module_get_function;
+            cuLibraryLoadData 12000 => library_load_data;
+            cuLibraryLoadFromFile 12000 => library_load_from_file;
+            cuLibraryUnload 12000 => library_unload;
+            cuLibraryGetKernel 12000 => library_get_kernel;
+            cuLibraryGetModule 12000 => library_get_module;
+            cuKernelGetFunction 12000 => kernel_get_function;
+            cuKernelGetLibrary 12050 => function_get_module;
+            cuFuncGetModule 11000 => function_get_module;
+            cuFuncIsLoaded 12040 => function_is_loaded;
+            cuFuncLoad 12040 => function_load;
+            cuFuncGetParamCount 13020 => parameter_count;
+            cuKernelGetParamCount 13020 => parameter_count;
+            cuFuncGetParamInfo 12040 => parameter_info;
+            cuKernelGetParamInfo 12040 => parameter_info;
+            cuFuncGetAttribute 2020 => function_get_attribute;
+            cuFuncSetAttribute 9000 => function_set_attribute;
+            cuKernelGetAttribute 12000 => kernel_get_attribute;
+            cuKernelSetAttribute 12000 => kernel_set_attribute;
+            cuFuncSetCacheConfig 3000 => function_set_cache_config;
+            cuKernelSetCacheConfig 12000 => kernel_set_cache_config;
+        }
+        [courtesy::launches] {
+            cuLaunchKernel 4000, cuLaunchKernel_ptsz 7000 => launch_kernel;
+            cuLaunchKernelEx 11060, cuLaunchKernelEx_ptsz 11060 => launch_kernel_ex;
+            cuLaunchCooperativeKernel 9000, cuLaunchCooperativeKernel_ptsz 9000
+                => launch_cooperative_kernel;
+            cuOccupancyMaxActiveBlocksPerMultiprocessor 6050 => active_blocks;
+            cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags 7000 => active_blocks_with_flags;
+            cuOccupancyMaxPotentialBlockSize 6050 => potential_block_size;
+            cuOccupancyMaxPotentialBlockSizeWithFlags 7000 => potential_block_size_with_flags;
         }
         [context::primary] {
             cuDevicePrimaryCtxRelease 7000 => device_primary_ctx_release;
@@ -191,9 +227,9 @@ macro_rules! for_each_courtesy_export {
         cuArray3DCreate 2000, cuArray3DCreate_v2 3020, cuArray3DGetDescriptor 2000,
         cuArray3DGetDescriptor_v2 3020, cuArrayCreate 2000, cuArrayCreate_v2 3020,
         cuArrayDestroy 2000, cuArrayGetDescriptor 2000, cuArrayGetDescriptor_v2 3020,
-        cuArrayGetMemoryRequirements 11060, cuArrayGetPlane 11020,
-        cuArrayGetSparseProperties 11010, cuCtxCreate 2000, cuCtxGetExecAffinity 11040,
-        cuDevSmResourceSplit 13010, cuDeviceGetCliqueCount 13040, cuDeviceGetCliqueInfo 13040,
+        cuArrayGetMemoryRequirements 11060, cuArrayGetPlane 11020, cuArrayGetSparseProperties 11010,
+        cuCtxCreate 2000, cuCtxGetExecAffinity 11040, cuDevSmResourceSplit 13010,
+        cuDeviceGetCliqueCount 13040, cuDeviceGetCliqueInfo 13040,
         cuDeviceGetExecAffinitySupport 11040, cuDeviceGetFabricClusterUuid 13040,
         cuDeviceGetGraphMemAttribute 11040, cuDeviceGetNvSciSyncAttributes 10020,
         cuDeviceGetProperties 2000, cuDeviceGetTexture1DLinearMaxWidth 11010,
@@ -205,44 +241,36 @@ macro_rules! for_each_courtesy_export {
         cuEGLStreamProducerReturnFrame 7000, cuEventCreateFromEGLSync 9000,
         cuExternalMemoryGetMappedMipmappedArray 10000, cuFabricCpyBatchAsync 13050,
         cuFabricCpyBatchAsync_ptsz 13050, cuFlushGPUDirectRDMAWrites 11030,
-        cuFuncGetAttribute 2020, cuFuncGetModule 11000, cuFuncGetParamCount 13020,
-        cuFuncGetParamInfo 12040, cuFuncIsLoaded 12040, cuFuncLoad 12040, cuFuncSetAttribute 9000,
-        cuFuncSetBlockShape 2000, cuFuncSetCacheConfig 3000, cuFuncSetSharedMemConfig 4020,
-        cuFuncSetSharedSize 2000, cuGLCtxCreate_v2 3020, cuGLGetDevices_v2 6050, cuGLInit 2000,
+        cuFuncSetBlockShape 2000, cuFuncSetSharedMemConfig 4020, cuFuncSetSharedSize 2000,
+        cuGLCtxCreate_v2 3020, cuGLGetDevices_v2 6050, cuGLInit 2000,
         cuGLMapBufferObjectAsync_v2 3020, cuGLMapBufferObject_v2 3020,
-        cuGLRegisterBufferObject 2000, cuGLSetBufferObjectMapFlags 2030,
-        cuGLUnmapBufferObject 2000, cuGLUnmapBufferObjectAsync 2030,
-        cuGLUnregisterBufferObject 2000, cuGraphAddKernelNode 10000, cuGraphAddKernelNode_v2 12000,
-        cuGraphAddMemAllocNode 11040, cuGraphAddMemFreeNode 11040, cuGraphAddNode 12020,
-        cuGraphAddNode_v2 12030, cuGraphAddNode_v3 13040, cuGraphConditionalHandleCreate 12030,
-        cuGraphDebugDotPrint 11030, cuGraphExecChildGraphNodeSetParams 11010,
-        cuGraphExecKernelNodeSetParams 10010, cuGraphExecKernelNodeSetParams_v2 12000,
-        cuGraphExecNodeSetParams 12020, cuGraphKernelNodeCopyAttributes 11000,
-        cuGraphKernelNodeGetAttribute 11000, cuGraphKernelNodeGetParams 10000,
-        cuGraphKernelNodeGetParams_v2 12000, cuGraphKernelNodeSetAttribute 11000,
-        cuGraphKernelNodeSetParams 10000, cuGraphKernelNodeSetParams_v2 12000,
-        cuGraphMemAllocNodeGetParams 11040, cuGraphMemFreeNodeGetParams 11040,
-        cuGraphNodeGetEnabled 11060, cuGraphNodeGetParams 13020, cuGraphNodeSetEnabled 11060,
-        cuGraphNodeSetParams 12020, cuGraphNodeSetParams_v2 13040, cuGraphicsEGLRegisterImage 7000,
-        cuGraphicsGLRegisterBuffer 3000, cuGraphicsGLRegisterImage 3000,
-        cuGraphicsMapResources 3000, cuGraphicsMapResources_ptsz 7000,
-        cuGraphicsResourceGetMappedEglFrame 7000, cuGraphicsResourceGetMappedMipmappedArray 5000,
-        cuGraphicsResourceGetMappedPointer 3000, cuGraphicsResourceGetMappedPointer_v2 3020,
-        cuGraphicsResourceSetMapFlags 3000, cuGraphicsResourceSetMapFlags_v2 6050,
-        cuGraphicsSubResourceGetMappedArray 3000, cuGraphicsUnmapResources 3000,
-        cuGraphicsUnmapResources_ptsz 7000, cuGraphicsUnregisterResource 3000,
-        cuGraphicsVDPAURegisterOutputSurface 3010, cuGraphicsVDPAURegisterVideoSurface 3010,
-        cuKernelGetAttribute 12000, cuKernelGetFunction 12000, cuKernelGetLibrary 12050,
-        cuKernelGetParamCount 13020, cuKernelGetParamInfo 12040, cuKernelSetAttribute 12000,
-        cuKernelSetCacheConfig 12000, cuLaunch 2000, cuLaunchCooperativeKernel 9000,
-        cuLaunchCooperativeKernelMultiDevice 9000, cuLaunchCooperativeKernel_ptsz 9000,
-        cuLaunchGrid 2000, cuLaunchGridAsync 2000, cuLaunchKernel 4000, cuLaunchKernelEx 11060,
-        cuLaunchKernelEx_ptsz 11060, cuLaunchKernel_ptsz 7000, cuLibraryEnumerateKernels 12040,
-        cuLibraryGetGlobal 12000, cuLibraryGetKernel 12000, cuLibraryGetKernelCount 12040,
-        cuLibraryGetManaged 12000, cuLibraryGetModule 12000, cuLibraryGetUnifiedFunction 12000,
-        cuLibraryLoadData 12000, cuLibraryLoadFromFile 12000, cuLibraryUnload 12000,
-        cuLinkAddData 5050, cuLinkAddData_v2 6050, cuLinkAddFile 5050, cuLinkAddFile_v2 6050,
-        cuLinkComplete 5050, cuLinkCreate 5050, cuLinkCreate_v2 6050, cuLinkDestroy 5050,
+        cuGLRegisterBufferObject 2000, cuGLSetBufferObjectMapFlags 2030, cuGLUnmapBufferObject 2000,
+        cuGLUnmapBufferObjectAsync 2030, cuGLUnregisterBufferObject 2000,
+        cuGraphAddKernelNode 10000, cuGraphAddKernelNode_v2 12000, cuGraphAddMemAllocNode 11040,
+        cuGraphAddMemFreeNode 11040, cuGraphAddNode 12020, cuGraphAddNode_v2 12030,
+        cuGraphAddNode_v3 13040, cuGraphConditionalHandleCreate 12030, cuGraphDebugDotPrint 11030,
+        cuGraphExecChildGraphNodeSetParams 11010, cuGraphExecKernelNodeSetParams 10010,
+        cuGraphExecKernelNodeSetParams_v2 12000, cuGraphExecNodeSetParams 12020,
+        cuGraphKernelNodeCopyAttributes 11000, cuGraphKernelNodeGetAttribute 11000,
+        cuGraphKernelNodeGetParams 10000, cuGraphKernelNodeGetParams_v2 12000,
+        cuGraphKernelNodeSetAttribute 11000, cuGraphKernelNodeSetParams 10000,
+        cuGraphKernelNodeSetParams_v2 12000, cuGraphMemAllocNodeGetParams 11040,
+        cuGraphMemFreeNodeGetParams 11040, cuGraphNodeGetEnabled 11060, cuGraphNodeGetParams 13020,
+        cuGraphNodeSetEnabled 11060, cuGraphNodeSetParams 12020, cuGraphNodeSetParams_v2 13040,
+        cuGraphicsEGLRegisterImage 7000, cuGraphicsGLRegisterBuffer 3000,
+        cuGraphicsGLRegisterImage 3000, cuGraphicsMapResources 3000,
+        cuGraphicsMapResources_ptsz 7000, cuGraphicsResourceGetMappedEglFrame 7000,
+        cuGraphicsResourceGetMappedMipmappedArray 5000, cuGraphicsResourceGetMappedPointer 3000,
+        cuGraphicsResourceGetMappedPointer_v2 3020, cuGraphicsResourceSetMapFlags 3000,
+        cuGraphicsResourceSetMapFlags_v2 6050, cuGraphicsSubResourceGetMappedArray 3000,
+        cuGraphicsUnmapResources 3000, cuGraphicsUnmapResources_ptsz 7000,
+        cuGraphicsUnregisterResource 3000, cuGraphicsVDPAURegisterOutputSurface 3010,
+        cuGraphicsVDPAURegisterVideoSurface 3010, cuLaunch 2000,
+        cuLaunchCooperativeKernelMultiDevice 9000, cuLaunchGrid 2000, cuLaunchGridAsync 2000,
+        cuLibraryEnumerateKernels 12040, cuLibraryGetGlobal 12000, cuLibraryGetKernelCount 12040,
+        cuLibraryGetManaged 12000, cuLibraryGetUnifiedFunction 12000, cuLinkAddData 5050,
+        cuLinkAddData_v2 6050, cuLinkAddFile 5050, cuLinkAddFile_v2 6050, cuLinkComplete 5050,
+        cuLinkCreate 5050, cuLinkCreate_v2 6050, cuLinkDestroy 5050,
         cuLogicalEndpointAddDevice 13030, cuLogicalEndpointBindAddr 13030,
         cuLogicalEndpointBindMem 13030, cuLogicalEndpointCreate 13030,
         cuLogicalEndpointDestroy 13030, cuLogicalEndpointExport 13030,
@@ -262,8 +290,8 @@ macro_rules! for_each_courtesy_export {
         cuMemPrefetchBatchAsync_ptsz 13000, cuMemRangeGetAttribute 8000,
         cuMemRangeGetAttributes 8000, cuMemRelease 10020, cuMemRetainAllocationHandle 11000,
         cuMemSetAccess 10020, cuMemUnmap 10020, cuMemcpy2D 2000, cuMemcpy2DAsync 2000,
-        cuMemcpy2DUnaligned 2000, cuMemcpy3D 2000, cuMemcpy3DAsync 2000,
-        cuMemcpy3DBatchAsync 12080, cuMemcpy3DBatchAsync_ptsz 12080, cuMemcpy3DBatchAsync_v2 13000,
+        cuMemcpy2DUnaligned 2000, cuMemcpy3D 2000, cuMemcpy3DAsync 2000, cuMemcpy3DBatchAsync 12080,
+        cuMemcpy3DBatchAsync_ptsz 12080, cuMemcpy3DBatchAsync_v2 13000,
         cuMemcpy3DBatchAsync_v2_ptsz 13000, cuMemcpy3DPeer 4000, cuMemcpy3DPeerAsync 4000,
         cuMemcpy3DPeerAsync_ptsz 7000, cuMemcpy3DPeer_ptds 7000,
         cuMemcpy3DWithAttributesAsync 13020, cuMemcpy3DWithAttributesAsync_ptsz 13020,
@@ -276,22 +304,17 @@ macro_rules! for_each_courtesy_export {
         cuMemcpyDtoH 2000, cuMemcpyDtoHAsync 2000, cuMemcpyHtoA 2000, cuMemcpyHtoAAsync 2000,
         cuMemcpyHtoAAsync_v2 3020, cuMemcpyHtoAAsync_v2_ptsz 7000, cuMemcpyHtoA_v2 3020,
         cuMemcpyHtoA_v2_ptds 7000, cuMemcpyHtoD 2000, cuMemcpyHtoDAsync 2000,
-        cuMemcpyWithAttributesAsync 13020, cuMemcpyWithAttributesAsync_ptsz 13020,
-        cuMemsetD16 2000, cuMemsetD2D16 2000, cuMemsetD2D32 2000, cuMemsetD2D8 2000,
-        cuMemsetD32 2000, cuMemsetD8 2000, cuMipmappedArrayCreate 5000,
-        cuMipmappedArrayDestroy 5000, cuMipmappedArrayGetLevel 5000,
-        cuMipmappedArrayGetMemoryRequirements 11060, cuMipmappedArrayGetSparseProperties 11010,
-        cuModuleEnumerateFunctions 12040, cuModuleGetFunction 2000, cuModuleGetFunctionCount 12040,
-        cuModuleGetGlobal 2000, cuModuleGetGlobal_v2 3020, cuModuleGetSurfRef 3000,
-        cuModuleGetTexRef 2000, cuModuleLoad 2000, cuModuleLoadData 2000, cuModuleLoadDataEx 2010,
-        cuModuleLoadFatBinary 2000, cuModuleUnload 2000, cuMulticastAddDevice 12010,
+        cuMemcpyWithAttributesAsync 13020, cuMemcpyWithAttributesAsync_ptsz 13020, cuMemsetD16 2000,
+        cuMemsetD2D16 2000, cuMemsetD2D32 2000, cuMemsetD2D8 2000, cuMemsetD32 2000,
+        cuMemsetD8 2000, cuMipmappedArrayCreate 5000, cuMipmappedArrayDestroy 5000,
+        cuMipmappedArrayGetLevel 5000, cuMipmappedArrayGetMemoryRequirements 11060,
+        cuMipmappedArrayGetSparseProperties 11010, cuModuleEnumerateFunctions 12040,
+        cuModuleGetFunctionCount 12040, cuModuleGetGlobal 2000, cuModuleGetGlobal_v2 3020,
+        cuModuleGetSurfRef 3000, cuModuleGetTexRef 2000, cuMulticastAddDevice 12010,
         cuMulticastBindAddr 12010, cuMulticastBindAddr_v2 13010, cuMulticastBindMem 12010,
         cuMulticastBindMem_v2 13010, cuMulticastCreate 12010, cuMulticastGetGranularity 12010,
         cuMulticastUnbind 12010, cuOccupancyAvailableDynamicSMemPerBlock 10020,
-        cuOccupancyMaxActiveBlocksPerMultiprocessor 6050,
-        cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags 7000,
-        cuOccupancyMaxActiveClusters 11070, cuOccupancyMaxPotentialBlockSize 6050,
-        cuOccupancyMaxPotentialBlockSizeWithFlags 7000, cuOccupancyMaxPotentialClusterSize 11070,
+        cuOccupancyMaxActiveClusters 11070, cuOccupancyMaxPotentialClusterSize 11070,
         cuParamSetSize 2000, cuParamSetTexRef 2000, cuParamSetf 2000, cuParamSeti 2000,
         cuParamSetv 2000, cuPointerSetAttribute 6000, cuProfilerInitialize 4000,
         cuSurfObjectCreate 5000, cuSurfObjectDestroy 5000, cuSurfObjectGetResourceDesc 5000,

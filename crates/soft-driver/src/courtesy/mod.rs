@@ -13,6 +13,8 @@ mod exports;
 pub(crate) mod graph_edits;
 pub(crate) mod graph_nodes;
 pub(crate) mod graph_updates;
+pub(crate) mod kernels;
+pub(crate) mod launches;
 pub(crate) mod managed;
 pub(crate) mod modules;
 pub(crate) mod pools;

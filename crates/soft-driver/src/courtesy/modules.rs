@@ -1,15 +1,19 @@
-//! For cudarc, numba-cuda and cuda.core (the profiler), and programs of the CUDA runtime: questions
-//! about modules, of which this driver loads none; names of functions, the profiler, tables of
-//! other exports.
+//! For cudarc, numba-cuda and cuda.core: modules, libraries and their functions, which are the
+//! kernels that the test has registered; the profiler, tables of other exports.
 
-use core::ffi::{c_int, c_uchar, c_void};
+use core::ffi::{CStr, c_int, c_uchar, c_uint, c_void};
 
 use crate::abi::*;
 use crate::arg::{In, Memory, Ptr};
+use crate::courtesy::kernels::Kernel;
+use crate::machine::Locked;
 use crate::machine::call_frame::CallFrame;
 
 const EAGER_LOADING: c_int = 1;
 const LAZY_LOADING: c_int = 2;
+
+/// Handles of modules and libraries, and of functions and kernels, are opaque.
+type Handle = *mut c_void;
 
 /// Documented: lazy, unless the environment asks for the other.
 pub(crate) fn module_get_loading_mode(call: &CallFrame, mode: Ptr<c_int>) -> Answer {
@@ -24,15 +28,6 @@ pub(crate) fn profiler_switch(call: &CallFrame) -> Answer {
     state.current(call).map(drop)
 }
 
-/// The name of a kernel or a function: there is none that could have one.
-pub(crate) fn function_name(
-    call: &CallFrame,
-    name: Ptr<*const c_uchar>,
-    function: Memory,
-) -> Answer {
-    call.refuse(if name.is_null() || function.is_null() { INVALID_VALUE } else { NOT_SUPPORTED })
-}
-
 /// Tables of what is not exported by name. Measured: one that the driver does not know is an
 /// invalid value, before `cuInit` too; this one knows none.
 pub(crate) fn get_export_table(
@@ -42,4 +37,355 @@ pub(crate) fn get_export_table(
 ) -> Answer {
     call.lock()?.misuses.say_unsupported(call.name());
     Err(INVALID_VALUE)
+}
+
+/// The machine's state, for a call that only makes sense with kernels.
+pub(super) fn ready(call: &CallFrame) -> Result<Locked, CUresult> {
+    let state = call.lock()?;
+    if !state.modules.in_use {
+        state.misuses.say_unsupported(call.name());
+        drop(state);
+        drop(call.ready()?);
+        return Err(NOT_SUPPORTED);
+    }
+    drop(state);
+    call.ready()
+}
+
+/// A handle that C is given.
+fn handle(number: u64) -> Handle {
+    core::ptr::without_provenance_mut(number as usize)
+}
+
+/// The module or library of a handle.
+fn module(state: &Locked, module: Memory, library: bool) -> Result<u32, CUresult> {
+    let index = state.modules.modules.find(module.addr()).map_err(|_| INVALID_HANDLE)?;
+    let is_library = state.modules.modules[index].context.is_none();
+    if is_library == library { Ok(index) } else { Err(INVALID_HANDLE) }
+}
+
+/// The function of a handle, if its module's context is still there.
+pub(super) fn function(state: &Locked, function: Memory) -> Result<u32, CUresult> {
+    let index = state.modules.functions.find(function.addr()).map_err(|_| INVALID_HANDLE)?;
+    usable(state, state.modules.functions[index].module)?;
+    Ok(index)
+}
+
+fn usable(state: &Locked, module: u32) -> Answer {
+    match state.modules.modules[module].context {
+        Some((context, id)) => match state.contexts.get(context) {
+            Some(of) if of.id == id => state.usable(context),
+            _ => Err(CONTEXT_IS_DESTROYED),
+        },
+        None => Ok(()),
+    }
+}
+
+// Loading. Whatever the image is, it has all kernels that are registered.
+
+fn load(call: &CallFrame, out: Ptr<Handle>, given: bool) -> Answer {
+    let mut state = ready(call)?;
+    out.required()?;
+    if !given {
+        return Err(INVALID_VALUE);
+    }
+    let context = state.current(call)?;
+    let id = state.contexts[context].id;
+    let module = state.modules.load(call.number, Some((context, id)))?;
+    out.put(handle(module))
+}
+
+pub(crate) fn module_load_data(call: &CallFrame, out: Ptr<Handle>, image: In<c_void>) -> Answer {
+    load(call, out, !image.is_null())
+}
+
+pub(crate) fn module_load_data_ex(
+    call: &CallFrame,
+    out: Ptr<Handle>,
+    image: In<c_void>,
+    _count: c_uint,
+    _options: Ptr<c_uint>,
+    _values: Ptr<*mut c_void>,
+) -> Answer {
+    load(call, out, !image.is_null())
+}
+
+/// Whether a file is there: nothing more is asked of it.
+fn check_file(call: &CallFrame, path: In<c_uchar>) -> Answer {
+    drop(ready(call)?);
+    path.required()?;
+    let path = String::from_utf8_lossy(path.text()).into_owned();
+    let there = std::path::Path::new(&path).is_file();
+    if there { Ok(()) } else { Err(CUresult::CUDA_ERROR_FILE_NOT_FOUND) }
+}
+
+pub(crate) fn module_load(call: &CallFrame, out: Ptr<Handle>, path: In<c_uchar>) -> Answer {
+    check_file(call, path)?;
+    load(call, out, true)
+}
+
+pub(crate) fn module_unload(call: &CallFrame, of: Memory) -> Answer {
+    let mut state = ready(call)?;
+    let module = module(&state, of, false)?;
+    let usable = usable(&state, module);
+    state.modules.unload(module);
+    usable
+}
+
+/// The options of a library: for its compiler, and for itself.
+type Options = Ptr<c_uint>;
+type Values = Ptr<*mut c_void>;
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn library_load_data(
+    call: &CallFrame,
+    out: Ptr<Handle>,
+    code: In<c_void>,
+    _: Options,
+    _: Values,
+    _: c_uint,
+    _: Options,
+    _: Values,
+    _: c_uint,
+) -> Answer {
+    let mut state = ready(call)?;
+    out.required()?;
+    if code.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let library = state.modules.load(call.number, None)?;
+    out.put(handle(library))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn library_load_from_file(
+    call: &CallFrame,
+    out: Ptr<Handle>,
+    path: In<c_uchar>,
+    jit: Options,
+    jit_values: Values,
+    jit_count: c_uint,
+    options: Options,
+    values: Values,
+    count: c_uint,
+) -> Answer {
+    check_file(call, path)?;
+    let code = In::of_handle(path.raw().cast());
+    library_load_data(call, out, code, jit, jit_values, jit_count, options, values, count)
+}
+
+pub(crate) fn library_unload(call: &CallFrame, library: Memory) -> Answer {
+    let mut state = ready(call)?;
+    let library = module(&state, library, true)?;
+    state.modules.unload(library);
+    Ok(())
+}
+
+// Functions.
+
+/// The function of a name. A name that nobody registered is not found, and the message lists what
+/// is registered.
+fn get_function(
+    call: &CallFrame,
+    out: Ptr<Handle>,
+    of: Memory,
+    name: In<c_uchar>,
+    library: bool,
+) -> Answer {
+    let mut state = ready(call)?;
+    out.required()?;
+    name.required()?;
+    let module = match module(&state, of, library) {
+        // The module of a library is the library itself.
+        Err(_) if !library => module(&state, of, true)?,
+        found => found?,
+    };
+    usable(&state, module)?;
+    // SAFETY: a C string, by the contract of the C call.
+    let name = unsafe { CStr::from_ptr(name.raw().cast()) };
+    let found = state.modules.function(call.number, module, name)?;
+    let Some(function) = found else {
+        let registered = state.modules.names();
+        let what = format!("no kernel {name:?} is registered with this driver, but {registered}");
+        crate::say!("{}: {what}", call.name());
+        state.misuses.log.add(call, &what, NOT_FOUND);
+        return Err(NOT_FOUND);
+    };
+    out.put(handle(function))
+}
+
+pub(crate) fn module_get_function(
+    call: &CallFrame,
+    out: Ptr<Handle>,
+    module: Memory,
+    name: In<c_uchar>,
+) -> Answer {
+    get_function(call, out, module, name, false)
+}
+
+pub(crate) fn library_get_kernel(
+    call: &CallFrame,
+    out: Ptr<Handle>,
+    library: Memory,
+    name: In<c_uchar>,
+) -> Answer {
+    get_function(call, out, library, name, true)
+}
+
+/// A library is its own module in each context.
+pub(crate) fn library_get_module(call: &CallFrame, out: Ptr<Handle>, library: Memory) -> Answer {
+    let state = ready(call)?;
+    module(&state, library, true)?;
+    state.current(call)?;
+    out.put(library.raw())
+}
+
+/// A kernel is its own function in each context.
+pub(crate) fn kernel_get_function(call: &CallFrame, out: Ptr<Handle>, kernel: Memory) -> Answer {
+    let state = ready(call)?;
+    function(&state, kernel)?;
+    state.current(call)?;
+    out.put(kernel.raw())
+}
+
+pub(crate) fn function_get_module(call: &CallFrame, out: Ptr<Handle>, of: Memory) -> Answer {
+    let state = ready(call)?;
+    let module = state.modules.functions[function(&state, of)?].module;
+    out.put(handle(state.modules.modules.handle(module)))
+}
+
+/// The name of a kernel or a function.
+pub(crate) fn function_name(call: &CallFrame, name: Ptr<*const c_uchar>, of: Memory) -> Answer {
+    if name.is_null() || of.is_null() {
+        return call.refuse(INVALID_VALUE);
+    }
+    let state = ready(call)?;
+    let function = function(&state, of)?;
+    // It stays where it is until the module is unloaded, as documented.
+    name.put(state.modules.functions[function].name.as_ptr().cast())
+}
+
+/// Everything is loaded from the begin.
+pub(crate) fn function_is_loaded(call: &CallFrame, loaded: Ptr<c_int>, of: Memory) -> Answer {
+    let state = ready(call)?;
+    function(&state, of)?;
+    loaded.put(1)
+}
+
+pub(crate) fn function_load(call: &CallFrame, of: Memory) -> Answer {
+    let state = ready(call)?;
+    function(&state, of).map(drop)
+}
+
+/// What is registered under the name of a function.
+fn with_kernel<R>(
+    call: &CallFrame,
+    of: Memory,
+    look: impl FnOnce(&Kernel) -> Result<R, CUresult>,
+) -> Result<R, CUresult> {
+    let state = ready(call)?;
+    let name = &state.modules.functions[function(&state, of)?].name;
+    look(state.modules.kernel(name).ok_or(NOT_FOUND)?)
+}
+
+pub(crate) fn parameter_count(call: &CallFrame, of: Memory, count: Ptr<usize>) -> Answer {
+    count.put(with_kernel(call, of, |kernel| Ok(kernel.parameters.len()))?)
+}
+
+pub(crate) fn parameter_info(
+    call: &CallFrame,
+    of: Memory,
+    index: usize,
+    offset: Ptr<usize>,
+    size: Ptr<usize>,
+) -> Answer {
+    let range = with_kernel(call, of, |kernel| kernel.layout().nth(index).ok_or(INVALID_VALUE))?;
+    offset.put(range.start)?;
+    size.put_if(range.len());
+    Ok(())
+}
+
+// Attributes, which a program can set without an effect, except for the limit of shared memory.
+
+pub(super) const MAX_DYNAMIC_SHARED: u32 = 8;
+const CARVEOUT: u32 = 9;
+const ATTRIBUTES: u32 = 16;
+/// What a program can set: these, the size of clusters, and how they are scheduled.
+const SETTABLE: [u32; 7] = [MAX_DYNAMIC_SHARED, CARVEOUT, 11, 12, 13, 14, 15];
+pub(super) const MAX_SHARED: i32 = 232_448;
+
+/// An attribute that was not set: threads of a block, registers, versions, shared memory.
+pub(super) fn default_attribute(attribute: u32) -> i32 {
+    match attribute {
+        0 => 1024,
+        4 => 32,
+        5 | 6 => 90,
+        MAX_DYNAMIC_SHARED => 49_152,
+        CARVEOUT => -1,
+        _ => 0,
+    }
+}
+
+pub(crate) fn function_get_attribute(
+    call: &CallFrame,
+    value: Ptr<c_int>,
+    attribute: c_uint,
+    of: Memory,
+) -> Answer {
+    let state = ready(call)?;
+    let function = function(&state, of)?;
+    if attribute >= ATTRIBUTES {
+        return Err(INVALID_VALUE);
+    }
+    let set = state.modules.functions[function].attributes.get(&attribute);
+    value.put(set.copied().unwrap_or_else(|| default_attribute(attribute)))
+}
+
+pub(crate) fn function_set_attribute(
+    call: &CallFrame,
+    of: Memory,
+    attribute: c_uint,
+    value: c_int,
+) -> Answer {
+    let mut state = ready(call)?;
+    let function = function(&state, of)?;
+    let fits = attribute != MAX_DYNAMIC_SHARED || (0..=MAX_SHARED).contains(&value);
+    if !SETTABLE.contains(&attribute) || !fits {
+        return Err(INVALID_VALUE);
+    }
+    state.modules.functions[function].attributes.insert(attribute, value);
+    Ok(())
+}
+
+pub(crate) fn kernel_get_attribute(
+    call: &CallFrame,
+    value: Ptr<c_int>,
+    attribute: c_uint,
+    of: Memory,
+    _device: CUdevice,
+) -> Answer {
+    function_get_attribute(call, value, attribute, of)
+}
+
+pub(crate) fn kernel_set_attribute(
+    call: &CallFrame,
+    attribute: c_uint,
+    value: c_int,
+    of: Memory,
+    _device: CUdevice,
+) -> Answer {
+    function_set_attribute(call, of, attribute, value)
+}
+
+pub(crate) fn function_set_cache_config(call: &CallFrame, of: Memory, _: c_uint) -> Answer {
+    function_load(call, of)
+}
+
+pub(crate) fn kernel_set_cache_config(
+    call: &CallFrame,
+    of: Memory,
+    _: c_uint,
+    _device: CUdevice,
+) -> Answer {
+    function_load(call, of)
 }

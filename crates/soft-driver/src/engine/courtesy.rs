@@ -33,6 +33,12 @@ impl Task {
     pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
         match self {
             Self::Memory(work) | Self::Running(Some(work)) => work.uses(region),
+            Self::Device(work) => {
+                let end = (region.base + region.bytes) as u64;
+                let begin = region.base as u64;
+                let mut ranges = work.accesses().iter().map(|access| &access.range);
+                ranges.any(|range| range.start < end && begin < range.end)
+            }
             Self::WaitValue(wait, _) => wait.word.place.is_in(region),
             Self::WriteValue(write, _) => write.word.place.is_in(region),
             _ => false,

@@ -428,6 +428,15 @@ impl Running<'_> {
                     return false;
                 }
             }
+            Task::Device(work) => {
+                if failed.is_none() {
+                    self.streams[stream].queue.push_front(again(Task::Running(None)));
+                    let work = Work::Device(work);
+                    self.engine.pool_queue.push_back(Job { stream, id, at, work });
+                    self.machine.pool.notify_one();
+                    return false;
+                }
+            }
             Task::Free(region) => self.memory.free_now(&region),
             Task::Busy(ns) => {
                 if failed.is_none() {

@@ -1,7 +1,11 @@
 //! Work: the tasks in the queues of streams, and the jobs for threads.
 
+use core::any::Any;
 use core::ffi::c_void;
+use core::fmt::Debug;
 use std::sync::Arc;
+
+use cuda_order_check::Access;
 
 use crate::abi::*;
 use crate::engine::point::Point;
@@ -23,6 +27,16 @@ unsafe impl Send for UserData {}
 pub(crate) enum HostCall {
     Function(unsafe extern "C" fn(*mut c_void), UserData),
     Callback(unsafe extern "C" fn(CUstream, CUresult, *mut c_void), u64, UserData),
+}
+
+/// Work of the device that the engine does not know, such as a kernel of a test. A thread does it
+/// without the machine's lock.
+pub(crate) trait DeviceWork: Any + Debug + Send + Sync {
+    /// Does it. An error fails the stream's context.
+    fn run(&self) -> Answer;
+
+    /// What it reads and writes, as far as that is declared.
+    fn accesses(&self) -> &[Access];
 }
 
 /// What destroys a user object.
@@ -53,6 +67,7 @@ pub(crate) enum Task {
     WaitShared(processes::Wait),
     Host(HostCall),
     Memory(MemoryWork),
+    Device(Arc<dyn DeviceWork>),
     /// The stream is busy for so many nanoseconds.
     Busy(u64),
     WaitValue(ValueWait, Origin),
@@ -77,6 +92,7 @@ impl Task {
 pub(crate) enum Work {
     Host(HostCall),
     Memory(MemoryWork),
+    Device(Arc<dyn DeviceWork>),
     /// A user object is destroyed; this is the work of no stream.
     Destroy(Destroy),
 }

@@ -16,6 +16,9 @@ use crate::sync::wait;
 
 /// How many threads at most set and copy memory.
 const POOL_THREADS: usize = 2;
+/// How many more of them at most do other work of the device, which may wait for the host or for
+/// other streams.
+const DEVICE_THREADS: usize = 30;
 /// How often the ticker looks whether a seeded scheduler is left alone.
 const TICK: Duration = LOOK;
 /// How long the ticker sleeps between looks at values in memory, which the host and other processes
@@ -42,6 +45,19 @@ impl Engine {
             self.pool_threads == 0 || (self.pool_threads < POOL_THREADS && self.pool_idle == 0);
         if wanted {
             self.spawn(machine, "cuda-soft-copy", pool_thread)?;
+            self.pool_threads += 1;
+        }
+        Ok(())
+    }
+
+    /// One more thread for work of the device, until there is one for each stream.
+    pub(crate) fn ensure_device_thread(
+        &mut self,
+        machine: &'static Machine,
+        streams: usize,
+    ) -> Answer {
+        if self.pool_threads < POOL_THREADS + streams.min(DEVICE_THREADS) {
+            self.spawn(machine, "cuda-soft-device", pool_thread)?;
             self.pool_threads += 1;
         }
         Ok(())
@@ -118,6 +134,14 @@ impl Running<'_> {
         self.engine.failure(entry.context)
     }
 
+    /// The context of a stream fails by work in it.
+    fn fail_context_of(&mut self, stream: u32, id: u64, code: CUresult) {
+        let entry = self.streams.get(stream).filter(|entry| entry.id == id);
+        if let Some(context) = entry.map(|entry| entry.context) {
+            self.fail(context, code);
+        }
+    }
+
     /// The next job for the thread of the host functions. Those that are held back stay in the
     /// queue, except in a failed context: it leaves its functions out, and its callbacks get the
     /// error.
@@ -167,8 +191,8 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             true => feed.destructor_begins(),
             false => feed.function_begins(at),
         });
-        drop(state);
         machine.switches.host_function(true);
+        drop(state);
         thread::with(machine.slot, epoch, |on| on.in_host_function = true);
         // SAFETY: the program handed these functions and pointers to the driver for exactly these
         // calls.
@@ -178,7 +202,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
                 Work::Host(HostCall::Function(function, data)) if status == SUCCESS => {
                     function(data.0)
                 }
-                Work::Host(HostCall::Function(..)) | Work::Memory(_) => {}
+                Work::Host(HostCall::Function(..)) | Work::Memory(_) | Work::Device(_) => {}
                 Work::Host(HostCall::Callback(function, stream, data)) => {
                     function(core::ptr::without_provenance_mut(stream as usize), status, data.0);
                 }
@@ -186,12 +210,12 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             }
         }
         thread::with(machine.slot, epoch, |on| on.in_host_function = false);
-        machine.switches.host_function(false);
         state = machine.lock();
         if state.epoch != epoch {
             return;
         }
         state.engine.in_host -= 1;
+        machine.switches.host_function(state.engine.in_host > 0);
         state.feed(|feed, _| match destroys {
             true => feed.destructor_ends(),
             false => feed.function_ends(at),
@@ -209,9 +233,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let Some(Job { stream, id, work: Work::Memory(work), .. }) =
-            state.engine.pool_queue.pop_front()
-        else {
+        let Some(Job { stream, id, work, .. }) = state.engine.pool_queue.pop_front() else {
             state.engine.pool_idle += 1;
             state = wait(&machine.pool, state);
             if state.epoch != epoch {
@@ -221,14 +243,39 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
             continue;
         };
         state.engine.running += 1;
-        drop(state);
-        work.execute();
-        state = machine.lock();
-        if state.epoch != epoch {
-            return;
+        match work {
+            Work::Memory(work) => {
+                drop(state);
+                work.execute();
+                state = machine.lock();
+                if state.epoch != epoch {
+                    return;
+                }
+                state.feed(|feed, _| work.ends(feed));
+                state.engine.clock.advance(work.virtual_ns());
+            }
+            Work::Device(work) => {
+                // It is code of the program, and calls nothing of the driver.
+                state.engine.in_host += 1;
+                machine.switches.host_function(true);
+                drop(state);
+                thread::with(machine.slot, epoch, |on| on.in_host_function = true);
+                let answer = work.run();
+                drop(work);
+                thread::with(machine.slot, epoch, |on| on.in_host_function = false);
+                state = machine.lock();
+                if state.epoch != epoch {
+                    return;
+                }
+                state.engine.in_host -= 1;
+                machine.switches.host_function(state.engine.in_host > 0);
+                if let Err(code) = answer {
+                    state.running(machine).fail_context_of(stream, id, code);
+                }
+            }
+            // These are for the other thread.
+            Work::Host(_) | Work::Destroy(_) => {}
         }
-        state.feed(|feed, _| work.ends(feed));
-        state.engine.clock.advance(work.virtual_ns());
         state.running(machine).finish(stream, id);
         state.running(machine).time_moved();
     }

@@ -170,6 +170,9 @@ parameters! {
     call_5(a: P0, b: P1, c: P2, d: P3, e: P4);
     call_6(a: P0, b: P1, c: P2, d: P3, e: P4, f: P5);
     call_7(a: P0, b: P1, c: P2, d: P3, e: P4, f: P5, g: P6);
+    call_8(a: P0, b: P1, c: P2, d: P3, e: P4, f: P5, g: P6, h: P7);
+    call_10(a: P0, b: P1, c: P2, d: P3, e: P4, f: P5, g: P6, h: P7, i: P8, j: P9);
+    call_11(a: P0, b: P1, c: P2, d: P3, e: P4, f: P5, g: P6, h: P7, i: P8, j: P9, k: P10);
 }
 
 /// The address of the C function of the export `ID`.

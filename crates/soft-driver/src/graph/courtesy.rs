@@ -25,6 +25,7 @@ impl NodeKind {
     /// The number that the driver has for a kind of node.
     pub(crate) fn number(&self) -> u32 {
         match self {
+            Self::Device(_) => 0,
             Self::Memory(work) if work.is_copy() => 1,
             Self::Memory(_) => 2,
             Self::Host(_) => 3,

@@ -143,11 +143,11 @@ pub(crate) fn graph_instantiate_with_flags(
 /// The failure, and the handle of the node that is at fault, or 0.
 pub(crate) type AtFault = (CUresult, u64);
 
-/// Measured: a graph that the device launches has memory work, and no host, event or empty node;
+/// Measured: a graph that the device launches has kernels or memory work, and no host, event or empty node;
 /// one without nodes is none.
 fn refuse_device_launch(nodes: &[ExecNode]) -> Result<(), AtFault> {
-    let memory = |node: &&ExecNode| matches!(node.kind, NodeKind::Memory(_));
-    match nodes.iter().find(|node| !memory(node)) {
+    let fits = |node: &&ExecNode| matches!(node.kind, NodeKind::Memory(_) | NodeKind::Device(_));
+    match nodes.iter().find(|node| !fits(node)) {
         Some(node) => Err((INVALID_VALUE, node.of)),
         None if nodes.is_empty() => Err((INVALID_VALUE, 0)),
         None => Ok(()),
@@ -226,6 +226,10 @@ pub(crate) fn graph_launch(
     // whole or not at all.
     state.engine.ensure_host_thread(call.machine)?;
     state.engine.ensure_pool_thread(call.machine)?;
+    if nodes.iter().any(|kind| matches!(kind, NodeKind::Device(_))) {
+        let streams = state.streams.len();
+        state.engine.ensure_device_thread(call.machine, streams)?;
+    }
     state.engine.ensure_ticker_thread(call.machine)?;
     if let Some(last) = state.graphs.exec_mut(exec).last.take()
         && !last.is_done()
@@ -241,6 +245,9 @@ pub(crate) fn graph_launch(
             NodeKind::Host(host) => state.running(call.machine).submit(stream, Task::Host(host)),
             NodeKind::Memory(work) => {
                 state.running(call.machine).submit(stream, Task::Memory(work))
+            }
+            NodeKind::Device(work) => {
+                state.running(call.machine).submit(stream, Task::Device(work))
             }
             NodeKind::Busy(ns) => state.running(call.machine).submit(stream, Task::Busy(ns)),
             NodeKind::Values(batch) => {

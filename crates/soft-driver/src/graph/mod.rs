@@ -12,7 +12,7 @@ use crate::abi::*;
 use crate::arg::{In, Ptr};
 use crate::engine::point::Point;
 use crate::engine::user_object::References;
-use crate::engine::work::HostCall;
+use crate::engine::work::{DeviceWork, HostCall};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Kind, Table};
@@ -34,6 +34,8 @@ pub(crate) enum NodeKind {
     Empty,
     Host(HostCall),
     Memory(MemoryWork),
+    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
+    Device(Arc<dyn DeviceWork>),
     /// The stream is busy for so many nanoseconds.
     Busy(u64),
     Record(u64),
@@ -104,6 +106,7 @@ impl NodeKind {
             // Child graphs have been replaced by their nodes.
             Self::Empty | Self::Busy(_) | Self::Child(_) => Vec::new(),
             Self::Declared(accesses) => vec![GraphWork::Work(accesses.clone())],
+            Self::Device(work) => vec![GraphWork::Work(work.accesses().to_vec())],
             Self::Host(_) => vec![GraphWork::Function],
             Self::Memory(work) => {
                 vec![GraphWork::Write(work.accesses(None, <[Access]>::to_vec))]

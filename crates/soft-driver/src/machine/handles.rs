@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Green = 0b1001,
     Pool = 0b1010,
     Semaphore = 0b1011,
+    Module = 0b1100,
+    Function = 0b1101,
 }
 
 impl Kind {
@@ -36,14 +38,16 @@ impl Kind {
             Self::Green => "green context",
             Self::Pool => "memory pool",
             Self::Semaphore => "external semaphore",
+            Self::Module => "module",
+            Self::Function => "function",
         }
     }
 
     /// The kind that a number claims to be.
     pub(crate) fn of(handle: u64) -> Option<Self> {
         let all = [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec];
-        let all =
-            all.into_iter().chain([Self::UserObject, Self::Green, Self::Pool, Self::Semaphore]);
+        let more = [Self::UserObject, Self::Green, Self::Pool, Self::Semaphore];
+        let all = all.into_iter().chain(more).chain([Self::Module, Self::Function]);
         all.into_iter().find(|kind| *kind as u64 == handle >> KIND_AT && handle & 7 == 0)
     }
 }

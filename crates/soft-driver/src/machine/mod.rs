@@ -18,6 +18,8 @@ use cuda_order_check::{ContextId, EventId, GraphId, StreamId};
 use crate::capture::Captures;
 use crate::context::Context;
 use crate::context::losses::Losses;
+#[cfg(feature = "courtesy")]
+use crate::courtesy::kernels::Modules;
 use crate::device::Device;
 use crate::engine::stream::Stream;
 use crate::engine::{Engine, Running};
@@ -192,6 +194,8 @@ pub(crate) struct State {
     pub(crate) semaphores: Table<Imported>,
     pub(crate) greens: Greens,
     pub(crate) captures: Captures,
+    #[cfg(feature = "courtesy")]
+    pub(crate) modules: Modules,
     pub(crate) engine: Engine,
     pub(crate) memory: Allocations,
     next_id: u64,
@@ -217,6 +221,8 @@ impl State {
             semaphores: Table::new(Kind::Semaphore, slot),
             greens: Greens::new(slot),
             captures: Captures::new(),
+            #[cfg(feature = "courtesy")]
+            modules: Modules::new(slot),
             engine: Engine::new(slot),
             memory: Allocations::new(slot),
             next_id: 7,
@@ -251,6 +257,8 @@ impl State {
         self.semaphores.reset(life);
         self.greens.reset(life);
         self.captures = Captures::new();
+        #[cfg(feature = "courtesy")]
+        self.modules.reset(life);
         self.engine.reset(life);
         self.memory.reset(life);
         self.misuses = Misuses::new();

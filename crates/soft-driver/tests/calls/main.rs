@@ -35,6 +35,8 @@ mod copies;
 #[cfg(feature = "courtesy")]
 mod edits;
 #[cfg(feature = "courtesy")]
+mod kernels;
+#[cfg(feature = "courtesy")]
 mod order;
 #[cfg(feature = "courtesy")]
 mod pools;

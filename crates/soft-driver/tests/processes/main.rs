@@ -11,6 +11,8 @@ use cuda_events_test_support::raw as common;
 mod findings;
 mod fork;
 mod ipc;
+#[cfg(feature = "courtesy")]
+mod kernels;
 mod late;
 mod many;
 mod shared;

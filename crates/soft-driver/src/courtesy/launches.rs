@@ -1,0 +1,282 @@
+//! For cuda.core, numba-cuda and cudarc: launches of kernels, and how many blocks fit on a
+//! multiprocessor.
+
+use core::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{In, Memory, Ptr, StreamArg};
+use crate::courtesy::kernels::{Kernel, Launch};
+use crate::courtesy::modules::{MAX_DYNAMIC_SHARED, default_attribute, function, ready};
+use crate::engine::work::Task;
+use crate::graph::NodeKind;
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
+
+/// The words of `extra`: its end, the buffer with the parameters, and the buffer's size.
+const END: usize = 0;
+const BUFFER: usize = 1;
+const SIZE: usize = 2;
+
+const MAX_THREADS: u64 = 1024;
+
+/// The attributes of a launch that change nothing here: none, caching, cooperation, waiting,
+/// clusters, programmatic order of launches, priority, memory synchronisation, preferences.
+const ATTRIBUTES: [u32; 13] = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 14, 16];
+
+/// `CUlaunchConfig`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    stream: CUstream,
+    attributes: *const [u64; 9],
+    count: c_uint,
+}
+
+/// The parameters of a launch: an array with the address of each, or a buffer with all of them.
+#[derive(Clone, Copy)]
+struct Parameters {
+    each: Ptr<*mut c_void>,
+    extra: Ptr<*mut c_void>,
+}
+
+impl Parameters {
+    /// Copies them into the layout of the kernel.
+    fn read(self, kernel: &Kernel) -> Result<Vec<u8>, CUresult> {
+        let bytes = kernel.layout().last().map_or(0, |range| range.end);
+        if !self.extra.is_null() {
+            return if self.each.is_null() { self.buffer(bytes) } else { Err(INVALID_VALUE) };
+        }
+        let mut read = vec![0; bytes];
+        for (index, range) in kernel.layout().enumerate() {
+            self.each.required()?;
+            // SAFETY: by the contract of the C call, the array has the address of each parameter.
+            let from = unsafe { self.each.raw().add(index).read() };
+            if from.is_null() {
+                return Err(INVALID_VALUE);
+            }
+            // SAFETY: by the contract of the C call, and of the registration, a parameter of this
+            // size is there.
+            let from = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), range.len()) };
+            read[range].copy_from_slice(from);
+        }
+        Ok(read)
+    }
+
+    /// Documented: `extra` is pairs of a name and a value.
+    fn buffer(self, bytes: usize) -> Result<Vec<u8>, CUresult> {
+        let (mut buffer, mut size) = (core::ptr::null::<u8>(), None);
+        for pair in 0.. {
+            // SAFETY: by the contract of the C call, the array goes on until its end.
+            let word = |at: usize| unsafe { self.extra.raw().add(2 * pair + at).read() };
+            match word(0).addr() {
+                END => break,
+                BUFFER => buffer = word(1).cast(),
+                // SAFETY: by the contract of the C call, a size or NULL.
+                SIZE => size = unsafe { word(1).cast::<usize>().as_ref() }.copied(),
+                _ => return Err(INVALID_VALUE),
+            }
+        }
+        match size {
+            Some(size) if size >= bytes && !buffer.is_null() => {
+                // SAFETY: by the contract of the C call, the buffer has its size.
+                Ok(unsafe { core::slice::from_raw_parts(buffer, bytes) }.to_vec())
+            }
+            _ => Err(INVALID_VALUE),
+        }
+    }
+}
+
+/// What is launched.
+struct Given {
+    function: Memory,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    parameters: Parameters,
+}
+
+impl State {
+    /// Whether a device could run it.
+    fn fits(&self, of: u32, given: &Given) -> bool {
+        let threads = |of: [u32; 3]| of.into_iter().map(u64::from).product::<u64>();
+        let [_, y, z] = given.grid;
+        let attributes = &self.modules.functions[of].attributes;
+        let shared = attributes.get(&MAX_DYNAMIC_SHARED).copied();
+        let shared = shared.unwrap_or_else(|| default_attribute(MAX_DYNAMIC_SHARED));
+        given.grid.into_iter().all(|blocks| blocks > 0)
+            && (1..=MAX_THREADS).contains(&threads(given.block))
+            && given.block[2] <= 64
+            && y.max(z) <= 65_535
+            && i64::from(given.shared_bytes) <= i64::from(shared)
+    }
+}
+
+/// What a launch or a node of a kernel does.
+fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
+    let state = ready(call)?;
+    let of = function(&state, given.function)?;
+    let name = &state.modules.functions[of].name;
+    let kernel: Arc<Kernel> = state.modules.kernel(name).ok_or(NOT_FOUND)?.clone();
+    if !state.fits(of, given) {
+        return Err(INVALID_VALUE);
+    }
+    let epoch = state.epoch;
+    drop(state);
+    let mut launch = Launch {
+        machine: call.machine,
+        epoch,
+        grid: given.grid,
+        block: given.block,
+        shared_bytes: given.shared_bytes,
+        parameters: given.parameters.read(&kernel)?,
+        accesses: Vec::new(),
+        kernel,
+    };
+    launch.declare()?;
+    Ok(launch)
+}
+
+fn launch(call: &CallFrame, given: &Given, stream: StreamArg) -> Answer {
+    let launch = Arc::new(make(call, given)?);
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    let module = state.modules.functions[function(&state, given.function)?].module;
+    let of = state.modules.modules[module].context.map(|(context, _)| context);
+    let here = state.streams[stream].context;
+    let other = |context: u32| {
+        let (of, here) = (&state.contexts[context], &state.contexts[here]);
+        context != state.streams[stream].context && !(of.device == here.device && here.green)
+    };
+    if of.is_some_and(other) {
+        return Err(INVALID_HANDLE);
+    }
+    let State { captures, streams, graphs, .. } = &mut *state;
+    if captures.add(streams, graphs, call, stream, || NodeKind::Device(launch.clone()))? {
+        return Ok(());
+    }
+    let streams = state.streams.len();
+    state.engine.ensure_device_thread(call.machine, streams)?;
+    state.running(call.machine).submit(stream, Task::Device(launch));
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn launch_kernel(
+    call: &CallFrame,
+    function: Memory,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: StreamArg,
+    each: Ptr<*mut c_void>,
+    extra: Ptr<*mut c_void>,
+) -> Answer {
+    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    let parameters = Parameters { each, extra };
+    launch(call, &Given { function, grid, block, shared_bytes, parameters }, stream)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn launch_cooperative_kernel(
+    call: &CallFrame,
+    function: Memory,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: StreamArg,
+    each: Ptr<*mut c_void>,
+) -> Answer {
+    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    let parameters = Parameters { each, extra: Ptr::NULL };
+    launch(call, &Given { function, grid, block, shared_bytes, parameters }, stream)
+}
+
+pub(crate) fn launch_kernel_ex(
+    call: &CallFrame,
+    config: In<LaunchConfig>,
+    function: Memory,
+    each: Ptr<*mut c_void>,
+    extra: Ptr<*mut c_void>,
+) -> Answer {
+    let LaunchConfig { grid, block, shared_bytes, stream, attributes, count } = config.get()?;
+    let attributes = In::of_handle(attributes.cast_mut()).read_array(count as usize)?;
+    // The attribute's number is the first word of each. Events of a launch, for example, would have
+    // to happen.
+    if attributes.iter().any(|[id, ..]| !ATTRIBUTES.contains(&(*id as u32))) {
+        return call.refuse(NOT_SUPPORTED);
+    }
+    let parameters = Parameters { each, extra };
+    let given = Given { function, grid, block, shared_bytes, parameters };
+    launch(call, &given, Ptr::of_handle(stream))
+}
+
+// A multiprocessor has 2048 threads, in at most 32 blocks.
+
+pub(crate) fn active_blocks(
+    call: &CallFrame,
+    blocks: Ptr<c_int>,
+    of: Memory,
+    block_size: c_int,
+    _shared_bytes: usize,
+) -> Answer {
+    let state = ready(call)?;
+    function(&state, of)?;
+    if block_size <= 0 {
+        return Err(INVALID_VALUE);
+    }
+    blocks.put(if block_size > 1024 { 0 } else { (2048 / block_size).min(32) })
+}
+
+pub(crate) fn active_blocks_with_flags(
+    call: &CallFrame,
+    blocks: Ptr<c_int>,
+    of: Memory,
+    block_size: c_int,
+    shared_bytes: usize,
+    _flags: c_uint,
+) -> Answer {
+    active_blocks(call, blocks, of, block_size, shared_bytes)
+}
+
+pub(crate) fn potential_block_size(
+    call: &CallFrame,
+    grid: Ptr<c_int>,
+    block: Ptr<c_int>,
+    of: Memory,
+    _shared_bytes_of: In<c_void>,
+    _shared_bytes: usize,
+    limit: c_int,
+) -> Answer {
+    let state = ready(call)?;
+    function(&state, of)?;
+    let size = if (1..1024).contains(&limit) { limit } else { 1024 };
+    let processors = 132;
+    grid.put(processors * (2048 / size).min(32))?;
+    block.put(size)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn potential_block_size_with_flags(
+    call: &CallFrame,
+    grid: Ptr<c_int>,
+    block: Ptr<c_int>,
+    of: Memory,
+    shared_bytes_of: In<c_void>,
+    shared_bytes: usize,
+    limit: c_int,
+    _flags: c_uint,
+) -> Answer {
+    potential_block_size(call, grid, block, of, shared_bytes_of, shared_bytes, limit)
+}

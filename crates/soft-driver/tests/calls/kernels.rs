@@ -1,0 +1,453 @@
+//! Kernels as closures: loading, launching, capturing, and what the order checker finds of them.
+
+use crate::common;
+
+use std::ffi::{CStr, CString, c_void};
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use common::*;
+use cuda_events::sys::*;
+use cuda_soft_driver::{OrderCheck, SoftDriver, Time};
+
+const NON_BLOCKING: u32 = 1;
+const WORDS: usize = 64;
+const NOT_FOUND: u32 = 500;
+const ILLEGAL_ADDRESS: u32 = 700;
+const MISALIGNED_ADDRESS: u32 = 716;
+const LAUNCH_FAILED: u32 = 719;
+
+type Handle = *mut c_void;
+
+fn load(raw: &Raw) -> Handle {
+    let mut module = null_mut();
+    let code = call!(raw, cuModuleLoadData(&mut module => *mut Handle,
+        c"anything".as_ptr().cast() => *const c_void));
+    assert_eq!(code, OK);
+    module
+}
+
+fn find(raw: &Raw, module: Handle, name: &CStr) -> Result<Handle, u32> {
+    let mut function = null_mut();
+    let code = call!(raw, cuModuleGetFunction(&mut function => *mut Handle, module => Handle,
+        name.as_ptr().cast() => *const c_void));
+    if code == OK { Ok(function) } else { Err(code) }
+}
+
+/// The function of a registered kernel.
+fn function(raw: &Raw, name: &CStr) -> Handle {
+    find(raw, load(raw), name).unwrap()
+}
+
+fn launch_with(
+    raw: &Raw,
+    function: Handle,
+    stream: CUstream,
+    (grid, block, shared): ([u32; 3], [u32; 3], u32),
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> u32 {
+    call!(raw, cuLaunchKernel(function => Handle,
+        grid[0] => u32, grid[1] => u32, grid[2] => u32,
+        block[0] => u32, block[1] => u32, block[2] => u32,
+        shared => u32, stream => CUstream, parameters => *mut *mut c_void,
+        extra => *mut *mut c_void))
+}
+
+/// One block, with these parameters: addresses and numbers.
+fn launch(raw: &Raw, function: Handle, stream: CUstream, address: u64, value: u32) -> u32 {
+    let (mut address, mut value) = (address, value);
+    let mut parameters =
+        [std::ptr::from_mut(&mut address).cast(), std::ptr::from_mut(&mut value).cast()];
+    let one = ([1; 3], [1; 3], 0);
+    launch_with(raw, function, stream, one, parameters.as_mut_ptr(), null_mut())
+}
+
+/// Memory of a device.
+fn memory(raw: &Raw) -> u64 {
+    let mut address = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut address, 4 * WORDS) }.0, OK);
+    assert_eq!(unsafe { (raw.cuMemsetD32Async)(address, 1, WORDS, legacy()) }.0, OK);
+    raw.sync(legacy());
+    address
+}
+
+fn contents(raw: &Raw, address: u64) -> Vec<u32> {
+    let mut words = vec![0_u32; WORDS];
+    let to = words.as_mut_ptr().cast();
+    let code = unsafe { (raw.cuMemcpyDtoHAsync_v2)(to, address, 4 * WORDS, legacy()) };
+    assert_eq!(code.0, OK);
+    raw.sync(legacy());
+    words
+}
+
+/// Registers a kernel that adds a number to each word.
+fn register_add(soft: &SoftDriver) {
+    let add = soft.kernel("add", |launch| {
+        let (address, value): (u64, u32) = (launch.parameter(0), launch.parameter(1));
+        let mut words = launch.read::<u32>(address, WORDS);
+        words.iter_mut().for_each(|word| *word += value);
+        launch.write(address, &words);
+    });
+    add.parameters(&[8, 4]).accesses(|launch, accesses| {
+        accesses.reads(launch.parameter(0), 4 * WORDS);
+        accesses.writes(launch.parameter(0), 4 * WORDS);
+    });
+}
+
+#[test]
+fn a_kernel_runs_with_its_parameters() {
+    let raw = Raw::new();
+    register_add(&raw.soft);
+    let (add, address) = (function(&raw, c"add"), memory(&raw));
+    let stream = raw.stream(NON_BLOCKING);
+    assert_eq!(launch(&raw, add, stream, address, 41), OK);
+    raw.sync(stream);
+    assert_eq!(contents(&raw, address), [42; WORDS]);
+
+    // The other form: a buffer, in which each parameter is aligned to its size.
+    let mut buffer = [0_u8; 12];
+    buffer[..8].copy_from_slice(&address.to_ne_bytes());
+    buffer[8..].copy_from_slice(&8_u32.to_ne_bytes());
+    let extra = |size: &mut usize, buffer: &mut [u8]| {
+        let name = |name: usize| std::ptr::without_provenance_mut(name);
+        let (buffer, size) = (buffer.as_mut_ptr().cast(), std::ptr::from_mut(size).cast());
+        let mut extra: [*mut c_void; 5] = [name(1), buffer, name(2), size, name(0)];
+        let one = ([1; 3], [1; 3], 0);
+        launch_with(&raw, add, stream, one, null_mut(), extra.as_mut_ptr())
+    };
+    assert_eq!(extra(&mut 12, &mut buffer), OK);
+    raw.sync(stream);
+    assert_eq!(contents(&raw, address), [50; WORDS]);
+    // A buffer without the last parameter.
+    assert_eq!(extra(&mut 11, &mut buffer), INVALID_VALUE);
+
+    let (mut offset, mut size) = (0_usize, 0_usize);
+    let mut info = |index: usize| {
+        let code = call!(raw, cuFuncGetParamInfo(add => Handle, index => usize,
+            &mut offset => *mut usize, &mut size => *mut usize));
+        (code, offset, size)
+    };
+    assert_eq!([info(0), info(1)], [(OK, 0, 8), (OK, 8, 4)]);
+    assert_eq!(info(2).0, INVALID_VALUE);
+    assert_eq!(unsafe { (raw.cuMemFree_v2)(address) }.0, OK);
+}
+
+#[test]
+fn a_kernel_sees_its_configuration() {
+    let raw = Raw::new();
+    let (send, receive) = std::sync::mpsc::channel();
+    raw.soft.kernel("_Z4sizev", move |launch| {
+        send.send((launch.grid(), launch.block(), launch.shared_bytes())).unwrap();
+    });
+    let size = function(&raw, c"_Z4sizev");
+    let run = |grid, block, shared| {
+        launch_with(&raw, size, legacy(), (grid, block, shared), null_mut(), null_mut())
+    };
+    assert_eq!(run([1, 2, 3], [32, 4, 2], 100), OK);
+    raw.sync(legacy());
+    assert_eq!(receive.try_recv(), Ok(([1, 2, 3], [32, 4, 2], 100)));
+    for (grid, block, shared) in [
+        ([0, 1, 1], [1; 3], 0),
+        ([1, 65_536, 1], [1; 3], 0),
+        ([1; 3], [0, 1, 1], 0),
+        ([1; 3], [1025, 1, 1], 0),
+        ([1; 3], [33, 32, 1], 0),
+        ([1; 3], [1, 1, 65], 0),
+        ([1; 3], [1; 3], 49_153),
+    ] {
+        assert_eq!(run(grid, block, shared), INVALID_VALUE, "{grid:?} {block:?} {shared}");
+    }
+    // A program that raises the limit has more.
+    let set = |value| call!(raw, cuFuncSetAttribute(size => Handle, 8 => u32, value => i32));
+    assert_eq!((set(60_000), set(1 << 20)), (OK, INVALID_VALUE));
+    assert_eq!(run([1; 3], [1; 3], 49_153), OK);
+    raw.sync(legacy());
+    assert_eq!(receive.try_recv(), Ok(([1; 3], [1; 3], 49_153)));
+}
+
+/// Without a kernel nothing is loaded; with one, an unknown name is not found, and the driver's log
+/// lists what there is.
+#[test]
+fn names_that_are_not_registered() {
+    let raw = Raw::new();
+    let mut module = null_mut();
+    let image = c"anything".as_ptr().cast();
+    let code = call!(raw, cuModuleLoadData(&mut module => *mut Handle, image => *const c_void));
+    assert_eq!(code, NOT_SUPPORTED);
+    register_add(&raw.soft);
+    raw.soft.kernel("scale", |_| ());
+    let module = load(&raw);
+    assert_eq!(find(&raw, module, c"ad"), Err(NOT_FOUND));
+    let log = || {
+        let (mut text, mut size) = (vec![0_u8; 4096], 4096_usize);
+        let code = call!(raw, cuLogsDumpToMemory(null_mut() => *mut u32,
+            text.as_mut_ptr() => *mut u8, &mut size => *mut usize, 0 => u32));
+        assert_eq!(code, OK);
+        String::from_utf8_lossy(&text[..size]).into_owned()
+    };
+    let text = log();
+    assert!(text.contains("no kernel \"ad\" is registered"), "{text}");
+    assert!(text.contains("\"add\", \"scale\""), "{text}");
+    assert_eq!(find(&raw, module, c"add"), find(&raw, module, c"add"));
+
+    // What is not there.
+    let missing = c"/nowhere/kernels.cubin".as_ptr().cast();
+    let mut other = null_mut();
+    let code = call!(raw, cuModuleLoad(&mut other => *mut Handle, missing => *const c_void));
+    assert_eq!(code, CUresult::CUDA_ERROR_FILE_NOT_FOUND.0);
+    let code = call!(raw, cuModuleLoadData(&mut other => *mut Handle, null_mut() => Handle));
+    assert_eq!(code, INVALID_VALUE);
+    let add = find(&raw, module, c"add").unwrap();
+    assert_eq!(call!(raw, cuModuleUnload(module => Handle)), OK);
+    assert_eq!(launch(&raw, add, legacy(), 0, 0), INVALID_HANDLE);
+    assert_eq!(call!(raw, cuModuleUnload(module => Handle)), INVALID_HANDLE);
+}
+
+#[test]
+fn libraries_are_of_every_context() {
+    let raw = Raw::with(SoftDriver::builder().devices(2));
+    register_add(&raw.soft);
+    let (mut library, mut kernel) = (null_mut(), null_mut());
+    let nothing = null_mut::<c_void>;
+    let code = call!(raw, cuLibraryLoadData(&mut library => *mut Handle,
+        c"anything".as_ptr().cast() => *const c_void, nothing() => Handle, nothing() => Handle,
+        0 => u32, nothing() => Handle, nothing() => Handle, 0 => u32));
+    assert_eq!(code, OK);
+    let code = call!(raw, cuLibraryGetKernel(&mut kernel => *mut Handle, library => Handle,
+        c"add".as_ptr() => *const std::ffi::c_char));
+    assert_eq!(code, OK);
+    let (mut module, mut own) = (null_mut(), null_mut());
+    let code = call!(raw, cuLibraryGetModule(&mut module => *mut Handle, library => Handle));
+    assert_eq!((code, find(&raw, module, c"add").is_ok()), (OK, true));
+    let code = call!(raw, cuKernelGetFunction(&mut own => *mut Handle, kernel => Handle));
+    assert_eq!(code, OK);
+    let mut name = std::ptr::null();
+    let code = call!(raw, cuKernelGetName(&mut name => *mut *const std::ffi::c_char,
+        kernel => Handle));
+    assert_eq!((code, unsafe { CStr::from_ptr(name) }), (OK, c"add"));
+
+    let of_first = function(&raw, c"add");
+    let (address, first) = (memory(&raw), raw.stream(NON_BLOCKING));
+    assert_eq!(launch(&raw, own, first, address, 1), OK);
+    raw.sync(first);
+    let other = raw.retain(1);
+    raw.set_current(other);
+    let (there, second) = (memory(&raw), raw.stream(NON_BLOCKING));
+    assert_eq!(launch(&raw, kernel, second, there, 2), OK);
+    raw.sync(second);
+    assert_eq!(contents(&raw, there), [3; WORDS]);
+    // A module's function is one of its context alone.
+    assert_eq!(launch(&raw, of_first, second, there, 2), INVALID_HANDLE);
+    assert_eq!(call!(raw, cuLibraryUnload(library => Handle)), OK);
+    assert_eq!(launch(&raw, kernel, second, there, 2), INVALID_HANDLE);
+}
+
+/// Two streams, of which the second one waits for the first one or does not.
+#[test]
+fn the_order_checker_sees_a_kernel() {
+    for ordered in [true, false] {
+        let raw = Raw::with(SoftDriver::builder().check_order(OrderCheck::Report));
+        register_add(&raw.soft);
+        let (add, address) = (function(&raw, c"add"), memory(&raw));
+        let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+        assert_eq!(launch(&raw, add, one, address, 1), OK);
+        let event = raw.event(2);
+        raw.record(event, one);
+        if ordered {
+            raw.wait(two, event);
+        }
+        let last = address + 4 * (WORDS as u64 - 1);
+        assert_eq!(unsafe { (raw.cuMemsetD32Async)(last, 7, 1, two) }.0, OK);
+        raw.sync(two);
+        let findings = raw.soft.order_findings();
+        assert_eq!(findings.len(), usize::from(!ordered), "{findings:?}");
+        for finding in &findings {
+            let text = finding.to_string();
+            assert!(text.contains("(cuLaunchKernel)") && text.contains("4 bytes"), "{text}");
+        }
+        // Bytes that it does not access are nobody's concern.
+        let beside = memory(&raw);
+        assert_eq!(launch(&raw, add, one, address, 1), OK);
+        assert_eq!(unsafe { (raw.cuMemsetD32Async)(beside, 7, 1, two) }.0, OK);
+        raw.sync(one);
+        assert_eq!(raw.soft.order_findings().len(), findings.len());
+    }
+}
+
+/// A captured launch is a kernel node with the parameters of its capture.
+#[test]
+fn a_launch_is_captured() {
+    let raw = Raw::with(SoftDriver::builder().check_order(OrderCheck::Report));
+    register_add(&raw.soft);
+    let (add, address) = (function(&raw, c"add"), memory(&raw));
+    let (stream, other) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+    let (mut graph, mut exec) = (null_mut(), null_mut());
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(stream, mode) }.0, OK);
+    assert_eq!(launch(&raw, add, stream, address, 10), OK);
+    assert_eq!(launch(&raw, add, stream, address, 100), OK);
+    assert_eq!(unsafe { (raw.cuStreamEndCapture)(stream, &mut graph) }.0, OK);
+    assert_eq!(contents(&raw, address), [1; WORDS], "a capture runs nothing");
+
+    let (mut nodes, mut count, mut kind) = ([null_mut(); 2], 2_usize, 77_u32);
+    let code = call!(raw, cuGraphGetNodes(graph => CUgraph, nodes.as_mut_ptr() => *mut CUgraphNode,
+        &mut count => *mut usize));
+    assert_eq!((code, count), (OK, 2));
+    let code = call!(raw, cuGraphNodeGetType(nodes[0] => CUgraphNode, &mut kind => *mut u32));
+    assert_eq!((code, kind), (OK, 0), "a kernel node");
+
+    let code = call!(raw, cuGraphInstantiateWithFlags(&mut exec => *mut CUgraphExec,
+        graph => CUgraph, 0 => u64));
+    assert_eq!(code, OK);
+    for _ in 0..2 {
+        assert_eq!(call!(raw, cuGraphLaunch(exec => CUgraphExec, stream => CUstream)), OK);
+    }
+    raw.sync(stream);
+    assert_eq!(contents(&raw, address), [221; WORDS]);
+    assert_eq!(raw.soft.order_findings().len(), 0);
+    // The checker sees the nodes of a launch.
+    assert_eq!(call!(raw, cuGraphLaunch(exec => CUgraphExec, stream => CUstream)), OK);
+    assert_eq!(unsafe { (raw.cuMemsetD32Async)(address, 7, 1, other) }.0, OK);
+    raw.sync(other);
+    assert_eq!(raw.soft.order_findings().len(), 1);
+    raw.sync(stream);
+}
+
+/// What a wrong kernel does to its context.
+#[test]
+fn a_kernel_that_fails() {
+    for (name, code) in [
+        (c"panics", LAUNCH_FAILED),
+        (c"outside", ILLEGAL_ADDRESS),
+        (c"beyond", ILLEGAL_ADDRESS),
+        (c"misaligned", MISALIGNED_ADDRESS),
+        (c"no parameter", LAUNCH_FAILED),
+        (c"a parameter of another size", LAUNCH_FAILED),
+    ] {
+        let raw = Raw::new();
+        let kernels = [
+            raw.soft.kernel("panics", |_| panic!("as planned")),
+            raw.soft.kernel("outside", |launch| {
+                launch.read::<u8>(16, 1);
+            }),
+            raw.soft.kernel("beyond", |launch| {
+                launch.write(launch.parameter(0), &[0_u32; WORDS + 1]);
+            }),
+            raw.soft.kernel("misaligned", |launch| {
+                launch.read::<u32>(launch.parameter::<u64>(0) + 2, 1);
+            }),
+            raw.soft.kernel("no parameter", |launch| {
+                launch.parameter_bytes(2);
+            }),
+            raw.soft.kernel("a parameter of another size", |launch| {
+                launch.parameter::<u32>(0);
+            }),
+        ];
+        for kernel in kernels {
+            kernel.parameters(&[8, 4]);
+        }
+        let (address, function) = (memory(&raw), function(&raw, name));
+        assert_eq!(launch(&raw, function, legacy(), address, 1), OK);
+        let synchronized = unsafe { (raw.cuStreamSynchronize)(legacy()) }.0;
+        assert_eq!(synchronized, code, "{name:?}");
+        assert_eq!(launch(&raw, function, legacy(), address, 1), code, "{name:?}");
+    }
+}
+
+#[test]
+fn parameters_that_are_missing() {
+    let raw = Raw::new();
+    register_add(&raw.soft);
+    raw.soft.kernel("declares", |_| ()).parameters(&[8, 4]).accesses(|_, _| panic!("as planned"));
+    let add = function(&raw, c"add");
+    let one = ([1; 3], [1; 3], 0);
+    assert_eq!(launch_with(&raw, add, legacy(), one, null_mut(), null_mut()), INVALID_VALUE);
+    let mut number = 0_u64;
+    let mut parameters = [std::ptr::from_mut(&mut number).cast(), null_mut()];
+    let code = launch_with(&raw, add, legacy(), one, parameters.as_mut_ptr(), null_mut());
+    assert_eq!(code, INVALID_VALUE);
+    // A declaration that panics fails the launch, and nothing else.
+    let declares = function(&raw, c"declares");
+    assert_eq!(launch(&raw, declares, legacy(), 0, 0), LAUNCH_FAILED);
+    raw.sync(legacy());
+}
+
+/// Kernels of two streams that wait for each other run at the same time, and a kernel that waits
+/// for the host does not hold up copies.
+#[test]
+fn kernels_run_beside_each_other() {
+    let raw = Raw::new();
+    let arrived = Arc::new(AtomicU32::new(0));
+    let meet = arrived.clone();
+    raw.soft.kernel("meet", move |_| {
+        meet.fetch_add(1, Ordering::SeqCst);
+        while meet.load(Ordering::SeqCst) < 5 {
+            std::thread::yield_now();
+        }
+    });
+    let (meet, address) = (function(&raw, c"meet"), memory(&raw));
+    let streams = [(); 4].map(|()| raw.stream(NON_BLOCKING));
+    for stream in streams {
+        assert_eq!(launch(&raw, meet, stream, 0, 0), OK);
+    }
+    let other = raw.stream(NON_BLOCKING);
+    assert_eq!(unsafe { (raw.cuMemsetD32Async)(address, 7, WORDS, other) }.0, OK);
+    raw.sync(other);
+    assert!(streams.iter().all(|stream| raw.busy(*stream)));
+    arrived.fetch_add(1, Ordering::SeqCst);
+    for stream in streams {
+        raw.sync(stream);
+    }
+}
+
+/// A kernel is work of its stream: it is after what takes virtual time, and takes none.
+#[test]
+fn a_kernel_in_virtual_time() {
+    let raw = Raw::with(SoftDriver::builder().time(Time::Virtual));
+    register_add(&raw.soft);
+    let (add, address) = (function(&raw, c"add"), memory(&raw));
+    let stream = raw.stream(NON_BLOCKING);
+    let (start, end) = (raw.event(0), raw.event(0));
+    raw.record(start, stream);
+    raw.keep_busy(stream, Duration::from_secs(3600));
+    assert_eq!(launch(&raw, add, stream, address, 1), OK);
+    raw.record(end, stream);
+    raw.soft.advance(Duration::from_secs(3599));
+    assert_eq!(raw.query(end), NOT_READY);
+    raw.sync(stream);
+    assert_eq!(raw.elapsed(start, end), Ok(3_600_000.0));
+    assert_eq!(contents(&raw, address), [2; WORDS]);
+}
+
+/// A kernel calls no function of the driver.
+#[test]
+fn a_kernel_that_calls_the_driver() {
+    let raw = Raw::new();
+    let query = raw.cuCtxSynchronize;
+    let (send, receive) = std::sync::mpsc::channel();
+    raw.soft.kernel("calls", move |_| send.send(unsafe { query() }.0).unwrap());
+    let calls = function(&raw, c"calls");
+    assert_eq!(launch(&raw, calls, legacy(), 0, 0), OK);
+    raw.sync(legacy());
+    assert_eq!(receive.try_recv(), Ok(NOT_PERMITTED));
+}
+
+/// The closures end with the driver, at the latest.
+#[test]
+fn closures_are_dropped() {
+    let raw = Raw::new();
+    let [first, second] = [(); 2].map(|()| Arc::new(()));
+    for kept in [&first, &second] {
+        let kept = kept.clone();
+        raw.soft.kernel("keeps", move |_| drop(kept.clone()));
+    }
+    assert_eq!([&first, &second].map(Arc::strong_count), [1, 2]);
+    let name = CString::new("keeps").unwrap();
+    assert_eq!(launch(&raw, function(&raw, &name), legacy(), 0, 0), OK);
+    raw.sync(legacy());
+    drop(raw);
+    assert_eq!(Arc::strong_count(&second), 1);
+}
