@@ -85,7 +85,7 @@ pub use crate::ipc::origin::Origin;
 /// Makes a driver call, and returns a [`Result<()>`](crate::Result) whose error names it.
 ///
 /// The first argument is the [`Driver`]. The second is the call: the name of a field
-/// of [`Symbols`](crate::sys::Symbols), with its arguments. An entry point that some drivers lack
+/// of [`Symbols`], with its arguments. An entry point that some drivers lack
 /// has a question mark. Like the methods of this crate, the macro calls nothing in a forked child.
 /// [Observers](crate::Driver::observe) see the call. The caller writes the `unsafe` block, and
 /// argues that the arguments are valid.

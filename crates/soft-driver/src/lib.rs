@@ -2,9 +2,10 @@
 //!
 //! It implements the event, stream, context, capture, graph, host-function, memory and interprocess
 //! entry points of the CUDA driver on host threads and host memory. It interprets no device code: a
-//! kernel is a [closure](SoftDriver::kernel) of the test. It behaves like the real driver, as measured on an NVIDIA H200, in
-//! all ways that matter to programs that order work. Where the real driver crashes because of a
-//! program's mistake, it reports the mistake. A test can make any call [fail](#making-it-fail).
+//! kernel is a [closure](SoftDriver::kernel) of the test. It behaves like the real driver, as
+//! measured on an NVIDIA H200, in all ways that matter to programs that order work. Where the real
+//! driver crashes because of a program's mistake, it reports the mistake. A test can make any call
+//! [fail](#making-it-fail).
 //!
 //! # In a test
 //!
@@ -113,6 +114,7 @@
 //! program that passes then has no race in this run, for all accesses that the driver sees or that
 //! the program [reports](SoftDriver::reads).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unreachable_pub)]
 
 /// Prints to standard error directly, so a test harness does not capture the text: the process may

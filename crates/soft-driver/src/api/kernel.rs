@@ -10,6 +10,7 @@ use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
 use crate::courtesy::kernels::{Accesses, Declare, Kernel as Registered, Launch};
 
+/// # Kernels
 impl SoftDriver {
     /// Registers a closure as the kernel `name`, and replaces an earlier one of this name.
     ///
