@@ -152,3 +152,101 @@ def test_the_command(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["libcuda.so", "libcuda.so.1"]
 
 
+
+
+KERNELS = """
+    import ctypes
+    import pytest
+    from cuda.bindings import driver
+    from cuda.core import Device, LaunchConfig, ObjectCode, launch
+
+    def call(name, *arguments):
+        code, *results = getattr(driver, name)(*arguments)
+        assert code == 0, (name, code)
+        return results[0] if results else None
+
+    def fill(launch):
+        address, count, value = launch.parameters
+        launch.store(address, bytes([value * launch.grid[0]]) * count)
+
+    def accesses(launch):
+        launch.writes(*launch.parameters[:2])
+
+    TYPES = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_ubyte]
+
+    @pytest.fixture
+    def two(cuda_soft_driver):
+        device = Device(0)
+        device.set_current()
+        cuda_soft_driver.kernel("fill", fill, TYPES, accesses)
+        kernel = ObjectCode.from_cubin(b"anything").get_kernel("fill")
+        memory = call("cuMemAlloc", 64)
+        first, second = device.create_stream(), device.create_stream()
+
+        def start(stream, address=int(memory), value=3):
+            arguments = address, ctypes.c_uint(64), ctypes.c_ubyte(value)
+            launch(stream, LaunchConfig(grid=2, block=32), kernel, *arguments)
+
+        yield first, second, int(memory), start
+        driver.cuCtxSynchronize()
+
+    def test_a_launch(two):
+        stream, _, memory, start = two
+        start(stream)
+        out = bytearray(64)
+        call("cuMemcpyDtoHAsync", out, memory, 64, stream.handle)
+        stream.sync()
+        assert out == bytes([6]) * 64
+
+    def test_an_unordered_launch(two):
+        first, second, memory, start = two
+        start(first)
+        call("cuMemsetD8Async", memory, 1, 64, second.handle)
+
+    def test_a_name_that_is_not_registered(two, capfd):
+        with pytest.raises(Exception, match="NOT_FOUND"):
+            ObjectCode.from_cubin(b"anything").get_kernel("fi")
+        assert 'no kernel "fi" is registered with this driver, but "fill"' in capfd.readouterr().err
+
+    def test_a_captured_launch(two):
+        stream, _, memory, start = two
+        builder = stream.create_graph_builder().begin_building()
+        start(builder)
+        graph = builder.end_building().complete()
+        graph.launch(stream)
+        out = bytearray(64)
+        call("cuMemcpyDtoHAsync", out, memory, 64, stream.handle)
+        stream.sync()
+        assert out == bytes([6]) * 64
+
+    def test_a_kernel_that_raises(two, cuda_soft_driver):
+        def raises(launch):
+            raise RuntimeError("as planned")
+        cuda_soft_driver.kernel("fill", raises, TYPES)
+        two[3](two[0])
+        with pytest.raises(Exception, match="LAUNCH_FAILED"):
+            two[0].sync()
+"""
+
+
+def test_kernels(pytester):
+    path = pytester.makepyfile(KERNELS)
+    result = run(pytester, "--cuda-soft-driver", path)
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(["*missing order: two calls touch the same 64 bytes*", "*RuntimeError: as planned"])
+
+
+def test_a_kernel_outside_of_its_memory(pytester):
+    path = pytester.makepyfile(
+        KERNELS
+        + """
+    def test_illegal(two, cuda_soft_driver):
+        two[3](two[0], address=two[2] + 1)
+        with pytest.raises(Exception, match="ILLEGAL_ADDRESS"):
+            two[0].sync()
+        assert "store" in cuda_soft_driver.take_kernel_errors()
+    """
+    )
+    run(pytester, "--cuda-soft-driver", "--cuda-soft-driver-settings=order=off", "-k", "illegal", path).assert_outcomes(
+        passed=1
+    )

@@ -6,12 +6,14 @@ import ctypes
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cuda_soft_driver import library
+from cuda_soft_driver.kernels import Kernels, Launch
 
 _SETTINGS = "CUDA_SOFT_DRIVER"
 # Settings that may appear more than once.
@@ -63,6 +65,7 @@ class CudaSoftDriver:
         for name in ("CUDA_EVENTS_DRIVER", "NUMBA_CUDA_DRIVER"):
             os.environ.pop(name, None)
         self._library = ctypes.CDLL(str(links / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
+        self._kernels = Kernels(self._library)
 
     def control(self, command: str) -> str:
         """Executes a text command, such as ``leaks`` or ``fail=719``; see
@@ -82,8 +85,29 @@ class CudaSoftDriver:
         self.control(f"fault={fault}")
 
     def clear(self) -> None:
-        """Removes all faults."""
+        """Removes all faults and kernels."""
         self.control("clear")
+        self._kernels.remove_all()
+
+    def kernel(
+        self,
+        name: str,
+        run: Callable[[Launch], object],
+        parameters: Sequence[Any] = (),
+        accesses: Callable[[Launch], object] | None = None,
+    ) -> None:
+        """Registers a function that stands in for a kernel until the test ends.
+
+        Modules and libraries can be loaded from any image as soon as a kernel is registered.
+        ``parameters`` are types of ctypes, ``accesses`` declares what a launch reads and writes.
+        A function that raises fails the test, and the launch's context. It runs in stream order on
+        a thread of the driver; synchronize before the test ends."""
+        self._kernels.add(name, run, parameters, accesses)
+
+    def take_kernel_errors(self) -> str:
+        """The tracebacks of kernels that have raised since the last time. They no longer fail the
+        test."""
+        return self._kernels.take_errors()
 
     def leaks(self) -> str:
         """What is alive, with the calls that made it."""
@@ -158,15 +182,17 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if driver is not None:
         # Of fixtures, or of what ran between tests.
         driver.take_findings()
+        driver.take_kernel_errors()
     result = yield
-    if driver is not None and (findings := driver.take_findings()):
+    if driver is not None and (findings := driver.take_kernel_errors() + driver.take_findings()):
         pytest.fail(findings, pytrace=False)
     return result
 
 
 @pytest.fixture
 def cuda_soft_driver(request: pytest.FixtureRequest) -> Iterator[CudaSoftDriver]:
-    """The software driver; skips the test without --cuda-soft-driver. Its faults end with the test."""
+    """The software driver; skips the test without --cuda-soft-driver. Its faults and kernels end
+    with the test."""
     driver = request.config.stash.get(_ACTIVE, None)
     if driver is None:
         pytest.skip("needs --cuda-soft-driver")
