@@ -40,21 +40,18 @@ pub struct GpuSpan {
     pub end: Instant,
     /// The error bound of [`start`](Self::start) and [`end`](Self::end).
     ///
-    /// It is half of the time that the host needed to see an anchor, as measured before and after
-    /// the span. It holds as long as the rates of the device's and the host's clock stay constant
-    /// between two anchors. A span without a later anchor, because the driver returned an error for
-    /// one, is placed with an assumed drift of at most 600 ppm.
+    /// It is half of the time in which the host saw the [anchors](crate::Tracer#the-clock) before
+    /// and after the span. It assumes that both clocks keep their rates between two anchors. If the
+    /// driver returned an error for the later anchor, it assumes a drift of at most 600 ppm.
     pub error: Duration,
     /// The time that the work took, on the device's clock.
     pub duration: Duration,
     /// The error bound of [`duration`](Self::duration), from the precision of the driver's numbers.
     ///
-    /// * Spans of up to half a second: zero if the device's time stamps are known to be multiples
-    ///   of 32 ns, otherwise at most 15 ns.
-    /// * Longer spans: two such errors, plus one for each anchor during the span.
-    /// * Longer spans in which no span began or ended for a long time: half a step of the `f32` for
-    ///   that time. This is a quarter of a microsecond for 4 s, 2 µs for a minute, 125 µs for an
-    ///   hour.
+    /// For a span of up to half a second it is at most 15 ns. For a longer one it grows by as much
+    /// for each [anchor](crate::Tracer#the-clock) during the span. If no other span begins or ends
+    /// for a long time, it is half a step of the driver's `f32` for that time: 2 µs for a minute,
+    /// 125 µs for an hour.
     ///
     /// NVIDIA states a resolution of about half a microsecond for the time stamps themselves.
     pub duration_error: Duration,

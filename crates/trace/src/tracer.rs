@@ -54,24 +54,6 @@ const SHARDS: usize = 16;
 /// Spans may begin and end on any thread, and in any stream of the tracer's context or of a [green
 /// context](Context::green) made from it. They may nest. Clones share one tracer.
 ///
-/// # The clock
-///
-/// From time to time a call of `span` or `end` records an anchor. This is a timing event in the
-/// tracer's own stream, with the host's time before the record and after the event was seen done.
-/// The call waits at most 50 µs until the event is done. An anchor that is not done by then is
-/// checked again later, and is less exact. The tracer places a span between the two anchors around
-/// it. The span's times are as exact as these anchors: [`GpuSpan::error`] has the error bound.
-///
-/// The driver returns times as `f32` milliseconds, which become coarse for long times. This does
-/// not affect the durations of a tracer that runs for a long time, if it records spans all the
-/// time: see [`GpuSpan::duration_error`].
-///
-/// # Captures
-///
-/// Do not begin or end a span in a capturing stream. Its record would become a part of the capture,
-/// and a drain, perhaps on another thread, would query the captured event. See the Safety section
-/// of [`Capture::begin`](cuda_events::capture::Capture::begin).
-///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use cuda_events_trace::Tracer;
@@ -91,6 +73,24 @@ const SHARDS: usize = 16;
 /// println!("{} took {:?}", trace.spans[0].name, trace.spans[0].duration);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// # The clock
+///
+/// From time to time a call of `span` or `end` records an anchor. This is a timing event in the
+/// tracer's own stream, with the host's time before the record and after the event was seen done.
+/// The call waits at most 50 µs until the event is done. An anchor that is not done by then is
+/// checked again later, and is less exact. The tracer places a span between the two anchors around
+/// it. The span's times are as exact as these anchors: [`GpuSpan::error`] has the error bound.
+///
+/// The driver returns times as `f32` milliseconds, which become coarse for long times. This does
+/// not affect the durations of a tracer that runs for a long time, if it records spans all the
+/// time: see [`GpuSpan::duration_error`].
+///
+/// # Captures
+///
+/// Do not begin or end a span in a capturing stream. Its record would become a part of the capture,
+/// and a drain, perhaps on another thread, would query the captured event. See the Safety section
+/// of [`Capture::begin`](cuda_events::capture::Capture::begin).
 #[derive(Clone)]
 pub struct Tracer(Arc<Inner>);
 
