@@ -21,12 +21,36 @@ use cuda_events::ipc::ExporterProcess;
 
 /// A timeline that another process advances.
 ///
+/// ```
+/// # #[cfg(unix)] {
+/// use std::os::fd::OwnedFd;
+///
+/// use cuda_events::{Context, StreamRef};
+/// use cuda_timelines::{CudaStreamExt, ImportedTimeline, Result, TimelineDescriptor};
+///
+/// /// Waits for a value. The exporter has sent the file, the descriptor's bytes and the value.
+/// fn follow(
+///     context: &Context,
+///     stream: &StreamRef,
+///     file: OwnedFd,
+///     bytes: &[u8],
+///     value: u64,
+/// ) -> Result<()> {
+///     let descriptor = TimelineDescriptor::from_bytes(bytes)?;
+///     let timeline = ImportedTimeline::open(context, file, &descriptor)?;
+///     let point = timeline.point(value)?;
+///     stream.wait_point(point)?; // the stream's later work waits
+///     point.wait() // and so does the host: an error if the exporter is killed
+/// }
+/// # }
+/// ```
+///
 /// Streams, hosts and futures wait for its [points](Self::point) as for those of a timeline of this
 /// process. Any number of processes can import one timeline, and two processes can import each
 /// other's timelines. There are two ways:
 ///
 /// * [`open`](Self::open): by the file descriptor of the exporter's
-///   [`TimelineFile`](super::TimelineFile), which has an example. Prefer it.
+///   [`TimelineFile`](super::TimelineFile). Prefer it.
 /// * [`open_memory`](Self::open_memory): by bytes alone, for processes that cannot send each other
 ///   file descriptors. It guarantees less: `docs/timelines.md` compares the two.
 ///
@@ -34,7 +58,7 @@ use cuda_events::ipc::ExporterProcess;
 ///
 /// The exporter sends the [`Point::value`] of each signal, by any means. It should first signal,
 /// and then send. Waits for values that were sent in this way cannot deadlock, across all
-/// processes: this is the promise of [points](super::Timeline#waiting). A wait for a value that the
+/// processes, like waits for [points](super::Timeline#waiting) of one process. A wait for a value that the
 /// exporter has not signalled yet is a wait ahead, and can deadlock: see
 /// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
 ///

@@ -258,9 +258,8 @@ impl Timeline {
     /// last signal.
     ///
     /// It starts the crate's thread, which watches pending signals: see [`TimelineFile`], which
-    /// also has an example. It makes no driver call. In a [writable](TimelineFile::writable) file
-    /// it makes those of [`new`](Self::new): the timeline there has a second line, which only this
-    /// process can write.
+    /// also has an example. It makes no driver call, except in a [writable](TimelineFile::writable)
+    /// file, where it makes those of [`new`](Self::new).
     ///
     /// # Errors
     ///
