@@ -243,10 +243,9 @@ impl Driver {
     /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,
     /// are observed on those threads.
     ///
-    /// A process has sixteen places for observers. Each place serves one driver forever, because
-    /// objects may still use its functions. So a process can have sixteen observers at a time, and
-    /// can observe sixteen drivers in all. Two loads of one library with different default streams
-    /// are two drivers. `observe` makes no driver call.
+    /// A process can have sixteen observers at a time, and can observe sixteen drivers in all. Two
+    /// loads of one library with different default streams are two drivers. `observe` makes no
+    /// driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -276,8 +275,8 @@ impl Driver {
     ///
     /// `self` must be a result of [`observe`](Self::observe); for any other driver this does
     /// nothing. This driver and the objects created through it continue to work. Their calls are no
-    /// longer observed. If [`observe`](Self::observe) later gives the place to another observer of
-    /// the same driver, that observer sees their calls too. `stop_observing` makes no driver call.
+    /// longer observed, but a later observer of the same driver may see them again. `stop_observing`
+    /// makes no driver call.
     ///
     /// A call that returns at the moment of the change may be observed or not.
     ///

@@ -114,10 +114,9 @@ pub enum ExporterState {
 ///   after [`of`](Self::of).
 /// * The end of the process is always detected, even before its parent has waited for it. A process
 ///   whose first thread has ended while others run counts as running.
-/// * An `exec` after [`of`](Self::of) is detected if this process may read the exporter's
-///   `/proc/PID/pagemap`. This requires that both run as the same user, that the exporter has not
-///   made itself undumpable, that its first thread runs during `of`, and that the kernel has that
-///   file. Otherwise a process that has called `exec` counts as running.
+/// * An `exec` after [`of`](Self::of) is detected only if this process may read the exporter's
+///   `/proc/PID/pagemap`: both run as the same user, and the exporter has not made itself
+///   undumpable. Otherwise a process that has called `exec` counts as running.
 /// * A CUDA context that failed, or that the exporter destroyed, is not detected while the process
 ///   runs.
 /// * Process ids and start times are valid only in one pid namespace and one time namespace, on one
