@@ -191,6 +191,28 @@ fn a_found_value_replaces_what_the_host_has_waited_for() {
     assert_eq!([program(true), program(false)], [0, 1]);
 }
 
+/// A wait that another thread has submitted before is after what the thread that stored the value
+/// has waited for.
+#[test]
+fn a_found_value_orders_what_its_thread_has_waited_for() {
+    let program = |waited: bool| {
+        let mut program = vec![(1, HandOver(1)), (2, TakeOver(1)), (2, waits(2, VALUE))];
+        program.extend([(2, reads(2)), (1, writes(1))]);
+        if waited {
+            program.push((1, Do::Sync(cuda_order_check::What::Stream(StreamId(1)))));
+        }
+        let mut checker = Checker::new(Options::new());
+        let mut calls = 1..;
+        let mut call = |thread| Call::new("call", calls.next().unwrap(), ThreadId(thread));
+        for (thread, does) in program {
+            checker.apply(call(thread), does.op());
+        }
+        checker.apply(call(1), Op::FoundValue { cell: VALUE, value: 5 });
+        checker.take_findings().len()
+    };
+    assert_eq!([program(true), program(false)], [0, 1]);
+}
+
 /// An allocation writes no value. So a wait that something unreported ends is not after it, even if
 /// its bytes contain the value.
 #[test]
