@@ -199,6 +199,7 @@ pub(crate) fn launch(
             return;
         }
         let Some(nodes) = watch.graphs.get(&exec).cloned() else {
+            watch.seen.unknown += 1;
             watch.order_everything();
             return;
         };

@@ -121,6 +121,8 @@ struct Seen {
     copies: u64,
     /// Launches of graphs.
     graphs: u64,
+    /// Those of graphs whose nodes are not all modelled.
+    unknown: u64,
 }
 
 struct Watch {
@@ -140,8 +142,9 @@ struct Watch {
     graphs: HashMap<Handle, Vec<Node>>,
     /// The executable graphs whose nodes the driver was asked for.
     built: HashMap<Handle, Vec<nodes::Flat>>,
-    /// Captures into graphs that have nodes already.
-    into_graphs: HashSet<u64>,
+    /// Captures of whose nodes only some are known here: into graphs that have nodes already, or of
+    /// calls that are not modelled.
+    partial: HashSet<u64>,
     /// Whether there are green contexts.
     green: bool,
     /// The streams that calls have created.
@@ -223,7 +226,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         captured: HashMap::new(),
         graphs: HashMap::new(),
         built: HashMap::new(),
-        into_graphs: HashSet::new(),
+        partial: HashSet::new(),
         green: false,
         streams: HashSet::new(),
         changed: HashSet::new(),
@@ -303,6 +306,10 @@ fn sum_up(watch: &mut Watch) {
         let text = "not modelled, so each call counts as ordering everything";
         findings.note(&format!("order check: {text}: {name} {calls} times"));
     }
+    if seen.unknown > 0 {
+        let text = "not modelled, so each launch counts as ordering everything";
+        findings.note(&format!("order check: {text}: {} launches of graphs", seen.unknown));
+    }
     let mut tables = 0;
     if let Some(of) = COUNTED.get() {
         of(&mut |name, calls| {
@@ -325,6 +332,7 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
         Some(what) => watch.edited(what, arguments),
         None => {
             watch.order_everything();
+            watch.note_captures();
             if UNLOADS.contains(&base(name)) {
                 watch.unloaded();
             }
@@ -482,6 +490,13 @@ impl Watch {
     fn order_everything(&mut self) {
         self.feed.barrier();
         self.stop_looking();
+    }
+
+    /// A call may have added a node to any capture.
+    fn note_captures(&mut self) {
+        let streams = self.streams.iter().map(|of| StreamId(*of as u64));
+        let all = streams.chain(self.defaults.values().copied());
+        self.partial.extend(all.filter_map(|stream| self.feed.capture_of(stream)));
     }
 
     /// Memory may end: what is pending there counts as seen.

@@ -76,7 +76,7 @@ pub(crate) fn capture_into(call: &Call, real: impl FnOnce() -> Code, stream: Han
     after(call, real, |watch| {
         let stream = watch.stream(call, stream);
         watch.feed.capture_begin(stream);
-        watch.into_graphs.extend(watch.feed.capture_of(stream));
+        watch.partial.extend(watch.feed.capture_of(stream));
     })
 }
 
@@ -105,9 +105,9 @@ pub(crate) fn capture_end(
         let graph = (code == OK).then(|| unsafe { read(graph) }).filter(|graph| *graph != 0);
         let capture = watch.feed.capture_of(stream);
         let nodes = capture.and_then(|of| watch.captured.remove(&of));
-        let whole = capture.is_none_or(|of| !watch.into_graphs.remove(&of));
+        let whole = capture.is_none_or(|of| !watch.partial.remove(&of));
         watch.feed.capture_end(stream, graph.map(|graph| GraphId(graph as u64)));
-        // The driver is asked for the nodes of one that had some before.
+        // The driver is asked for the nodes of one that has others as well.
         let graph = graph.filter(|_| whole);
         watch.graphs.extend(graph.map(|graph| (graph, nodes.unwrap_or_default())));
     });

@@ -11,7 +11,7 @@ use cuda_order_check_preload as preload;
 use super::*;
 
 /// Without stacks, as the driver's own checker: with them each place is reported.
-fn settings() -> preload::Settings {
+pub(super) fn settings() -> preload::Settings {
     preload::Settings::from_text("stacks=off").unwrap()
 }
 
@@ -81,7 +81,7 @@ fn the_stand_in_finds_what_the_driver_finds() {
     });
 }
 
-fn launch_of(raw: &Raw, kernel: usize, stream: CUstream, address: u64, within: u64) {
+pub(super) fn launch_of(raw: &Raw, kernel: usize, stream: CUstream, address: u64, within: u64) {
     let (number, structure) = (7_u32, [within, 1]);
     let parameters: [*const c_void; 3] =
         [(&raw const number).cast(), (&raw const address).cast(), (&raw const structure).cast()];
@@ -140,7 +140,7 @@ unsafe extern "C" fn unload(_: usize) -> u32 {
     OK
 }
 
-fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+pub(super) fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     match name.to_bytes() {
         b"cuLaunchKernel" => kernel as *mut c_void,
         b"cuModuleLoadData" => load as *mut c_void,

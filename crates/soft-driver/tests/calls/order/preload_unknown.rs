@@ -1,0 +1,158 @@
+//! What the stand-in does not model: it orders everything, and the summary names it.
+
+use std::ffi::CStr;
+use std::os::fd::IntoRawFd as _;
+use std::path::PathBuf;
+use std::ptr::null_mut;
+
+use cuda_order_check_preload as preload;
+use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+
+use super::preload::{FRONT, found};
+use super::*;
+
+fn log() -> PathBuf {
+    std::env::temp_dir().join(format!("order-check-unknown-{}", std::process::id()))
+}
+
+fn install(resolve: &dyn Fn(&CStr) -> *mut c_void) {
+    let settings = format!("stacks=off,log={}", log().display());
+    preload::install(resolve, &preload::Settings::from_text(&settings).expect("it is valid"));
+}
+
+/// The summary of the program before, which writes it once.
+fn summary() -> String {
+    preload::summary();
+    let text = std::fs::read_to_string(log()).expect("it is written");
+    std::fs::remove_file(log()).expect("it was made here");
+    text
+}
+
+const PLAIN: Front = Front {
+    install: |soft| install(&|name| soft.resolve(name)),
+    resolve: FRONT.resolve,
+    declare: FRONT.declare,
+};
+
+fn semaphore(raw: &Raw) -> CUexternalSemaphore {
+    let theirs = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("a semaphore");
+    let fd = theirs.descriptor().expect("a descriptor").into_raw_fd();
+    let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default();
+    description.handle.fd = fd;
+    description.type_ =
+        CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+    let mut semaphore = null_mut();
+    let code = unsafe { raw.cuImportExternalSemaphore.unwrap()(&mut semaphore, &description) };
+    assert_eq!(code.0, OK);
+    semaphore
+}
+
+fn signal(raw: &Raw, stream: CUstream, semaphore: CUexternalSemaphore) {
+    let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
+    params.params.fence.value = 1;
+    let signal = raw.cuSignalExternalSemaphoresAsync.unwrap();
+    assert_eq!(unsafe { signal(&semaphore, &params, 1, stream) }.0, OK);
+}
+
+fn wait(raw: &Raw, stream: CUstream, semaphore: CUexternalSemaphore) {
+    let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
+    params.params.fence.value = 1;
+    let wait = raw.cuWaitExternalSemaphoresAsync.unwrap();
+    assert_eq!(unsafe { wait(&semaphore, &params, 1, stream) }.0, OK);
+}
+
+fn destroy(raw: &Raw, semaphore: CUexternalSemaphore) {
+    assert_eq!(unsafe { raw.cuDestroyExternalSemaphore.unwrap()(semaphore) }.0, OK);
+}
+
+#[test]
+fn external_semaphores_order_everything() {
+    aside("external_semaphores_order_everything", || {
+        let raw = Raw::behind(builder(0), PLAIN);
+        let p = Desk::new(&raw, false);
+        let semaphore = semaphore(&raw);
+        p.writes(p.a);
+        signal(&raw, p.a, semaphore);
+        wait(&raw, p.b, semaphore);
+        p.reads(p.b);
+        p.end();
+        destroy(&raw, semaphore);
+        assert_eq!(found(), []);
+        let text = summary();
+        for name in ["cuSignalExternalSemaphoresAsync", "cuWaitExternalSemaphoresAsync"] {
+            let line = format!("each call counts as ordering everything: {name} 1 times");
+            assert!(text.contains(&line), "{line}:\n{text}");
+        }
+    });
+}
+
+/// A captured call adds a node, of which only the driver has the kind.
+#[test]
+fn captured_semaphores_order_everything_at_each_launch() {
+    aside("captured_semaphores_order_everything_at_each_launch", || {
+        let raw = Raw::behind(builder(0), PLAIN);
+        let p = Desk::new(&raw, false);
+        let semaphore = semaphore(&raw);
+        let written = p.captured(|| {
+            p.writes(p.c);
+            signal(&raw, p.c, semaphore);
+        });
+        let read = p.captured(|| {
+            wait(&raw, p.c, semaphore);
+            p.reads(p.c);
+        });
+        p.launch(written, p.a);
+        p.launch(read, p.b);
+        p.end();
+        destroy(&raw, semaphore);
+        assert_eq!(found(), []);
+        let text = summary();
+        let line = "each launch counts as ordering everything: 2 launches of graphs";
+        assert!(text.contains(line), "{text}");
+    });
+}
+
+/// The kind of all nodes, as the driver answers: a conditional node.
+unsafe extern "C" fn conditional(_: CUgraphNode, kind: &mut u32) -> u32 {
+    *kind = 13;
+    OK
+}
+
+fn with_conditions(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuGraphNodeGetType" => conditional as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+#[test]
+fn conditional_nodes_order_everything() {
+    aside("conditional_nodes_order_everything", || {
+        let conditions = Front {
+            install: |soft| install(&|name| with_conditions(soft, name)),
+            resolve: |soft, name| preload::target(name, &|name| with_conditions(soft, name)),
+            declare: FRONT.declare,
+        };
+        for (front, reports) in [(PLAIN, 1), (conditions, 0)] {
+            let raw = Raw::behind(builder(0), front);
+            let p = Desk::new(&raw, false);
+            // A capture that somebody adds a node to: the driver is asked for its nodes.
+            let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+            p.capture(p.c);
+            p.writes(p.c);
+            unsafe { assert_eq!((raw.cuStreamEndCapture)(p.c, &mut graph).0, OK) };
+            let code = call!(raw, cuGraphAddEmptyNode(&mut node => *mut CUgraphNode,
+                graph => CUgraph, std::ptr::null() => *const CUgraphNode, 0 => usize));
+            assert_eq!(code, OK);
+            let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
+            assert_eq!(unsafe { instantiate(&mut exec, graph, 0) }.0, OK);
+            p.writes(p.b);
+            p.launch(exec, p.a);
+            p.end();
+            assert_eq!(found().len(), reports);
+            let line = "each launch counts as ordering everything: 1 launches of graphs";
+            let text = summary();
+            assert_eq!(text.contains(line), reports == 0, "{text}");
+        }
+    });
+}
