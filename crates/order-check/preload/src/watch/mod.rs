@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::names::{base, edited, is_like_a_hooked_one};
 use crate::thunks;
-use cuda_order_check::feed::{Awaited, Creator, Feed, Memory};
+use cuda_order_check::feed::{Awaited, Creator, Feed, Memory, Semaphore};
 use cuda_order_check::{
     Access, AccessKind, Call as Made, Cell, Compare, ContextId, EventId, Finding, GraphId, Options,
     StreamId, StreamKind, Stride,
@@ -113,6 +113,9 @@ type NameOf = unsafe extern "C" fn(*mut *const core::ffi::c_char, Handle) -> Cod
 
 type ParamInfo = unsafe extern "C" fn(Handle, usize, *mut usize, *mut usize) -> Code;
 
+/// How many waits for external semaphores are remembered.
+const OUTSIDE: usize = 1024;
+
 /// What the summary counts.
 #[derive(Clone, Copy, Default)]
 struct Seen {
@@ -145,6 +148,10 @@ struct Watch {
     /// Captures of whose nodes only some are known here: into graphs that have nodes already, or of
     /// calls that are not modelled.
     partial: HashSet<u64>,
+    /// The place of all external semaphores, whose value is never written.
+    outside: Semaphore,
+    /// The calls that wait for one, since the last signal.
+    outside_waits: Vec<u64>,
     /// Whether there are green contexts.
     green: bool,
     /// The streams that calls have created.
@@ -227,6 +234,8 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         graphs: HashMap::new(),
         built: HashMap::new(),
         partial: HashSet::new(),
+        outside: Semaphore::new(false),
+        outside_waits: Vec::new(),
         green: false,
         streams: HashSet::new(),
         changed: HashSet::new(),
@@ -333,6 +342,11 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
         None => {
             watch.order_everything();
             watch.note_captures();
+            match base(name) {
+                "cuWaitExternalSemaphoresAsync" => watch.wait_outside(name, arguments[3]),
+                "cuSignalExternalSemaphoresAsync" => watch.signal_outside(),
+                _ => {}
+            }
             if UNLOADS.contains(&base(name)) {
                 watch.unloaded();
             }
@@ -497,6 +511,27 @@ impl Watch {
         let streams = self.streams.iter().map(|of| StreamId(*of as u64));
         let all = streams.chain(self.defaults.values().copied());
         self.partial.extend(all.filter_map(|stream| self.feed.capture_of(stream)));
+    }
+
+    /// A stream waits for an external semaphore. What signals it may come after work that is
+    /// submitted later. So the wait is over when the host has waited for it, or after everything
+    /// that comes before the next signal.
+    fn wait_outside(&mut self, name: &'static str, stream: Handle) {
+        let stream = self.stream(&Call { name, per_thread: name.ends_with("_ptsz") }, stream);
+        if self.feed.capture_of(stream).is_none() {
+            if self.outside_waits.len() == OUTSIDE {
+                self.signal_outside();
+            }
+            self.feed.wait_value(stream, self.outside.cell(), 1, Compare::Equal);
+            self.outside_waits.push(self.feed.caller().number);
+        }
+    }
+
+    /// A stream signals an external semaphore: other APIs may go on, and signal others.
+    fn signal_outside(&mut self) {
+        for call in std::mem::take(&mut self.outside_waits) {
+            self.feed.wait_ended(self.outside.cell(), call);
+        }
     }
 
     /// Memory may end: what is pending there counts as seen.

@@ -86,6 +86,29 @@ fn external_semaphores_order_everything() {
     });
 }
 
+/// The wait is submitted first, and the work before the signal comes later.
+#[test]
+fn a_wait_before_its_signal_is_after_the_work_before_that() {
+    aside("a_wait_before_its_signal_is_after_the_work_before_that", || {
+        for (signals, reports) in [(true, 0), (false, 1)] {
+            let raw = Raw::behind(builder(0), PLAIN);
+            let p = Desk::new(&raw, false);
+            let semaphore = semaphore(&raw);
+            if signals {
+                wait(&raw, p.b, semaphore);
+            }
+            p.reads(p.b);
+            p.writes(p.a);
+            if signals {
+                signal(&raw, p.a, semaphore);
+            }
+            p.end();
+            destroy(&raw, semaphore);
+            assert_eq!(found().len(), reports);
+        }
+    });
+}
+
 /// A captured call adds a node, of which only the driver has the kind.
 #[test]
 fn captured_semaphores_order_everything_at_each_launch() {
