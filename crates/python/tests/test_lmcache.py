@@ -368,7 +368,7 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("namespaces", [False, True], ids=["plain", "namespaces"])
 def test_a_peer_that_is_killed(backend, device, torch_stream, stream, namespaces):
-    unshare = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child"]
+    unshare = ["unshare", "--mount-proc", "--pid", "--ipc", "--fork", "--kill-child"]
     if namespaces and os.spawnvp(os.P_WAIT, "unshare", [*unshare, "true"]) != 0:
         pytest.skip("this process may not make namespaces")
     process = python(MAKER, before=unshare if namespaces else [], cwd=os.path.dirname(__file__))

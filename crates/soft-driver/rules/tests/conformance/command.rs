@@ -83,8 +83,9 @@ const TURN: &str = "CUDA_DRIVER_RULES_TURN";
 /// What the process of such a rule prints otherwise.
 const LATER: &str = "later";
 
-/// How long a rule may take. A process that a rule starts has half of it.
-const LIMIT: u32 = 60;
+/// Seconds that a rule may take: for calls that never return, not for slow ones. Eight processes that
+/// share a GPU take turns there. A process that a rule starts has half of it.
+const LIMIT: u32 = 240;
 
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
