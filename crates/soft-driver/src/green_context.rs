@@ -404,11 +404,10 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
     state.contexts[context].alive = false;
     state.engine.end_context(context);
     let ordinal = state.contexts[context].device as usize;
-    state.devices[ordinal].retained = state.devices[ordinal].retained.saturating_sub(1);
-    if state.devices[ordinal].retained == 0 {
-        reset_primary(call, state, ordinal, false)
-    } else {
-        Ok(())
+    match state.devices[ordinal].release() {
+        Ok(false) => Ok(()),
+        // A reset may have taken the retains before.
+        _ => reset_primary(call, state, ordinal, false),
     }
 }
 

@@ -29,8 +29,7 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     if visible.is_empty() {
         return Err(NO_DEVICE);
     }
-    let device = |physical| Device { physical, ..Device::default() };
-    state.devices = visible.into_iter().map(device).collect();
+    state.devices = visible.into_iter().map(Device::new).collect();
     let channels = state.config.connections.unwrap_or_else(channel::from_environment);
     state.engine.set_channels(channels);
     state.initialised = true;

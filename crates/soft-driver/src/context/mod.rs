@@ -260,7 +260,7 @@ impl State {
 
     /// Who holds primary contexts: retains that were not released.
     pub(crate) fn live_retains(&self) -> usize {
-        let all: usize = self.devices.iter().map(|device| device.retained as usize).sum();
+        let all: usize = self.devices.iter().map(|device| device.retains() as usize).sum();
         // A green context counts as a context, and not once more for what it keeps.
         all.saturating_sub(self.greens.retains())
     }

@@ -18,7 +18,7 @@ pub(crate) fn device_primary_ctx_retain(
     context.required()?;
     let ordinal = device::check(&state, device)?;
     let primary = state.retain_primary(call, device, ordinal)?;
-    state.devices[ordinal].held += 1;
+    state.devices[ordinal].owe();
     context.put(state.context_handle(primary))
 }
 
@@ -30,9 +30,8 @@ impl State {
         device: CUdevice,
         ordinal: usize,
     ) -> Result<u32, CUresult> {
-        let flags = self.devices[ordinal].flags;
-        let primary = match self.devices[ordinal].primary {
-            Some(primary) => {
+        let primary = match self.devices[ordinal].primary() {
+            (Some(primary), flags) => {
                 if let Some(code) = self.engine.failure(primary) {
                     // Measured: after a trapped kernel only a new process recovers.
                     return Err(code);
@@ -45,13 +44,9 @@ impl State {
                 }
                 primary
             }
-            None => {
-                let primary = self.new_context(call, device, flags, true)?;
-                self.devices[ordinal].primary = Some(primary);
-                primary
-            }
+            (None, flags) => self.new_context(call, device, flags, true)?,
         };
-        self.devices[ordinal].retained += 1;
+        self.devices[ordinal].retain(primary);
         Ok(primary)
     }
 }
@@ -63,7 +58,7 @@ pub(crate) fn released(call: &CallFrame, device: usize, all: bool) {
         drop(state);
         PLACES.released(call.machine.slot, device, all);
     } else if let Some(device) = state.devices.get_mut(device) {
-        device.held = if all { 0 } else { device.held.saturating_sub(1) };
+        device.given_back(all);
     }
 }
 
@@ -74,13 +69,12 @@ pub(crate) fn reset_primary(
     ordinal: usize,
     reset: bool,
 ) -> Answer {
-    let Some(primary) =
-        state.devices[ordinal].primary.filter(|primary| state.contexts[*primary].alive)
-    else {
+    let (primary, _) = state.devices[ordinal].primary();
+    let Some(primary) = primary.filter(|primary| state.contexts[*primary].alive) else {
         return Ok(());
     };
     let mut state = call.machine.drain(state, primary)?;
-    if state.contexts[primary].alive && state.devices[ordinal].retained == 0 {
+    if state.contexts[primary].alive && state.devices[ordinal].retains() == 0 {
         state.tear_down(call, primary, reset);
     }
     Ok(())
@@ -90,12 +84,8 @@ pub(crate) fn device_primary_ctx_release(call: &CallFrame, device: CUdevice) -> 
     released(call, device as usize, false);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
-    let entry = &mut state.devices[ordinal];
-    if entry.retained == 0 {
-        return Err(INVALID_CONTEXT);
-    }
-    entry.retained -= 1;
-    if entry.retained > 0 { Ok(()) } else { reset_primary(call, state, ordinal, false) }
+    let last = state.devices[ordinal].release()?;
+    if last { reset_primary(call, state, ordinal, false) } else { Ok(()) }
 }
 
 pub(crate) fn device_primary_ctx_get_state(
@@ -106,6 +96,7 @@ pub(crate) fn device_primary_ctx_get_state(
 ) -> Answer {
     let state = call.ready()?;
     let ordinal = device::check(&state, device)?;
-    flags.put(state.devices[ordinal].flags)?;
-    active.put(i32::from(state.devices[ordinal].retained > 0))
+    let of = &state.devices[ordinal];
+    flags.put(of.primary().1)?;
+    active.put(i32::from(of.retains() > 0))
 }

@@ -178,7 +178,7 @@ pub(crate) fn device_primary_ctx_reset(call: &CallFrame, device: CUdevice) -> An
     released(call, device as usize, true);
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
-    state.devices[ordinal].retained = 0;
+    state.devices[ordinal].reset();
     reset_primary(call, state, ordinal, true)
 }
 
@@ -190,9 +190,7 @@ pub(crate) fn device_primary_ctx_set_flags(
     let mut state = call.ready()?;
     let ordinal = device::check(&state, device)?;
     check_flags(flags)?;
-    state.devices[ordinal].flags = flags;
-    let retained = state.devices.get(ordinal).filter(|device| device.retained > 0);
-    if let Some(primary) = retained.and_then(|device| device.primary) {
+    if let Some(primary) = state.devices[ordinal].set_flags(flags) {
         state.contexts[primary].flags = flags;
     }
     Ok(())

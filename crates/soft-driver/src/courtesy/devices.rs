@@ -57,7 +57,7 @@ pub(crate) fn device_get_p2p_attribute(
 }
 
 fn bus_id(state: &State, device: usize) -> String {
-    format!("0000:{:02X}:00.0", state.devices[device].physical + 1)
+    format!("0000:{:02X}:00.0", state.devices[device].physical() + 1)
 }
 
 pub(crate) fn device_get_pci_bus_id(

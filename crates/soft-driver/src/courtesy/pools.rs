@@ -82,7 +82,7 @@ pub(crate) fn mem_pool_create(
         // It takes a service between machines, which is not there.
         FABRIC => return Err(NOT_PERMITTED),
         FILE_DESCRIPTOR if state.config.ipc && AVAILABLE => {
-            let physical = state.devices[device].physical as u64;
+            let physical = state.devices[device].physical() as u64;
             Some(Arena::of_pool(physical).ok_or(OPERATING_SYSTEM)?)
         }
         FILE_DESCRIPTOR | 2 | 4 => return Err(NOT_SUPPORTED),
@@ -404,7 +404,7 @@ pub(crate) fn mem_pool_import_from_shareable_handle(
     }
     let descriptor = i32::try_from(handle.addr()).map_err(|_| INVALID_VALUE)?;
     let file = PoolFile::open(descriptor).ok_or(INVALID_VALUE)?;
-    let here = state.devices.iter().position(|device| device.physical as u64 == file.device);
+    let here = state.devices.iter().position(|device| device.physical() as u64 == file.device);
     let device = here.ok_or(INVALID_DEVICE)?;
     let mut new = Pool::new(device);
     new.imported = Some(file);

@@ -9,22 +9,69 @@ use crate::machine::call_frame::CallFrame;
 use crate::processes;
 
 pub(crate) mod attributes;
-
+#[cfg(feature = "courtesy")]
+mod courtesy;
 pub(crate) mod visible;
 
 /// The multiprocessors of a device, as an H200 has them.
 pub(crate) const MULTIPROCESSORS: u32 = 132;
 
-/// A device: the state of its primary context.
-#[derive(Default)]
+/// A device, and who has retained its primary context.
 pub(crate) struct Device {
+    physical: usize,
+    /// The primary context, from the first retain on. It keeps its place when it ends.
+    primary: Option<u32>,
+    /// The flags of the next primary context.
+    flags: u32,
+    retains: u32,
+    /// How many of the retains the program has not tried to release.
+    owed: u32,
+}
+
+impl Device {
+    pub(crate) fn new(physical: usize) -> Self {
+        Self { physical, primary: None, flags: 0, retains: 0, owed: 0 }
+    }
+
     /// Its number among all devices of the machine, visible or not.
-    pub(crate) physical: usize,
-    pub(crate) primary: Option<u32>,
-    pub(crate) retained: u32,
-    /// How many of its retains the program has not tried to release.
-    pub(crate) held: u32,
-    pub(crate) flags: u32,
+    pub(crate) fn physical(&self) -> usize {
+        self.physical
+    }
+
+    /// The primary context, alive or not, and the flags of the next one.
+    pub(crate) fn primary(&self) -> (Option<u32>, u32) {
+        (self.primary, self.flags)
+    }
+
+    /// One more retain of the primary context.
+    pub(crate) fn retain(&mut self, primary: u32) {
+        self.primary = Some(primary);
+        self.retains += 1;
+    }
+
+    /// One retain less; whether it was the last.
+    pub(crate) fn release(&mut self) -> Result<bool, CUresult> {
+        self.retains = self.retains.checked_sub(1).ok_or(INVALID_CONTEXT)?;
+        Ok(self.retains == 0)
+    }
+
+    pub(crate) fn retains(&self) -> u32 {
+        self.retains
+    }
+
+    /// The program has retained it by a call, and so owes a release.
+    pub(crate) fn owe(&mut self) {
+        self.owed += 1;
+    }
+
+    /// The program has tried to release one retain, or all.
+    pub(crate) fn given_back(&mut self, all: bool) {
+        self.owed = if all { 0 } else { self.owed.saturating_sub(1) };
+    }
+
+    pub(crate) fn owed(&self) -> u32 {
+        self.owed
+    }
 }
 
 /// The name of every device, from `cuDeviceGetName`.
@@ -65,7 +112,7 @@ pub(crate) fn device_get_name(
 pub(crate) fn device_get_uuid(call: &CallFrame, uuid: Ptr<CUuuid>, device: CUdevice) -> Answer {
     let state = call.ready()?;
     let device = check(&state, device)?;
-    uuid.put(CUuuid { bytes: visible::uuid(state.devices[device].physical) })
+    uuid.put(CUuuid { bytes: visible::uuid(state.devices[device].physical()) })
 }
 
 /// What Windows knows the device by. A system without such names has none.
@@ -81,7 +128,7 @@ pub(crate) fn device_get_luid(
         return Err(NOT_SUPPORTED);
     }
     luid.required()?;
-    let uuid = visible::uuid(state.devices[device].physical);
+    let uuid = visible::uuid(state.devices[device].physical());
     for (index, byte) in uuid.into_iter().take(8).enumerate() {
         luid.put_at(index, byte);
     }
@@ -98,7 +145,7 @@ pub(crate) fn device_total_mem(call: &CallFrame, bytes: Ptr<usize>, device: CUde
 fn attribute_value(state: &State, attribute: u32, device: usize) -> i32 {
     match attribute {
         16 => MULTIPROCESSORS as i32,
-        33 => 1 + state.devices[device].physical as i32, // PCI bus
+        33 => 1 + state.devices[device].physical() as i32, // PCI bus
         // Handles of pools for other processes, and interprocess events.
         103 | 119 | 125 if !(state.config.ipc && processes::AVAILABLE) => 0,
         // What would send a program to calls that this driver does not have: virtual memory, of

@@ -236,7 +236,7 @@ impl State {
     pub(crate) fn held(&self) -> Owed {
         let mut held = Owed::default();
         for (held, device) in held.iter_mut().zip(&self.devices) {
-            *held = device.held;
+            *held = device.owed();
         }
         held
     }
