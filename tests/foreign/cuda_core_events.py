@@ -20,9 +20,13 @@ from cuda.core import (
     PER_THREAD_DEFAULT_STREAM,
     Device,
     EventOptions,
+    LaunchConfig,
     LegacyPinnedMemoryResource,
+    Program,
+    ProgramOptions,
     Stream,
     StreamOptions,
+    launch,
 )
 from cuda.core.graph import GraphBuilder, GraphDefinition
 
@@ -253,6 +257,76 @@ def timing(device, soft):
         TypeError,
         lambda: stream.record(options=EventOptions(timing_enabled=True, ipc_enabled=True)),
     )
+
+
+class LatchKernel:
+    """As cuda.core's own tests have it: a kernel that waits for a word."""
+
+    def __init__(self, device):
+        self.kernel = compiled(device, "latch")
+        self.memory = LegacyPinnedMemoryResource().allocate(4)
+        self.word = ctypes.c_int32.from_address(int(self.memory.handle))
+        self.word.value = 0
+
+    def launch(self, stream, timeout=1 << 40):
+        config = LaunchConfig(grid=1, block=1)
+        launch(stream, config, self.kernel, int(self.memory.handle), ctypes.c_uint64(timeout))
+
+    def release(self):
+        self.word.value = 1
+
+
+def compiled(device, name):
+    """Of a source that nothing here compiles: kernels.c has the kernel of this name."""
+    options = ProgramOptions(std="c++17", arch=f"sm_{device.arch}")
+    source = f'extern "C" __global__ void {name}();'
+    return Program(source, code_type="c++", options=options).compile("cubin").get_kernel(name)
+
+
+@scenario
+def kernels(device, soft):
+    """The three tests of events in cuda.core's suite that launch one."""
+    if not soft:
+        return
+    stream, other = device.create_stream(), device.create_stream()
+    timed = EventOptions(timing_enabled=True)
+    start = stream.record(options=timed)
+    launch(stream, LaunchConfig(grid=1, block=1), compiled(device, "nanosleep_kernel"))
+    end = stream.record(options=timed)
+    end.sync()
+    assert 10 < end - start < 60_000
+
+    latch = LatchKernel(device)
+    start = stream.record(options=timed)
+    latch.launch(stream)
+    end = stream.record(options=timed)
+    assert "not completed" in raises(RuntimeError, lambda: end - start)
+    other.record().sync()
+    latch.release()
+    end.sync()
+    assert end - start > 0
+
+    latch = LatchKernel(device)
+    with Child(child_imports) as child:
+        latch.launch(stream)
+        event = stream.record(options=EventOptions(ipc_enabled=True, blocking_sync=True))
+        child.connection.send(event)
+        assert child.recv() == (False, False) and not event.is_done
+        latch.release()
+        assert child.recv() == (True, True) and event.is_done
+        child.connection.send("end")
+
+    latch = LatchKernel(device)
+    builder = stream.create_graph_builder().begin_building()
+    latch.launch(builder)
+    graph = builder.end_building().complete()
+    graph.launch(stream)
+    done = stream.record()
+    assert not done.is_done
+    latch.release()
+    done.sync()
+    graph.close()
+    builder.close()
 
 
 @scenario

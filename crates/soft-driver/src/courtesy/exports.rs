@@ -50,6 +50,14 @@ macro_rules! for_each_courtesy_export {
             cuLaunchKernelEx 11060, cuLaunchKernelEx_ptsz 11060 => launch_kernel_ex;
             cuLaunchCooperativeKernel 9000, cuLaunchCooperativeKernel_ptsz 9000
                 => launch_cooperative_kernel;
+            cuGraphAddKernelNode 10000 => graph_add_kernel_node;
+            cuGraphAddKernelNode_v2 12000 => graph_add_kernel_node_v2;
+            cuGraphKernelNodeGetParams 10000 => graph_kernel_node_get_params;
+            cuGraphKernelNodeGetParams_v2 12000 => graph_kernel_node_get_params_v2;
+            cuGraphKernelNodeSetParams 10000 => graph_kernel_node_set_params;
+            cuGraphKernelNodeSetParams_v2 12000 => graph_kernel_node_set_params_v2;
+            cuGraphExecKernelNodeSetParams 10010 => graph_exec_kernel_node_set_params;
+            cuGraphExecKernelNodeSetParams_v2 12000 => graph_exec_kernel_node_set_params_v2;
             cuOccupancyMaxActiveBlocksPerMultiprocessor 6050 => active_blocks;
             cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags 7000 => active_blocks_with_flags;
             cuOccupancyMaxPotentialBlockSize 6050 => potential_block_size;
@@ -246,31 +254,27 @@ macro_rules! for_each_courtesy_export {
         cuGLMapBufferObjectAsync_v2 3020, cuGLMapBufferObject_v2 3020,
         cuGLRegisterBufferObject 2000, cuGLSetBufferObjectMapFlags 2030, cuGLUnmapBufferObject 2000,
         cuGLUnmapBufferObjectAsync 2030, cuGLUnregisterBufferObject 2000,
-        cuGraphAddKernelNode 10000, cuGraphAddKernelNode_v2 12000, cuGraphAddMemAllocNode 11040,
-        cuGraphAddMemFreeNode 11040, cuGraphAddNode 12020, cuGraphAddNode_v2 12030,
-        cuGraphAddNode_v3 13040, cuGraphConditionalHandleCreate 12030, cuGraphDebugDotPrint 11030,
-        cuGraphExecChildGraphNodeSetParams 11010, cuGraphExecKernelNodeSetParams 10010,
-        cuGraphExecKernelNodeSetParams_v2 12000, cuGraphExecNodeSetParams 12020,
-        cuGraphKernelNodeCopyAttributes 11000, cuGraphKernelNodeGetAttribute 11000,
-        cuGraphKernelNodeGetParams 10000, cuGraphKernelNodeGetParams_v2 12000,
-        cuGraphKernelNodeSetAttribute 11000, cuGraphKernelNodeSetParams 10000,
-        cuGraphKernelNodeSetParams_v2 12000, cuGraphMemAllocNodeGetParams 11040,
-        cuGraphMemFreeNodeGetParams 11040, cuGraphNodeGetEnabled 11060, cuGraphNodeGetParams 13020,
-        cuGraphNodeSetEnabled 11060, cuGraphNodeSetParams 12020, cuGraphNodeSetParams_v2 13040,
-        cuGraphicsEGLRegisterImage 7000, cuGraphicsGLRegisterBuffer 3000,
-        cuGraphicsGLRegisterImage 3000, cuGraphicsMapResources 3000,
-        cuGraphicsMapResources_ptsz 7000, cuGraphicsResourceGetMappedEglFrame 7000,
-        cuGraphicsResourceGetMappedMipmappedArray 5000, cuGraphicsResourceGetMappedPointer 3000,
-        cuGraphicsResourceGetMappedPointer_v2 3020, cuGraphicsResourceSetMapFlags 3000,
-        cuGraphicsResourceSetMapFlags_v2 6050, cuGraphicsSubResourceGetMappedArray 3000,
-        cuGraphicsUnmapResources 3000, cuGraphicsUnmapResources_ptsz 7000,
-        cuGraphicsUnregisterResource 3000, cuGraphicsVDPAURegisterOutputSurface 3010,
-        cuGraphicsVDPAURegisterVideoSurface 3010, cuLaunch 2000,
-        cuLaunchCooperativeKernelMultiDevice 9000, cuLaunchGrid 2000, cuLaunchGridAsync 2000,
-        cuLibraryEnumerateKernels 12040, cuLibraryGetGlobal 12000, cuLibraryGetKernelCount 12040,
-        cuLibraryGetManaged 12000, cuLibraryGetUnifiedFunction 12000, cuLinkAddData 5050,
-        cuLinkAddData_v2 6050, cuLinkAddFile 5050, cuLinkAddFile_v2 6050, cuLinkComplete 5050,
-        cuLinkCreate 5050, cuLinkCreate_v2 6050, cuLinkDestroy 5050,
+        cuGraphAddMemAllocNode 11040, cuGraphAddMemFreeNode 11040, cuGraphAddNode 12020,
+        cuGraphAddNode_v2 12030, cuGraphAddNode_v3 13040, cuGraphConditionalHandleCreate 12030,
+        cuGraphDebugDotPrint 11030, cuGraphExecChildGraphNodeSetParams 11010,
+        cuGraphExecNodeSetParams 12020, cuGraphKernelNodeCopyAttributes 11000,
+        cuGraphKernelNodeGetAttribute 11000, cuGraphKernelNodeSetAttribute 11000,
+        cuGraphMemAllocNodeGetParams 11040, cuGraphMemFreeNodeGetParams 11040,
+        cuGraphNodeGetEnabled 11060, cuGraphNodeGetParams 13020, cuGraphNodeSetEnabled 11060,
+        cuGraphNodeSetParams 12020, cuGraphNodeSetParams_v2 13040, cuGraphicsEGLRegisterImage 7000,
+        cuGraphicsGLRegisterBuffer 3000, cuGraphicsGLRegisterImage 3000,
+        cuGraphicsMapResources 3000, cuGraphicsMapResources_ptsz 7000,
+        cuGraphicsResourceGetMappedEglFrame 7000, cuGraphicsResourceGetMappedMipmappedArray 5000,
+        cuGraphicsResourceGetMappedPointer 3000, cuGraphicsResourceGetMappedPointer_v2 3020,
+        cuGraphicsResourceSetMapFlags 3000, cuGraphicsResourceSetMapFlags_v2 6050,
+        cuGraphicsSubResourceGetMappedArray 3000, cuGraphicsUnmapResources 3000,
+        cuGraphicsUnmapResources_ptsz 7000, cuGraphicsUnregisterResource 3000,
+        cuGraphicsVDPAURegisterOutputSurface 3010, cuGraphicsVDPAURegisterVideoSurface 3010,
+        cuLaunch 2000, cuLaunchCooperativeKernelMultiDevice 9000, cuLaunchGrid 2000,
+        cuLaunchGridAsync 2000, cuLibraryEnumerateKernels 12040, cuLibraryGetGlobal 12000,
+        cuLibraryGetKernelCount 12040, cuLibraryGetManaged 12000, cuLibraryGetUnifiedFunction 12000,
+        cuLinkAddData 5050, cuLinkAddData_v2 6050, cuLinkAddFile 5050, cuLinkAddFile_v2 6050,
+        cuLinkComplete 5050, cuLinkCreate 5050, cuLinkCreate_v2 6050, cuLinkDestroy 5050,
         cuLogicalEndpointAddDevice 13030, cuLogicalEndpointBindAddr 13030,
         cuLogicalEndpointBindMem 13030, cuLogicalEndpointCreate 13030,
         cuLogicalEndpointDestroy 13030, cuLogicalEndpointExport 13030,

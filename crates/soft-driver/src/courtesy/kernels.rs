@@ -175,10 +175,14 @@ pub struct Launch {
     pub(crate) machine: &'static Machine,
     pub(crate) epoch: u64,
     pub(crate) kernel: Arc<Kernel>,
+    /// The handle of the function, for a node that shows its parameters.
+    pub(crate) function: u64,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shared_bytes: u32,
     pub(crate) parameters: Vec<u8>,
+    /// Where each parameter is in them, as a node shows it.
+    pub(crate) addresses: Vec<usize>,
     pub(crate) accesses: Vec<Access>,
 }
 

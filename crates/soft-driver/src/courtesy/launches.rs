@@ -1,6 +1,7 @@
-//! For cuda.core, numba-cuda and cudarc: launches of kernels, and how many blocks fit on a
+//! For cuda.core, numba-cuda and cudarc: launches of kernels, their nodes in graphs, and how many blocks fit on a
 //! multiprocessor.
 
+use core::any::Any;
 use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::arg::{In, Memory, Ptr, StreamArg};
 use crate::courtesy::kernels::{Kernel, Launch};
 use crate::courtesy::modules::{MAX_DYNAMIC_SHARED, default_attribute, function, ready};
 use crate::engine::work::Task;
-use crate::graph::NodeKind;
+use crate::graph::{NodeKind, add_node_with};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
@@ -126,13 +127,17 @@ fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
     }
     let epoch = state.epoch;
     drop(state);
+    let parameters = given.parameters.read(&kernel)?;
+    let begin = parameters.as_ptr().expose_provenance();
     let mut launch = Launch {
+        function: given.function.addr(),
+        addresses: kernel.layout().map(|range| begin + range.start).collect(),
         machine: call.machine,
         epoch,
         grid: given.grid,
         block: given.block,
         shared_bytes: given.shared_bytes,
-        parameters: given.parameters.read(&kernel)?,
+        parameters,
         accesses: Vec::new(),
         kernel,
     };
@@ -220,6 +225,149 @@ pub(crate) fn launch_kernel_ex(
     let parameters = Parameters { each, extra };
     let given = Given { function, grid, block, shared_bytes, parameters };
     launch(call, &given, Ptr::of_handle(stream))
+}
+
+// Nodes of graphs.
+
+/// `CUDA_KERNEL_NODE_PARAMS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct NodeParams {
+    function: *mut c_void,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    each: *mut *mut c_void,
+    extra: *mut *mut c_void,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel in place of a function, in a context.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct NodeParams2 {
+    of: NodeParams,
+    kernel: *mut c_void,
+    context: CUcontext,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<NodeParams>() == 56 && size_of::<NodeParams2>() == 72);
+
+impl NodeParams2 {
+    fn launch(self, call: &CallFrame) -> Result<Arc<Launch>, CUresult> {
+        let NodeParams { function, grid, block, shared_bytes, each, extra } = self.of;
+        let function = Ptr::of_handle(if function.is_null() { self.kernel } else { function });
+        let parameters = Parameters { each: Ptr::of_handle(each), extra: Ptr::of_handle(extra) };
+        make(call, &Given { function, grid, block, shared_bytes, parameters }).map(Arc::new)
+    }
+}
+
+impl From<NodeParams> for NodeParams2 {
+    fn from(of: NodeParams) -> Self {
+        Self { of, kernel: core::ptr::null_mut(), context: core::ptr::null_mut() }
+    }
+}
+
+/// What a node launches.
+fn launch_of(node: &NodeKind) -> Result<&Launch, CUresult> {
+    let NodeKind::Device(work) = node else { return Err(INVALID_VALUE) };
+    let work: &dyn Any = &**work;
+    work.downcast_ref().ok_or(INVALID_VALUE)
+}
+
+fn params_of(state: &State, node: Ptr<CUgraphNode_st>) -> Result<NodeParams, CUresult> {
+    let launch = launch_of(&state.graphs.node(node)?.kind)?;
+    Ok(NodeParams {
+        function: core::ptr::without_provenance_mut(launch.function as usize),
+        grid: launch.grid,
+        block: launch.block,
+        shared_bytes: launch.shared_bytes,
+        // The program only reads them.
+        each: launch.addresses.as_ptr().cast_mut().cast(),
+        extra: core::ptr::null_mut(),
+    })
+}
+
+fn set_in_graph(call: &CallFrame, node: Ptr<CUgraphNode_st>, params: NodeParams2) -> Answer {
+    let launch = params.launch(call)?;
+    let mut state = call.ready()?;
+    let node = state.graphs.node_mut(node)?;
+    launch_of(&node.kind)?;
+    node.kind = NodeKind::Device(launch);
+    Ok(())
+}
+
+fn set_in_exec(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    params: NodeParams2,
+) -> Answer {
+    let launch = params.launch(call)?;
+    let mut state = call.ready()?;
+    let exec = state.graphs.find_exec(exec)?;
+    let node = state.graphs.exec_node(exec, node)?;
+    launch_of(&node.kind)?;
+    node.kind = NodeKind::Device(launch);
+    let State { graphs, feed, .. } = &mut *state;
+    graphs.feed_exec(feed.as_deref_mut(), exec);
+    Ok(())
+}
+
+/// The calls, in their two versions.
+macro_rules! nodes {
+    ($($params:ty: $add:ident, $get:ident, $set:ident, $set_exec:ident;)*) => {$(
+        pub(crate) fn $add(
+            call: &CallFrame,
+            node: Ptr<CUgraphNode>,
+            graph: Ptr<CUgraph_st>,
+            dependencies: In<CUgraphNode>,
+            count: usize,
+            params: In<$params>,
+        ) -> Answer {
+            let launch = NodeParams2::from(params.get()?).launch(call)?;
+            let kind = |_: &State| Ok(NodeKind::Device(launch));
+            add_node_with(call, node, graph, dependencies, count, kind)
+        }
+
+        pub(crate) fn $get(
+            call: &CallFrame,
+            node: Ptr<CUgraphNode_st>,
+            params: Ptr<$params>,
+        ) -> Answer {
+            params.put(NodeParams2::from(params_of(&*ready(call)?, node)?).into())
+        }
+
+        pub(crate) fn $set(
+            call: &CallFrame,
+            node: Ptr<CUgraphNode_st>,
+            params: In<$params>,
+        ) -> Answer {
+            set_in_graph(call, node, params.get()?.into())
+        }
+
+        pub(crate) fn $set_exec(
+            call: &CallFrame,
+            exec: Ptr<CUgraphExec_st>,
+            node: Ptr<CUgraphNode_st>,
+            params: In<$params>,
+        ) -> Answer {
+            set_in_exec(call, exec, node, params.get()?.into())
+        }
+    )*};
+}
+
+impl From<NodeParams2> for NodeParams {
+    fn from(params: NodeParams2) -> Self {
+        params.of
+    }
+}
+
+nodes! {
+    NodeParams: graph_add_kernel_node, graph_kernel_node_get_params, graph_kernel_node_set_params,
+        graph_exec_kernel_node_set_params;
+    NodeParams2: graph_add_kernel_node_v2, graph_kernel_node_get_params_v2,
+        graph_kernel_node_set_params_v2, graph_exec_kernel_node_set_params_v2;
 }
 
 // A multiprocessor has 2048 threads, in at most 32 blocks.

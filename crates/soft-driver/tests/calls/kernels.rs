@@ -316,6 +316,76 @@ fn a_launch_is_captured() {
     raw.sync(stream);
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct NodeParams {
+    function: Handle,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+}
+
+#[test]
+fn kernel_nodes() {
+    let raw = Raw::with(SoftDriver::builder().check_order(OrderCheck::Report));
+    register_add(&raw.soft);
+    let (add, address, stream) = (function(&raw, c"add"), memory(&raw), raw.stream(NON_BLOCKING));
+    let (mut graph, mut exec, mut node) = (null_mut(), null_mut(), null_mut());
+    assert_eq!(call!(raw, cuGraphCreate(&mut graph => *mut CUgraph, 0 => u32)), OK);
+    let (mut at, mut value) = (address, 10_u32);
+    let mut parameters =
+        [std::ptr::from_mut(&mut at).cast(), std::ptr::from_mut(&mut value).cast()];
+    let given = NodeParams {
+        function: add,
+        grid: [1; 3],
+        block: [7, 1, 1],
+        shared: 0,
+        parameters: parameters.as_mut_ptr(),
+        extra: null_mut(),
+    };
+    let mut add_node = |given: &NodeParams| {
+        call!(raw, cuGraphAddKernelNode(&mut node => *mut CUgraphNode, graph => CUgraph,
+            null_mut() => Handle, 0 => usize, given => *const NodeParams))
+    };
+    assert_eq!(add_node(&NodeParams { parameters: null_mut(), ..given }), INVALID_VALUE);
+    assert_eq!(add_node(&given), OK);
+    // The node has a copy.
+    value = 100;
+    let mut shown = NodeParams { function: null_mut(), block: [0; 3], ..given };
+    let code = call!(raw, cuGraphKernelNodeGetParams(node => CUgraphNode,
+        &mut shown => *mut NodeParams));
+    assert_eq!((code, shown.function, shown.block), (OK, add, [7, 1, 1]));
+    let kept = unsafe { *shown.parameters.add(1).read().cast::<u32>() };
+    assert_eq!((kept, value), (10, 100));
+
+    let instantiate = |exec: &mut CUgraphExec| {
+        call!(raw, cuGraphInstantiateWithFlags(exec => *mut CUgraphExec, graph => CUgraph,
+            0 => u64))
+    };
+    let run = |exec: CUgraphExec| {
+        assert_eq!(call!(raw, cuGraphLaunch(exec => CUgraphExec, stream => CUstream)), OK);
+        raw.sync(stream);
+        contents(&raw, address)[0]
+    };
+    assert_eq!(instantiate(&mut exec), OK);
+    assert_eq!(run(exec), 11);
+    // An executable graph is changed, and its graph is not.
+    let code = call!(raw, cuGraphExecKernelNodeSetParams(exec => CUgraphExec, node => CUgraphNode,
+        &given => *const NodeParams));
+    assert_eq!((code, run(exec)), (OK, 111));
+    assert_eq!(instantiate(&mut exec), OK);
+    assert_eq!(run(exec), 121);
+    let code = call!(raw, cuGraphKernelNodeSetParams(node => CUgraphNode,
+        &given => *const NodeParams));
+    assert_eq!((code, run(exec)), (OK, 131));
+    assert_eq!(instantiate(&mut exec), OK);
+    assert_eq!(run(exec), 231);
+    assert_eq!(raw.soft.order_findings().len(), 0);
+}
+
 /// What a wrong kernel does to its context.
 #[test]
 fn a_kernel_that_fails() {
