@@ -79,7 +79,8 @@ use crate::calls::*;
 ///
 /// A task is woken shortly after its work is done. The longer the work has been pending, the longer
 /// is the delay, up to one millisecond, or some milliseconds beside thousands of other completions
-/// (`docs/performance.md`). All queries together take at most about a tenth of a core.
+/// (`docs/performance.md`). All queries together take at most about a tenth of a core. For thousands
+/// of waits at once, futures of [points](crate::Point) resolve sooner.
 ///
 /// Driver calls: at the first poll [`cuEventQuery`], between two calls of
 /// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.

@@ -1,6 +1,7 @@
 //! The thread's work for completions: when it queries the driver, and for which of them.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use super::entry::Entry;
@@ -64,7 +65,8 @@ impl Asked {
 
 /// The completions that the poller queries. Most work is short. So each round queries all new
 /// completions, and as many older ones as there is time for: a new completion does not wait for
-/// thousands of old ones.
+/// thousands of old ones. Half of that time is for the oldest: the work of a stream is done in
+/// order, so that the oldest completions of each stream are the next that are over.
 struct Poller {
     young: Turns<(Arc<Entry>, Moment)>,
     old: Turns<Arc<Entry>>,
@@ -75,20 +77,20 @@ struct Poller {
 
 /// Some that have their turn one after the other, over many rounds.
 struct Turns<T> {
-    all: Vec<T>,
+    all: VecDeque<T>,
     /// Which is next.
     next: usize,
 }
 
 impl<T> Turns<T> {
     fn new() -> Self {
-        Self { all: Vec::new(), next: 0 }
+        Self { all: VecDeque::new(), next: 0 }
     }
 
-    /// The completion whose turn it is; `None` only if there is none.
-    fn current(&mut self) -> Option<&T> {
-        if self.next >= self.all.len() {
-            self.next = 0;
+    /// The completion whose turn it is, without the `first` ones; `None` only if there is none.
+    fn current(&mut self, first: usize) -> Option<&T> {
+        if self.next < first || self.next >= self.all.len() {
+            self.next = first;
         }
         self.all.get(self.next)
     }
@@ -99,7 +101,15 @@ impl<T> Turns<T> {
 
     /// Removes the current one. The last one takes its place and has its turn.
     fn remove(&mut self) -> Option<T> {
-        (self.next < self.all.len()).then(|| self.all.swap_remove(self.next))
+        self.all.swap_remove_back(self.next)
+    }
+
+    /// Removes one, and the others stay in order.
+    fn remove_in_order(&mut self, index: usize) {
+        self.all.remove(index);
+        if index < self.next {
+            self.next -= 1;
+        }
     }
 }
 
@@ -145,7 +155,7 @@ impl Poller {
     fn ask(&mut self, started: Moment, time: Duration) -> Asked {
         let mut asked = Asked::default();
         for _ in 0..self.young.all.len() {
-            let Some((entry, arrived)) = self.young.current() else { break };
+            let Some((entry, arrived)) = self.young.current(0) else { break };
             let is_over = entry.ask(self.relaxed.with(entry.driver));
             let is_young = started - *arrived < YOUNG;
             if is_over {
@@ -158,18 +168,33 @@ impl Poller {
             if is_young {
                 self.young.go_on();
             } else if let Some((entry, _)) = self.young.remove() {
-                self.old.all.push(entry);
+                self.old.all.push_back(entry);
             }
             if asked.in_vain(now() - started) >= LONGEST_ROUND / 2 {
                 break;
             }
         }
-        let most = time.max(asked.in_vain(now() - started) * 2).min(LONGEST_ROUND);
-        for _ in 0..self.old.all.len() {
-            let Some(entry) = self.old.current() else { break };
+        let young = asked.in_vain(now() - started);
+        let most = time.max(young * 2).min(LONGEST_ROUND);
+        let half = young + most.saturating_sub(young) / 2;
+        let mut first = 0;
+        while let Some(entry) = self.old.all.get(first) {
+            if asked.in_vain(now() - started) >= half {
+                break;
+            }
             if entry.ask(self.relaxed.with(entry.driver)) {
                 asked.over += 1;
-                self.old.remove();
+                self.old.remove_in_order(first);
+            } else {
+                asked.not_yet += 1;
+                first += 1;
+            }
+        }
+        for _ in first..self.old.all.len() {
+            let Some(entry) = self.old.current(first) else { break };
+            if entry.ask(self.relaxed.with(entry.driver)) {
+                asked.over += 1;
+                self.old.remove_in_order(self.old.next);
                 continue;
             }
             asked.not_yet += 1;
@@ -203,11 +228,21 @@ mod tests {
     /// A stream that is held until the sender is dropped, completions of it that are pending, and
     /// which events were asked for.
     struct Held {
+        _observed: Observed,
         _soft: cuda_soft_driver::SoftDriver,
         stream: cuda_events::Stream,
         release: std::sync::mpsc::Sender<()>,
         pending: Vec<Completion>,
         asked: Arc<Mutex<Vec<u64>>>,
+    }
+
+    /// Gives back the place of the observer: a process has sixteen.
+    struct Observed(Driver);
+
+    impl Drop for Observed {
+        fn drop(&mut self) {
+            self.0.stop_observing();
+        }
     }
 
     impl Held {
@@ -220,13 +255,14 @@ mod tests {
             let driver = unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &options) };
             let asked = Arc::new(Mutex::new(Vec::new()));
             let note = Arc::clone(&asked);
-            let driver = driver.unwrap().observe(move |call| {
+            let observed = driver.unwrap().observe(move |call| {
                 if call.function == Function::cuEventQuery {
                     lock(&note).push(call.arguments[0]);
                     sleep(COST.get());
                 }
             });
-            let device = cuda_events::Device::new(driver.unwrap(), 0);
+            let driver = observed.unwrap();
+            let device = cuda_events::Device::new(driver, 0);
             let context = device.and_then(cuda_events::Context::primary).unwrap();
             let stream =
                 cuda_events::Stream::new(&context, cuda_events::StreamOptions::new()).unwrap();
@@ -236,7 +272,7 @@ mod tests {
             };
             stream.launch_host_function(hold).unwrap();
             let pending = (0..pending).map(|_| stream.completion().unwrap()).collect();
-            Self { _soft: soft, stream, release, pending, asked }
+            Self { _observed: Observed(driver), _soft: soft, stream, release, pending, asked }
         }
 
         fn entries(&self) -> Vec<Arc<Entry>> {
@@ -334,6 +370,34 @@ mod tests {
         poller.ask(now(), Duration::ZERO);
         assert_eq!((poller.young.all.len(), poller.old.all.len()), (0, OLD + 1));
         drop(held.release);
+    }
+
+    /// The next of a stream is found in the round after it is over, however many wait behind it.
+    #[test]
+    fn the_oldest_are_asked_for_in_each_round() {
+        const OLD: usize = 100;
+        let mut held = Held::new(0);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        for _ in 0..OLD {
+            let released = Arc::clone(&released);
+            let hold = move || {
+                let _ = lock(&released).recv();
+            };
+            held.stream.launch_host_function(hold).unwrap();
+            held.pending.push(held.stream.completion().unwrap());
+        }
+        let mut poller = Poller::new();
+        poller.old.all.extend(held.entries());
+        drop(core::mem::replace(&mut held.release, std::sync::mpsc::channel().0));
+        for next in &held.pending[..20] {
+            release.send(()).unwrap();
+            next.event.synchronize().unwrap();
+            COST.set(MICROSECOND);
+            assert_eq!(poller.ask(now(), MICROSECOND * 10), asked(1, 10));
+            COST.set(Duration::ZERO);
+        }
+        drop(release);
     }
 
     fn asked(over: u32, not_yet: u32) -> Asked {
