@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// Shows the processor time of the transfers alone.
+    /// The transfers say themselves when they end: the processor time without any wait.
     Nobody,
     Task,
     Futures,
@@ -66,6 +66,7 @@ struct Transfer {
     woken: AtomicU64,
     index: usize,
     done: Sender<usize>,
+    awaited: bool,
 }
 
 impl Transfer {
@@ -74,6 +75,9 @@ impl Transfer {
         let transfer = unsafe { Arc::from_raw(transfer.cast_const().cast::<Self>()) };
         std::thread::sleep(transfer.duration);
         transfer.ended.store(nanoseconds(transfer.base), Ordering::Release);
+        if !transfer.awaited {
+            let _ = transfer.done.send(transfer.index);
+        }
     }
 }
 
@@ -103,14 +107,14 @@ fn transfers(context: &Context, way: Way, in_flight: usize, total: usize) -> Vec
     let mut started: Vec<(Arc<Transfer>, Option<Waiting>)> = Vec::with_capacity(total);
     let mut ended = 0;
     for index in 0..total {
-        if way != Way::Nobody && index - ended == in_flight {
+        if index - ended == in_flight {
             finish(&finished, &mut started);
             ended += 1;
         }
         let duration = Duration::from_micros(20 + (index as u64 * 7919) % 61);
         let (ended, woken) = Default::default();
-        let transfer =
-            Arc::new(Transfer { base, duration, ended, woken, index, done: done.clone() });
+        let (done, awaited) = (done.clone(), way != Way::Nobody);
+        let transfer = Arc::new(Transfer { base, duration, ended, woken, index, done, awaited });
         let stream = &streams[index % STREAMS];
         let data = Arc::into_raw(Arc::clone(&transfer)).cast_mut().cast();
         launch(stream, Some(Transfer::run), data);
@@ -138,9 +142,7 @@ fn transfers(context: &Context, way: Way, in_flight: usize, total: usize) -> Vec
         started.push((transfer, waiting));
         look(&mut started[index]);
     }
-    if way != Way::Nobody {
-        (ended..total).for_each(|_| finish(&finished, &mut started));
-    }
+    (ended..total).for_each(|_| finish(&finished, &mut started));
     drop(register);
     task.join().expect("the task does not panic");
     for stream in &streams {
