@@ -1,6 +1,5 @@
 //! Events that are created when they are first needed.
 
-use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -81,6 +80,7 @@ use crate::sys::calls::*;
 /// assert_eq!((event.device(), event.flags()), (Some(context.device()), EventFlags::empty()));
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+#[derive(Debug)]
 pub struct LazyEvent {
     flags: EventFlags,
     event: OnceLock<Arc<Event>>,
@@ -492,16 +492,6 @@ impl From<Event> for LazyEvent {
     fn from(event: Event) -> Self {
         let flags = event.flags();
         Self { flags, event: OnceLock::from(Arc::new(event)), recorded: AtomicBool::new(false) }
-    }
-}
-
-impl fmt::Debug for LazyEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LazyEvent")
-            .field("state", &self.state())
-            .field("flags", &self.flags)
-            .field("event", &self.event())
-            .finish()
     }
 }
 

@@ -23,7 +23,7 @@ use crate::sync::AtomicBool;
 use crate::sys::CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u;
 use crate::sys::{
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u,
-    CUexternalSemaphore, CUexternalSemaphoreHandleType, CUresult, Function,
+    CUexternalSemaphore, CUexternalSemaphoreHandleType, CUresult,
 };
 
 /// The contents of both types, which graphs share.
@@ -119,20 +119,6 @@ pub(super) fn has_uuid(uuid: Uuid) -> impl Fn(Device) -> Result<bool> {
     move |device| Ok(device.uuid()? == uuid)
 }
 
-/// Checks that a semaphore belongs to the context's device.
-fn check_device(
-    context: &Context,
-    is_its: impl Fn(Device) -> Result<bool>,
-    function: Function,
-) -> Result<()> {
-    let device = context.device();
-    if is_its(device)? {
-        return Ok(());
-    }
-    let semaphore = Device::find(device.driver(), is_its);
-    Err(Error::SemaphoreOfOtherDevice { function, semaphore, context: device.short_ordinal() })
-}
-
 /// Translates the driver's several refusals of a handle that is not such a semaphore.
 #[cold]
 fn import_error(context: &Context, answer: Answer) -> Error {
@@ -180,7 +166,12 @@ impl Imported {
         let Some(handle) = handle else {
             return Err(Error::NotASemaphore { function, code: None });
         };
-        check_device(context, is_its_device, function)?;
+        let device = context.device();
+        if !is_its_device(device)? {
+            let semaphore = Device::find(device.driver(), is_its_device);
+            let context = device.short_ordinal();
+            return Err(Error::SemaphoreOfOtherDevice { function, semaphore, context });
+        }
         // The driver would import it into the primary context.
         if matches!(context.owned(), Owned::Green(_)) {
             return Err(context.mismatch(context, function, None));

@@ -22,7 +22,7 @@
 use core::ffi::c_void;
 use core::ptr::without_provenance_mut;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use crate::driver::call::{Answer, Entry, call, entry};
 use crate::driver::{fork, panics};
@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::stream::StreamRef;
 use crate::stream::capture_info::CaptureStatus;
 use crate::sync::lock;
-use crate::sys::{CUresult, CUstream, Function};
+use crate::sys::{CUresult, CUstream};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -41,7 +41,8 @@ type Closure = Box<dyn FnOnce(CUresult) + Send>;
 ///
 /// The driver gets a closure's number and never its address. The driver may call a number several
 /// times, for example at every launch of a graph into which another thread's capture has put it. A
-/// closure still runs at most once, and a number whose closure is gone does nothing.
+/// closure still runs at most once, and a number whose closure is gone does nothing. No closure is
+/// called or dropped under the lock.
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { last: 0, closures: BTreeMap::new() });
 
 struct Waiting {
@@ -49,14 +50,8 @@ struct Waiting {
     closures: BTreeMap<usize, Closure>,
 }
 
-/// Locks the map. No closure is called or dropped under the lock.
-fn waiting() -> MutexGuard<'static, Waiting> {
-    // A panic under the lock leaves no map that is half changed.
-    lock(&WAITING)
-}
-
 fn keep(closure: Closure) -> usize {
-    let mut waiting = waiting();
+    let mut waiting = lock(&WAITING);
     waiting.last += 1;
     let number = waiting.last;
     waiting.closures.insert(number, closure);
@@ -64,7 +59,7 @@ fn keep(closure: Closure) -> usize {
 }
 
 fn take(number: usize) -> Option<Closure> {
-    waiting().closures.remove(&number)
+    lock(&WAITING).closures.remove(&number)
 }
 
 extern "C" fn run_host_function(number: *mut c_void) {
@@ -107,7 +102,7 @@ fn run(number: usize, status: CUresult) {
 pub fn pending_host_functions() -> usize {
     // In a forked child, the lock may stay locked forever: a thread of the parent may have held
     // it.
-    if fork::forked() { 0 } else { waiting().closures.len() }
+    if fork::forked() { 0 } else { lock(&WAITING).closures.len() }
 }
 
 /// # Host functions
@@ -268,7 +263,11 @@ impl StreamRef {
         closure: Closure,
         launch: impl FnOnce(F, *mut c_void) -> CUresult,
     ) -> Result<()> {
-        self.refuse_capture(entry.function)?;
+        // First, because a callback would invalidate the capture, and a closure in a graph would
+        // run only at the first launch.
+        if self.capture_status()? == CaptureStatus::Active {
+            return Err(Error::ClosureInCapture { function: entry.function });
+        }
         let number = keep(closure);
         let answer = entry.call(self, |pointer| launch(pointer, without_provenance_mut(number)));
         let launched = answer.and_then(Answer::check);
@@ -276,14 +275,5 @@ impl StreamRef {
             drop(take(number));
         }
         launched
-    }
-
-    /// This check comes first, because a callback would invalidate the capture, and a closure in a
-    /// graph would run only at the first launch.
-    fn refuse_capture(&self, function: Function) -> Result<()> {
-        if self.capture_status()? == CaptureStatus::Active {
-            return Err(Error::ClosureInCapture { function });
-        }
-        Ok(())
     }
 }
