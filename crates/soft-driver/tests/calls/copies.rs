@@ -140,3 +140,25 @@ fn the_order_checker_sees_copies_between_devices() {
         assert!(mended || findings[0].contains("cuMemcpyPeerAsync"));
     }
 }
+
+/// A memset of zero changes its own bytes, from a byte within a page to one within another, and the
+/// memory can be written again.
+#[test]
+fn many_bytes_are_set_to_zero() {
+    const BYTES: usize = 512 << 10;
+    let (raw, mut all) = (Raw::new(), vec![0_u8; BYTES]);
+    let (memory, stream) = (alloc(&raw, BYTES), raw.stream(NON_BLOCKING));
+    for (from, bytes) in [(100, BYTES - 300), (0, BYTES), (5000, 65536), (5000, 65535)] {
+        unsafe {
+            assert_eq!((raw.cuMemsetD8Async)(memory, 7, BYTES, stream).0, OK);
+            assert_eq!((raw.cuMemsetD8Async)(memory + from as u64, 0, bytes, stream).0, OK);
+            let to = all.as_mut_ptr().cast();
+            assert_eq!((raw.cuMemcpyDtoHAsync_v2)(to, memory, BYTES, stream).0, OK);
+        }
+        raw.sync(stream);
+        let zero = from..from + bytes;
+        let is_right = |(at, byte): (usize, &u8)| *byte == if zero.contains(&at) { 0 } else { 7 };
+        assert!(all.iter().enumerate().all(is_right), "{zero:?}");
+    }
+    assert_eq!(unsafe { (raw.cuMemFree_v2)(memory) }.0, OK);
+}
