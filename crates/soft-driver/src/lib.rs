@@ -58,7 +58,7 @@
 //!
 //! | program | what it needs |
 //! | --- | --- |
-//! | cudarc | settings of contexts, copies without a stream and between contexts, managed memory, pools, clones and uploads of graphs |
+//! | cudarc | settings of contexts, copies without a stream and between contexts, managed memory, pools, clones and uploads of graphs, modules and kernels |
 //! | numba-cuda | devices by bus address, access between devices, copies without a stream, questions about addresses, the profiler |
 //! | cuda.core | host memory, managed memory, pools, copies of layers, graph definitions: nodes, edges, updates, user objects |
 //! | FFmpeg | pitched memory, copies of rows, limits and primary contexts |

@@ -4,13 +4,13 @@ use crate::common;
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_soft_driver::{OrderCheck, SoftDriver, Time};
+use cuda_soft_driver::{OrderCheck, Scheduler, SoftDriver, Time};
 
 const NON_BLOCKING: u32 = 1;
 const WORDS: usize = 64;
@@ -133,6 +133,56 @@ fn a_kernel_runs_with_its_parameters() {
     assert_eq!([info(0), info(1)], [(OK, 0, 8), (OK, 8, 4)]);
     assert_eq!(info(2).0, INVALID_VALUE);
     assert_eq!(unsafe { (raw.cuMemFree_v2)(address) }.0, OK);
+}
+
+/// Parameters of several sizes, in an array and in a buffer, as a C compiler lays out a structure.
+#[test]
+fn parameters_are_aligned() {
+    #[repr(C)]
+    struct All {
+        byte: u8,
+        float: f64,
+        short: u16,
+        words: [u32; 3],
+        last: u8,
+    }
+    let raw = Raw::new();
+    let (send, receive) = std::sync::mpsc::channel();
+    let kernel = raw.soft.kernel("all", move |launch| {
+        let words = launch.parameter_bytes(3).to_vec();
+        let (byte, float): (u8, f64) = (launch.parameter(0), launch.parameter(1));
+        let (short, last): (u16, i8) = (launch.parameter(2), launch.parameter(4));
+        send.send((byte, float, short, words, last)).unwrap();
+    });
+    kernel.parameters(&[1, 8, 2, 12, 1]);
+    let all = function(&raw, c"all");
+    let mut of = All { byte: 1, float: 2.5, short: 3, words: [4, 5, 6], last: 0xFF };
+    let mut each: [*mut c_void; 5] = [
+        std::ptr::from_mut(&mut of.byte).cast(),
+        std::ptr::from_mut(&mut of.float).cast(),
+        std::ptr::from_mut(&mut of.short).cast(),
+        std::ptr::from_mut(&mut of.words).cast(),
+        std::ptr::from_mut(&mut of.last).cast(),
+    ];
+    let one = ([1; 3], [1; 3], 0);
+    let code = launch_with(&raw, all, legacy(), one, each.as_mut_ptr(), null_mut());
+    assert_eq!(code, OK);
+    let name = |name: usize| std::ptr::without_provenance_mut(name);
+    let mut size = std::mem::size_of::<All>();
+    let (buffer, bytes) =
+        (std::ptr::from_mut(&mut of).cast(), std::ptr::from_mut(&mut size).cast());
+    let mut extra = [name(2), bytes, name(1), buffer, name(0)];
+    let code = launch_with(&raw, all, legacy(), one, null_mut(), extra.as_mut_ptr());
+    assert_eq!(code, OK);
+    // Both forms at once are none.
+    let code = launch_with(&raw, all, legacy(), one, each.as_mut_ptr(), extra.as_mut_ptr());
+    assert_eq!(code, INVALID_VALUE);
+    raw.sync(legacy());
+    let words: Vec<u8> = of.words.into_iter().flat_map(u32::to_ne_bytes).collect();
+    for _ in 0..2 {
+        assert_eq!(receive.try_recv(), Ok((1, 2.5, 3, words.clone(), -1)));
+    }
+    assert!(receive.try_recv().is_err());
 }
 
 #[test]
@@ -490,6 +540,36 @@ fn a_kernel_in_virtual_time() {
     raw.sync(stream);
     assert_eq!(raw.elapsed(start, end), Ok(3_600_000.0));
     assert_eq!(contents(&raw, address), [2; WORDS]);
+}
+
+/// A random order of independent work, in which a kernel is as any other.
+#[test]
+fn kernels_in_a_random_order() {
+    let orders = [(); 2].map(|()| {
+        let raw = Raw::with(SoftDriver::builder().scheduler(Scheduler::Seeded(7)));
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        let order = ran.clone();
+        let kernel = raw.soft.kernel("note", move |launch| {
+            order.lock().unwrap().push(launch.parameter::<u32>(1));
+        });
+        kernel.parameters(&[8, 4]);
+        let note = function(&raw, c"note");
+        let streams = [(); 4].map(|()| raw.stream(NON_BLOCKING));
+        for number in 0..16 {
+            assert_eq!(launch(&raw, note, streams[number as usize % 4], 0, number), OK);
+        }
+        for stream in streams {
+            raw.sync(stream);
+        }
+        drop(raw);
+        Arc::into_inner(ran).unwrap().into_inner().unwrap()
+    });
+    assert_eq!(orders[0], orders[1]);
+    assert_ne!(orders[0], (0..16).collect::<Vec<u32>>());
+    for stream in 0..4 {
+        let of_stream = orders[0].iter().filter(|number| **number % 4 == stream);
+        assert!(of_stream.is_sorted());
+    }
 }
 
 /// A kernel calls no function of the driver.
