@@ -96,6 +96,18 @@ KERNEL(kernel) {
     return 0;
 }
 
+/* cust: void sum(const float *x, const float *y, float *out, int count) */
+KERNEL(sum) {
+    for (uint64_t i = 0; i < PARAMETER(uint32_t, 3); i++) {
+        float x, y;
+        int code = load(launch, PARAMETER(uint64_t, 0) + 4 * i, &x, 4);
+        if (code || (code = load(launch, PARAMETER(uint64_t, 1) + 4 * i, &y, 4))) return code;
+        x += y;
+        if ((code = store(launch, PARAMETER(uint64_t, 2) + 4 * i, &x, 4))) return code;
+    }
+    return 0;
+}
+
 /* numba-cuda: void helloworld(int *numbers), each thread writes its own. */
 KERNEL(helloworld) {
     for (uint32_t i = 0; i < launch->block[0]; i++) {
@@ -136,6 +148,7 @@ __attribute__((constructor)) static void register_all(void) {
         {"floating", floating, 2, {4, 8}},
         {"slow_worker", slow_worker, 3, {8, 8, 8}},
         {"kernel", kernel, 1, {8}},
+        {"sum", sum, 4, {8, 8, 8, 4}},
         {"_Z10helloworldPi", helloworld, 1, {8}},
         {"latch", latch, 2, {8, 8}},
         {"nanosleep_kernel", nanosleep_kernel, 0, {0}},

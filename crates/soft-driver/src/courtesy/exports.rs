@@ -1,7 +1,7 @@
 //! What `cuda-events` does not bind: older forms of what it binds, what other programs call, and
-//! the rest of what a driver exports: arrays, textures, virtual memory, and nodes
-//! of graphs for those. A program that is linked against these names, or looks all of them up when
-//! it starts, has to find them. Names and versions are those of CUDA 13.5. A line is as in
+//! the rest of what a driver exports: arrays, textures, virtual memory, and nodes of graphs for
+//! those. A program that is linked against these names, or looks all of them up when it starts, has
+//! to find them. Names and versions are those of CUDA 13.5. A line is as in
 //! `front/exports.rs`.
 
 /// Calls a callback with what it is given, and this list.
@@ -42,7 +42,8 @@ macro_rules! for_each_courtesy_export {
             cuFuncSetAttribute 9000 => function_set_attribute;
             cuKernelGetAttribute 12000 => kernel_get_attribute;
             cuKernelSetAttribute 12000 => kernel_set_attribute;
-            cuFuncSetCacheConfig 3000 => function_set_cache_config;
+            cuFuncSetCacheConfig 3000 => function_set_config;
+            cuFuncSetSharedMemConfig 4020 => function_set_config;
             cuKernelSetCacheConfig 12000 => kernel_set_cache_config;
         }
         [courtesy::launches] {
@@ -249,10 +250,10 @@ macro_rules! for_each_courtesy_export {
         cuEGLStreamProducerReturnFrame 7000, cuEventCreateFromEGLSync 9000,
         cuExternalMemoryGetMappedMipmappedArray 10000, cuFabricCpyBatchAsync 13050,
         cuFabricCpyBatchAsync_ptsz 13050, cuFlushGPUDirectRDMAWrites 11030,
-        cuFuncSetBlockShape 2000, cuFuncSetSharedMemConfig 4020, cuFuncSetSharedSize 2000,
-        cuGLCtxCreate_v2 3020, cuGLGetDevices_v2 6050, cuGLInit 2000,
-        cuGLMapBufferObjectAsync_v2 3020, cuGLMapBufferObject_v2 3020,
-        cuGLRegisterBufferObject 2000, cuGLSetBufferObjectMapFlags 2030, cuGLUnmapBufferObject 2000,
+        cuFuncSetBlockShape 2000, cuFuncSetSharedSize 2000, cuGLCtxCreate_v2 3020,
+        cuGLGetDevices_v2 6050, cuGLInit 2000, cuGLMapBufferObjectAsync_v2 3020,
+        cuGLMapBufferObject_v2 3020, cuGLRegisterBufferObject 2000,
+        cuGLSetBufferObjectMapFlags 2030, cuGLUnmapBufferObject 2000,
         cuGLUnmapBufferObjectAsync 2030, cuGLUnregisterBufferObject 2000,
         cuGraphAddMemAllocNode 11040, cuGraphAddMemFreeNode 11040, cuGraphAddNode 12020,
         cuGraphAddNode_v2 12030, cuGraphAddNode_v3 13040, cuGraphConditionalHandleCreate 12030,

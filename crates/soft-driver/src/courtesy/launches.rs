@@ -220,7 +220,8 @@ pub(crate) fn launch_kernel_ex(
     // The attribute's number is the first word of each. Events of a launch, for example, would have
     // to happen.
     if attributes.iter().any(|[id, ..]| !ATTRIBUTES.contains(&(*id as u32))) {
-        return call.refuse(NOT_SUPPORTED);
+        ready(call)?.misuses.say_unsupported("an attribute of cuLaunchKernelEx with an effect");
+        return Err(NOT_SUPPORTED);
     }
     let parameters = Parameters { each, extra };
     let given = Given { function, grid, block, shared_bytes, parameters };

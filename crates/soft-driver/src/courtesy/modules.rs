@@ -377,7 +377,8 @@ pub(crate) fn kernel_set_attribute(
     function_set_attribute(call, of, attribute, value)
 }
 
-pub(crate) fn function_set_cache_config(call: &CallFrame, of: Memory, _: c_uint) -> Answer {
+/// How shared memory is used, which changes nothing here.
+pub(crate) fn function_set_config(call: &CallFrame, of: Memory, _: c_uint) -> Answer {
     function_load(call, of)
 }
 

@@ -542,6 +542,60 @@ fn a_kernel_in_virtual_time() {
     assert_eq!(contents(&raw, address), [2; WORDS]);
 }
 
+/// Virtual time goes on while a kernel runs, which may wait for the very thread that waits.
+#[test]
+fn virtual_time_beside_a_kernel() {
+    let raw = Raw::with(SoftDriver::builder().time(Time::Virtual));
+    let open = Arc::new(AtomicU32::new(0));
+    let word = open.clone();
+    raw.soft.kernel("latch", move |_| {
+        while word.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+    });
+    let latch = function(&raw, c"latch");
+    let (held, other) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+    assert_eq!(launch(&raw, latch, held, 0, 0), OK);
+    raw.keep_busy(other, Duration::from_secs(3600));
+    raw.sync(other);
+    assert!(raw.busy(held));
+    open.store(1, Ordering::SeqCst);
+    raw.sync(held);
+}
+
+/// The attributes of a launch, and a cooperative one.
+#[test]
+fn launches_with_attributes() {
+    #[repr(C)]
+    struct Config {
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u32,
+        stream: CUstream,
+        attributes: *const [u64; 9],
+        count: u32,
+    }
+    let raw = Raw::new();
+    let (send, receive) = std::sync::mpsc::channel();
+    raw.soft.kernel("grid", move |launch| send.send(launch.grid()).unwrap());
+    let (grid, stream) = (function(&raw, c"grid"), raw.stream(NON_BLOCKING));
+    let run = |attribute: u64| {
+        let attributes = [[attribute, 1, 0, 0, 0, 0, 0, 0, 0]];
+        let (one, attributes) = ([1; 3], attributes.as_ptr());
+        let config =
+            Config { grid: [2, 3, 4], block: one, shared: 0, stream, attributes, count: 1 };
+        call!(raw, cuLaunchKernelEx(&config => *const Config, grid => Handle,
+            null_mut() => Handle, null_mut() => Handle))
+    };
+    // Cooperative; and an event of the launch, which nothing here would record.
+    assert_eq!((run(2), run(7)), (OK, NOT_SUPPORTED));
+    let code = call!(raw, cuLaunchCooperativeKernel(grid => Handle, 5 => u32, 6 => u32, 7 => u32,
+        1 => u32, 1 => u32, 1 => u32, 0 => u32, stream => CUstream, null_mut() => Handle));
+    assert_eq!(code, OK);
+    raw.sync(stream);
+    assert_eq!(receive.try_iter().collect::<Vec<_>>(), [[2, 3, 4], [5, 6, 7]]);
+}
+
 /// A random order of independent work, in which a kernel is as any other.
 #[test]
 fn kernels_in_a_random_order() {
