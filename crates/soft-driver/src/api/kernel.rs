@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::courtesy::kernels::{Accesses, Declare, Kernel as Registered, Launch};
+use crate::courtesy::kernels::{Accesses, Declare, Kernel as Registered, Launch, can_have};
 
 /// # Kernels
 impl SoftDriver {
@@ -78,7 +78,13 @@ pub struct Kernel<'a> {
 
 impl Kernel<'_> {
     /// Declares the parameters: the size of each in bytes. Without this a kernel has none.
+    ///
+    /// # Panics
+    ///
+    /// If they have more than the 32764 bytes that a kernel can have.
+    #[track_caller]
     pub fn parameters(mut self, sizes: &[usize]) -> Self {
+        assert!(can_have(sizes), "a kernel cannot have parameters of these sizes: {sizes:?}");
         self.kernel.parameters = sizes.to_vec();
         self.register();
         self
@@ -203,6 +209,9 @@ pub unsafe fn kernel_shared_library(
         // SAFETY: so many sizes, as the caller promises.
         _ => unsafe { core::slice::from_raw_parts(sizes, count) }.to_vec(),
     };
+    if !can_have(&parameters) {
+        return INVALID_VALUE;
+    }
     let user = User(user);
     let declare = accesses.map(|declare| -> Declare {
         Arc::new(move |launch: &Launch, accesses: &mut Accesses| {

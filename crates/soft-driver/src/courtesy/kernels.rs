@@ -25,6 +25,14 @@ pub(crate) type Run = Arc<dyn Fn(&Launch) -> Answer + Send + Sync>;
 /// What it reads and writes.
 pub(crate) type Declare = Arc<dyn Fn(&Launch, &mut Accesses) -> Answer + Send + Sync>;
 
+/// Documented: so many bytes of parameters a kernel can have, at most.
+const MAX_PARAMETERS: usize = 32_764;
+
+/// Whether a kernel can have parameters of these sizes.
+pub(crate) fn can_have(sizes: &[usize]) -> bool {
+    sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size)) <= MAX_PARAMETERS
+}
+
 /// A kernel as it was registered.
 #[derive(Clone)]
 pub(crate) struct Kernel {

@@ -139,6 +139,9 @@ fn inner_kernels() {
         assert_eq!(code, 0);
         assert_eq!(register(null(), null(), 0, Some(add), None, user), 1);
         assert_eq!(register(c"add".as_ptr(), null(), 2, Some(add), None, user), 1);
+        let too_large = [usize::MAX, 8];
+        let code = register(c"large".as_ptr(), too_large.as_ptr(), 2, Some(add), None, user);
+        assert_eq!(code, 1);
         assert_eq!(register(c"sub".as_ptr(), null(), 0, None, None, user), 500);
     }
     let context = Context::primary(Device::new(load().unwrap(), 0).unwrap()).unwrap();
