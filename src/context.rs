@@ -525,8 +525,8 @@ impl Context {
     /// Returns whether the context comes from [`from_raw`](Self::from_raw) or
     /// [`current`](Self::current): other code owns it, and nothing here keeps it alive.
     ///
-    /// A share of such a context does not keep it alive either. The owner may destroy the context
-    /// as soon as the program's own shares are gone.
+    /// A library that keeps a clone of such a context must not rely on that clone: the owner may
+    /// destroy the context as soon as the program's own clones and objects are gone.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -564,7 +564,8 @@ impl Context {
         matches!(self.0.owned, Owned::Primary | Owned::Green(_))
     }
 
-    /// Returns whether this is a green context, or stands for one that other code owns.
+    /// Returns whether this is a green context: one from [`green`](Self::green), or the context
+    /// that the driver returns for another library's green context.
     ///
     /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
     /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context

@@ -97,16 +97,17 @@
 //!
 //! # Contexts and threads
 //!
-//! Objects are `Send` and `Sync`, because the driver may be called from any thread. Guards are
-//! neither `Send` nor `Sync`: they stay on their thread. Graphs are `Send` but not `Sync`: only one
-//! thread at a time may use a graph. Some driver calls depend on the current context: those that
-//! create an object, those that export or import an interprocess event, and all calls on a default
-//! stream. For such a call this crate makes the object's context current, and restores the previous
-//! one.
+//! Objects are `Send` and `Sync`, because the driver may be called from any thread. Guards, such as
+//! [`CurrentContext`], are neither `Send` nor `Sync`: they stay on their thread. Graphs are `Send`
+//! but not `Sync`: only one thread at a time may use a graph. Some driver calls depend on the
+//! current context: those that create an object, those that export or import an interprocess event,
+//! and all calls on a default stream. For such a call this crate makes the object's context
+//! current, and restores the previous one.
 //!
 //! The page of each method names its driver calls, or another method that makes the same calls. A
-//! method whose page names no call makes none. [`Context`](Context#current-contexts) explains the
-//! words "with the context current"; they also apply to every call on a default stream.
+//! method whose page names no call makes none. Many pages say "with the context current":
+//! [`Context`](Context#current-contexts) lists the extra calls that this means. Every call on a
+//! default stream makes them too.
 //!
 //! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
 //! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,

@@ -238,7 +238,8 @@ impl Driver {
     /// may wait for threads that do the same. No lock of this crate is held while it runs. Code
     /// that holds a lock during driver calls can [defer
     /// observers](crate::foundation::deferring_observers): then the observer runs when the lock is
-    /// released. [`started`](Call::started) and [`elapsed`](Call::elapsed) are those of the call.
+    /// released. [`started`](Call::started) and [`elapsed`](Call::elapsed) are still the times of
+    /// the call itself.
     ///
     /// Calls of other crates' threads, such as the one that serves the futures of `cuda-timelines`,
     /// are observed on those threads.
@@ -274,9 +275,9 @@ impl Driver {
     /// Removes the observer of this driver, frees its place, and returns whether there was one.
     ///
     /// `self` must be a result of [`observe`](Self::observe); for any other driver this does
-    /// nothing. This driver and the objects created through it continue to work. Their calls are no
-    /// longer observed, but a later observer of the same driver may see them again. `stop_observing`
-    /// makes no driver call.
+    /// nothing. This driver and the objects created through it continue to work, and their calls
+    /// are no longer observed. If the same driver is observed again later, the new observer may be
+    /// called for their calls too. `stop_observing` makes no driver call.
     ///
     /// A call that returns at the moment of the change may be observed or not.
     ///
@@ -334,8 +335,8 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] with one attempt without a path. In a 32-bit program `resolve` is not
-    /// called.
+    /// [`Error::Load`]: its only attempt has no path, because no library was opened. In a 32-bit
+    /// program `resolve` is not called.
     ///
     /// # Safety
     ///
@@ -403,12 +404,13 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns the same driver with a function that code calls after it has read a stream's value.
+    /// Returns the same driver with a function to which code reports the host's reads of values
+    /// that streams write.
     ///
     /// It is for drivers that check the order of work. A stream may write a value that the host
     /// reads by a plain load. A driver sees calls, but not loads. So the code that reads the value
-    /// reports it by this function ([`host_reads`](Self::host_reads)). `cuda-soft-driver` attaches
-    /// one for its order checker, and `cuda-timelines` calls it.
+    /// calls this function ([`host_reads`](Self::host_reads)). `cuda-soft-driver` attaches such a
+    /// function for its order checker, and `cuda-timelines` calls it.
     ///
     /// No driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

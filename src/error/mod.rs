@@ -94,8 +94,8 @@ pub enum Error {
     /// timing events, a primary context and its [green](crate::Context::green) contexts count as
     /// one.
     ///
-    /// In these cases this crate checks first and does not make the call. The driver does not
-    /// detect most of these mistakes:
+    /// In the following cases this crate checks first and does not make the call. The driver itself
+    /// would not detect most of these mistakes:
     ///
     /// * A stream or a context can wait for an [interprocess](crate::EventFlags::INTERPROCESS)
     ///   event only if the event belongs to the same context; otherwise the driver would crash.
@@ -293,9 +293,10 @@ impl Error {
     ///
     /// Since CUDA 12.9 a driver logs why it refused a call. After an unexpected code, this crate
     /// reads the lines since the thread's last failure ([`cuLogsDumpToMemory`], and once in each
-    /// thread [`cuLogsCurrent`]). It selects at most eight lines, those that end with this call and
-    /// this code. `Debug` prints them below the text, so `unwrap` and a `main` that returns the
-    /// error show them.
+    /// thread [`cuLogsCurrent`]). The driver's last line for a call names the call and its code.
+    /// This crate looks for the newest such line of this call, and keeps up to eight lines before
+    /// it. `Debug` prints them below the text, so `unwrap` and a `main` that returns the error show
+    /// them.
     ///
     /// Each thread keeps the lines of its last failed call only. So call this method in the thread
     /// in which the call failed, before its next call fails. It makes no driver call.

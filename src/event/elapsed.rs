@@ -62,8 +62,8 @@ impl EventRef {
     /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that
     ///   is in progress.
     /// * `CUDA_ERROR_INVALID_VALUE`: an event was last recorded in a capture that has ended. To
-    ///   time the launches of a graph, capture
-    ///   [`record_external`](crate::StreamRef::record_external).
+    ///   time the launches of a graph, call [`record_external`](crate::StreamRef::record_external)
+    ///   in the capture.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventElapsedTime")]
     #[doc(alias = "elapsed_time")]

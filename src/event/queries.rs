@@ -47,9 +47,9 @@ impl EventRef {
     /// * Errors of work that was launched earlier.
     /// * `CUDA_ERROR_CAPTURED_EVENT`: the event was last [recorded](Self::record) in a capture that
     ///   is in progress. The query invalidates that capture.
-    /// * `CUDA_ERROR_INVALID_VALUE`: the event was last recorded in a capture that has ended. For
-    ///   an event that is also used outside of the graph, capture
-    ///   [`record_external`](crate::StreamRef::record_external).
+    /// * `CUDA_ERROR_INVALID_VALUE`: the event was last recorded in a capture that has ended. If
+    ///   the event is also used outside of the graph, call
+    ///   [`record_external`](crate::StreamRef::record_external) in the capture.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventQuery")]
     #[doc(alias = "is_done")]

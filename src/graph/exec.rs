@@ -26,9 +26,9 @@ use crate::sys::calls::*;
 /// of a [semaphore](crate::external#captures) must not be dropped during a launch.
 ///
 /// It also keeps its context, and the [values](crate::foundation::GraphValue) that other crates put
-/// into a capture. A launch keeps no context. So if the executable graph holds the last share of a
-/// context, dropping the graph [waits](Context#dropping-the-last-share) for its launches, in
-/// streams of any context.
+/// into a capture. A launch holds no share of that context. So the executable graph may hold the
+/// last share while launches run, in streams of any context. Dropping it then
+/// [waits](Context#dropping-the-last-share) for those launches.
 ///
 /// The driver does not allow two threads to use one executable graph: it may be sent to another
 /// thread, but not shared.

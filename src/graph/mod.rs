@@ -308,9 +308,10 @@ impl Graph {
     /// `raw` must be a live graph of the context's driver, and no other code may use or destroy it
     /// from now on. The events and the [semaphores](crate::external) of its nodes must stay alive
     /// as long as the result and the executable graphs made of it. No capture may be adding to it.
-    /// The owner of those events must not record them in a capture, or end such a capture, in one
-    /// thread while another thread launches an executable graph made of this graph: see
-    /// [`Capture::begin`](crate::capture::Capture::begin).
+    ///
+    /// While one thread launches an executable graph made of this graph, no other thread may record
+    /// those events in a capture, or end such a capture. This binds the owner of the events, too:
+    /// see [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::with(context, raw, Retained::new())
     }

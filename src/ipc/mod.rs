@@ -432,9 +432,10 @@ impl Event {
     /// * [`Error::ForkedChild`].
     ///
     /// Success does not mean that the exporter still runs. The driver also opens events of an
-    /// exporter that was killed, or that exited without releasing its primary context. Once an
-    /// exporter has released it, only a process that had opened the event before can open it again,
-    /// and finds it done.
+    /// exporter that was killed, or that exited without releasing its primary context. After an
+    /// exporter has released that context, other processes can no longer open the event. A process
+    /// that had opened the event before is the exception: it can open the event again, and a query
+    /// returns `Done`.
     ///
     /// # Safety
     ///

@@ -67,18 +67,20 @@
 //! # What it does
 //!
 //! * A program can load and launch the kernels that the test has [registered](SoftDriver::kernel).
-//!   [`SoftDriver::busy`] takes the place of any other: a stream is busy for a duration, and other
-//!   streams go on. In [virtual time](Time::Virtual) hours of work take no time.
+//!   To stand in for any other kernel, call [`SoftDriver::busy`]: it keeps a stream busy for a
+//!   duration, and other streams go on. In [virtual time](Time::Virtual) hours of work take no
+//!   time.
 //! * Host functions run on one thread, one after the other, as on the real driver.
 //! * The streams of a context share a few channels: eight, or `CUDA_DEVICE_MAX_CONNECTIONS`. A wait
 //!   for a value blocks its channel, as on a GPU. If this leads to a deadlock, the driver
 //!   [reports](OnDeadlock) it and does not hang.
 //! * It detects a destroyed, foreign or made-up handle, and [`OnMisuse`] decides what happens then.
-//! * Interprocess events and memory work between processes of one user. Memory needs no common
-//!   `/dev/shm` or pid namespace, as on a GPU, but a common network namespace, unlike on a GPU. On
-//!   Windows there are interprocess events, but no interprocess memory.
+//! * Interprocess events and memory work between processes of one user. As on a GPU, interprocess
+//!   memory needs neither a common `/dev/shm` nor a common pid namespace. Unlike on a GPU, it needs
+//!   a common network namespace. On Windows there are interprocess events, but no interprocess
+//!   memory.
 //! * Device attributes are those of an H200. Attributes of missing features are 0: virtual memory,
-//!   multicast, pools of host memory, and devices that read a GPU's memory.
+//!   multicast, pools of host memory, and direct access of other devices (GPUDirect RDMA).
 //! * [External semaphores](ExternalSemaphore) work, external memory does not. Memory of a pool
 //!   cannot be allocated in a stream capture.
 //! * In a forked child, and while the process ends, calls return the same codes as on the real
@@ -108,11 +110,12 @@
 //!
 //! The [order checker](OrderCheck) finds races. It reports each pair of accesses to the same bytes,
 //! at least one of them a write or a free, that no event, wait, value or synchronization orders. If
-//! only events order the streams, it finds the race on every run. By default it assumes order that
-//! a driver cannot see: among threads, by host functions, and by values in host memory. With
-//! [`HostOrder::Reported`] it uses only the order that the program [reports](SoftDriver::hand_over). A
-//! program that passes then has no race in this run, for all accesses that the driver sees or that
-//! the program [reports](SoftDriver::reads).
+//! only events order the streams, it finds the race on every run. A driver cannot see the order
+//! that threads, host functions and values in host memory create. By default the checker assumes
+//! that this order exists, and so finds some races on some runs only. With [`HostOrder::Reported`]
+//! it uses only the order that the program [reports](SoftDriver::hand_over). A program that passes
+//! then has no race in this run, for all accesses that the driver sees or that the program
+//! [reports](SoftDriver::reads).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unreachable_pub)]

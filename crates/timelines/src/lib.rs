@@ -55,17 +55,18 @@
 //! | processes that can send each other file descriptors, also in other containers | [`TimelineFile`], [`ImportedTimeline::open`] |
 //! | processes that can exchange bytes only | [`TimelineMemory`], [`ImportedTimeline::open_memory`] |
 //!
-//! The guides of `cuda-events` show it [inside
+//! The guides of `cuda-events` show this crate [inside
 //! tokio](https://docs.rs/cuda-events/latest/cuda_events/guide/tokio/index.html) and [between
-//! processes](https://docs.rs/cuda-events/latest/cuda_events/guide/processes/index.html). It uses only
-//! the public API of that crate.
+//! processes](https://docs.rs/cuda-events/latest/cuda_events/guide/processes/index.html). This
+//! crate uses only the public API of `cuda-events`.
 //!
 //! # Threads
 //!
-//! The crate starts one thread for the process, when something first needs it: a future, a shared
-//! timeline, or a stream that waits for another context or process. It sleeps while nothing is
-//! pending, and never ends. Short-lived threads drop objects whose drop may block.
-//! `docs/timelines.md` lists what each type keeps, its locks, and its use of the thread.
+//! The crate starts one lasting thread for the process, when something first needs it: a future, a
+//! shared timeline, or a stream that waits for another context or process. The thread sleeps while
+//! nothing is pending, and never ends. If it has to drop an object whose drop may block, it starts
+//! another thread for that, which then ends. `docs/timelines.md` lists what each type keeps, its
+//! locks, and its use of the thread.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(

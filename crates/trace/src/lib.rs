@@ -1,11 +1,13 @@
-//! Records GPU work as spans between timing events of [`cuda_events`], and writes them as a
-//! timeline.
+//! Records GPU work as spans between timing events of [`cuda_events`], and draws them on a time
+//! axis.
 //!
-//! The timeline uses the host's clock. It is written for Perfetto, or as one HTML file.
+//! The axis shows the time of the host's clock. The picture is a file for Perfetto, or one HTML
+//! file.
 //!
-//! A [`Tracer`] records spans in the streams of a context, from any thread. Recording waits for the
-//! GPU only to read its clock, four times a second. A [`HostRecorder`] records driver calls, and
-//! spans, counters and markers of the host. A [`Trace`] combines both, and writes them.
+//! A [`Tracer`] records spans in the streams of a context, from any thread. Recording does not wait
+//! for the work. It waits only to read the GPU's clock, four times a second. A [`HostRecorder`]
+//! records driver calls, and spans, counters and markers of the host. A [`Trace`] combines both,
+//! and writes them.
 //!
 //! ```no_run
 //! use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};

@@ -166,9 +166,9 @@ impl SoftDriver {
         assert!(live.is_empty(), "still alive on the software driver: {live}{which}");
     }
 
-    /// The misuses so far: calls that are undefined on a real driver, and forbidden signals that
-    /// streams executed. The list is empty unless [`OnMisuse::Error`](crate::OnMisuse::Error) is
-    /// set.
+    /// The misuses so far: calls that are undefined on a real driver, and [forbidden signals of
+    /// external semaphores](crate::ExternalSemaphore#misuse). The list is empty unless
+    /// [`OnMisuse::Error`](crate::OnMisuse::Error) is set.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -191,8 +191,9 @@ impl SoftDriver {
     /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
     /// channels, and the calls that submitted the waits.
     ///
-    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
-    /// reports it. If values were written and then reset, a later call may report it.
+    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. A deadlock is reported in the call
+    /// that completes it. If values were written and then reset, a later call may report it
+    /// instead.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().engine.deadlocks().to_vec()
     }

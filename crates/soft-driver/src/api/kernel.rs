@@ -26,8 +26,8 @@ impl SoftDriver {
     /// duration. A kernel that panics fails its context with `CUDA_ERROR_LAUNCH_FAILED`. Calls of
     /// the driver in a kernel return `CUDA_ERROR_NOT_PERMITTED`.
     ///
-    /// The closure is dropped with the driver or when it is replaced. Like the driver's other
-    /// threads, it must not outlive what it uses.
+    /// The closure is dropped with the driver or when it is replaced. Whatever it uses must live
+    /// until then, and until its last run has returned.
     ///
     /// ```
     /// use cuda_soft_driver::SoftDriver;

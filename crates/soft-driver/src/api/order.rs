@@ -201,10 +201,10 @@ impl SoftDriver {
     /// Reports that the calling thread or host function hands over to another one: it unlocks,
     /// sends, or ends and is joined.
     ///
-    /// A thread that later [takes over](Self::take_over) with the same number is ordered after
-    /// everything that this thread is ordered after now. The program chooses the numbers, for
-    /// example the address of the lock or the channel. It matters with
-    /// [`HostOrder::Reported`](crate::HostOrder::Reported) only.
+    /// Everything that this thread did or waited for before this call is ordered before everything
+    /// that another thread does after it [takes over](Self::take_over) with the same number. The
+    /// program chooses the numbers, for example the address of the lock or the channel. It matters
+    /// with [`HostOrder::Reported`](crate::HostOrder::Reported) only.
     ///
     /// ```
     /// use cuda_events::{Context, Device};

@@ -127,12 +127,13 @@ impl ImportedTimeline {
     /// until the value is reached or the exporter ends. On Windows one more handle stays open for
     /// each file, and one for the exporter's process while anything waits.
     ///
-    /// If importers [may write](super::TimelineFile#write-access) the file, its first timeline in
-    /// the context makes these driver calls: [`cuDeviceGetAttribute`], then [`cuMemHostRegister`]
-    /// and [`cuMemHostGetDevicePointer`] with the context current, between two calls of
-    /// [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make none. If importers
-    /// may not write the file, or if the device cannot register read-only memory, the driver calls
-    /// are those of [`HostTimeline::new`](super::HostTimeline::new).
+    /// Driver calls: those of [`HostTimeline::new`](super::HostTimeline::new), unless importers
+    /// [may write](super::TimelineFile#write-access) the file. In such a file, the first timeline
+    /// that is opened in the context calls [`cuDeviceGetAttribute`], then [`cuMemHostRegister`] and
+    /// [`cuMemHostGetDevicePointer`] with the context current, between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make no call. If the
+    /// attribute shows that the device cannot register read-only memory, each timeline calls
+    /// `cuDeviceGetAttribute` and makes the calls of `HostTimeline::new`.
     /// [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// # Errors
@@ -168,7 +169,8 @@ impl ImportedTimeline {
     /// [`cuMemHostGetDevicePointer`], between two calls of [`cuThreadExchangeStreamCaptureMode`].
     ///
     /// Each import uses 64 bytes of host memory that stay mapped until the process ends, because
-    /// points may be read at any time. Contexts that come one after the other share the pages.
+    /// points may be read at any time. When a context has ended, later contexts use the rest of its
+    /// pages.
     ///
     /// ```
     /// use cuda_events::{Context, StreamRef};

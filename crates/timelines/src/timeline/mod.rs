@@ -133,9 +133,10 @@ use crate::sync::lock;
 /// or event of other code. A signal in such a capture returns `Ok`, and each launch sets the counter
 /// back.
 ///
-/// If other code may capture, create the timeline from a [`StreamRef::from_raw`] of the stream. Each
-/// signal then first asks the driver ([`cuStreamIsCapturing`]). Only a timeline of a `Stream` or an
-/// `Arc<Stream>` does not ask, unless it is [in memory](Self::in_memory).
+/// If other code may capture, create the timeline from a [`StreamRef::from_raw`] of the stream.
+/// Each signal then first asks the driver ([`cuStreamIsCapturing`]). Every timeline [in
+/// memory](Self::in_memory) does so, too. A timeline from [`new`](Self::new) or
+/// [`shared`](Self::shared) does not ask if its stream was given as a `Stream` or an `Arc<Stream>`.
 ///
 /// # Dropping it
 ///
@@ -323,11 +324,12 @@ impl Timeline {
     /// Moves the timeline to another stream of its context, if its signals are all reached.
     ///
     /// Returns whether it did; otherwise it drops `stream`. Points stay as they are, and the next
-    /// signal has the next value. Use it to share more streams with other processes, one after the
-    /// other, than a [`TimelineFile`] has places. No driver call.
+    /// signal has the next value. A [`TimelineFile`] has a limited number of places, and a timeline
+    /// keeps its place. So a program that moves its timelines can share any number of streams, one
+    /// after the other. No driver call.
     ///
-    /// Whether the signals are reached is read from the file, if it has one: an importer of a
-    /// [writable](TimelineFile::writable) file can forge it.
+    /// A [shared](Self::shared) timeline reads from its file whether its signals are reached. If
+    /// the file is [writable](TimelineFile::writable), an importer can forge that answer.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -375,8 +377,9 @@ impl Timeline {
     ///
     /// The graph may come from a capture: after a layer's work,
     /// [`Capture::dependencies`](cuda_events::capture::Capture::dependencies) has the nodes for
-    /// `after`. The graph is taken over: a launch of another executable graph of it would
-    /// set the counter back. The timeline can still be [signalled](Self::signal).
+    /// `after`. This method consumes the graph, so that no other executable graph can be made of
+    /// it: a launch of another one would set the counter back. The timeline can still be
+    /// [signalled](Self::signal).
     ///
     /// Driver calls: [`cuGraphAddBatchMemOpNode`] (CUDA 11.7) for each signal, and those of
     /// [`Graph::instantiate`].
@@ -403,7 +406,8 @@ impl Timeline {
     /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
     /// blocks all work that is submitted to that channel later, of all its streams. That work may
     /// contain the signal that would end the wait. With as many waits as channels, all other
-    /// streams are blocked. With fewer waits some may be, if many streams get work at once.
+    /// streams are blocked. Even with fewer waits some streams may be blocked, if many streams get
+    /// work at once.
     ///
     /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
     /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
@@ -453,8 +457,8 @@ impl Timeline {
     /// after this call is done. Dropping the timeline is gentler: it releases no wait before the
     /// last signal.
     ///
-    /// One driver call, [`cuStreamWriteValue64`], for streams that come to their waits later. As
-    /// for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
+    /// One driver call: [`cuStreamWriteValue64`], which releases streams that reach their waits
+    /// later. As for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
