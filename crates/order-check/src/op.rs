@@ -201,6 +201,7 @@ pub struct Stride {
 
 impl Access {
     /// Accesses `len` bytes.
+    #[inline]
     #[must_use]
     pub fn new(kind: AccessKind, address: u64, len: u64) -> Self {
         Self { kind, range: address..address.saturating_add(len), stride: None, content: None }
@@ -268,6 +269,7 @@ impl Access {
     }
 
     /// Reads `len` bytes.
+    #[inline]
     #[must_use]
     pub fn read(address: u64, len: u64) -> Self {
         Self::new(AccessKind::Read, address, len)

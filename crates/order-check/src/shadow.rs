@@ -1,9 +1,10 @@
 //! The accesses to each byte: a map of ranges, split and merged as accesses come.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
+use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
+use crate::checker::Map;
 use crate::clock::{Clock, Slot};
 use crate::op::{AccessKind, Call, Stride};
 use crate::report::Agent;
@@ -14,6 +15,13 @@ pub(crate) struct Entry {
     pub(crate) slot: Slot,
     pub(crate) time: u64,
     pub(crate) kind: AccessKind,
+    /// One for all accesses of an operation, as a kernel may have hundreds.
+    pub(crate) origin: Arc<Origin>,
+}
+
+/// Where accesses come from.
+#[derive(Debug)]
+pub(crate) struct Origin {
     pub(crate) call: Arc<Call>,
     pub(crate) agent: Agent,
 }
@@ -24,11 +32,200 @@ impl Entry {
     }
 }
 
+/// The accesses of a segment, the oldest first. Most segments have one, which is in the segment
+/// itself: to look elsewhere for each of a kernel's hundreds of addresses takes long.
+#[derive(Clone, Debug, Default)]
+struct Entries {
+    /// If there is none, there are no others.
+    first: Option<Entry>,
+    others: Vec<Entry>,
+}
+
+impl Entries {
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn push(&mut self, entry: Entry) {
+        match self.first {
+            None => self.first = Some(entry),
+            Some(_) => self.others.push(entry),
+        }
+    }
+
+    /// The only one.
+    fn only(&mut self) -> Option<&mut Entry> {
+        self.first.as_mut().filter(|_| self.others.is_empty())
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
+        self.first.take_if(|entry| !keep(entry));
+        if !self.others.is_empty() {
+            self.others.retain(keep);
+            if self.first.is_none() && !self.others.is_empty() {
+                self.first = Some(self.others.remove(0));
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Segments by their first bytes. They are never empty ranges and never overlap.
+#[derive(Debug, Default)]
+struct Segments {
+    /// The places in `all`, in the order of the first bytes.
+    order: BTreeMap<u64, usize>,
+    /// The same places. Most accesses are to a range that is a segment already, and this finds it
+    /// several times as fast.
+    exact: Map<u64, usize>,
+    all: Vec<Segment>,
+    /// The unused places in `all`.
+    free: Vec<usize>,
+    /// The place that was accessed last.
+    last: usize,
+}
+
+impl Segments {
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn get_mut(&mut self, start: u64) -> Option<&mut Segment> {
+        self.all.get_mut(*self.exact.get(&start)?)
+    }
+
+    /// The segment of just this range.
+    fn just(&mut self, range: &Range<u64>) -> Option<&mut Segment> {
+        let is_it = |of: &Segment| (of.start, of.end) == (range.start, range.end);
+        let next = self.all.get(self.last)?.next;
+        if !self.all.get(next).is_some_and(is_it) {
+            let at = *self.exact.get(&range.start)?;
+            self.all.get(at).filter(|of| is_it(of))?;
+            self.all.get_mut(self.last)?.next = at;
+            self.last = at;
+            return self.all.get_mut(at);
+        }
+        self.last = next;
+        self.all.get_mut(next)
+    }
+
+    fn range(
+        &self,
+        range: impl RangeBounds<u64>,
+    ) -> impl DoubleEndedIterator<Item = (u64, &Segment)> {
+        self.order.range(range).filter_map(|(start, at)| Some((*start, self.all.get(*at)?)))
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Segment)> {
+        self.range(..)
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Segment> {
+        self.iter().map(|(_, segment)| segment)
+    }
+
+    fn for_each(&mut self, range: Range<u64>, mut work: impl FnMut(u64, &mut Segment)) {
+        for (start, at) in self.order.range(range) {
+            if let Some(segment) = self.all.get_mut(*at) {
+                work(*start, segment);
+            }
+        }
+    }
+
+    /// The last one that begins before `end`.
+    fn last_before(&mut self, end: u64) -> Option<(u64, &mut Segment)> {
+        let (start, at) = self.order.range(..end).next_back()?;
+        Some((*start, self.all.get_mut(*at)?))
+    }
+
+    fn insert(&mut self, start: u64, segment: Segment) {
+        let segment = Segment { start, ..segment };
+        if let Some(same) = self.get_mut(start) {
+            *same = segment;
+            return;
+        }
+        let at = self.free.pop().unwrap_or(self.all.len());
+        match self.all.get_mut(at) {
+            Some(unused) => *unused = segment,
+            None => self.all.push(segment),
+        }
+        self.order.insert(start, at);
+        self.exact.insert(start, at);
+    }
+
+    fn remove(&mut self, start: u64) -> Option<Segment> {
+        self.order.remove(&start);
+        let at = self.exact.remove(&start)?;
+        self.free.push(at);
+        self.all.get_mut(at).map(std::mem::take)
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&mut Segment) -> bool) {
+        let Self { order, exact, all, free, .. } = self;
+        order.retain(|start, at| {
+            let Some(segment) = all.get_mut(*at) else { return false };
+            let stays = keep(segment);
+            if !stays {
+                *segment = Segment::default();
+                exact.remove(start);
+                free.push(*at);
+            }
+            stays
+        });
+        if order.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// Makes neighbours that are alike one, among those that begin in a range.
+    fn merge(&mut self, range: impl RangeBounds<u64>) {
+        let mut gone = Vec::new();
+        let mut left: Option<usize> = None;
+        for (start, at) in self.order.range(range) {
+            let both = left.and_then(|left| Some((self.all.get(left)?, self.all.get(*at)?)));
+            let alike = both.filter(|(left, of)| left.end == *start && left.same(of));
+            match (alike.map(|(_, of)| of.end), left.and_then(|left| self.all.get_mut(left))) {
+                (Some(end), Some(left)) => {
+                    left.end = end;
+                    gone.push(*start);
+                }
+                _ => left = Some(*at),
+            }
+        }
+        for start in gone {
+            self.remove(start);
+        }
+    }
+}
+
+impl FromIterator<(u64, Segment)> for Segments {
+    fn from_iter<T: IntoIterator<Item = (u64, Segment)>>(all: T) -> Self {
+        let mut segments = Self::default();
+        all.into_iter().for_each(|(start, segment)| segments.insert(start, segment));
+        segments
+    }
+}
+
 #[derive(Debug, Default)]
 struct Segment {
+    start: u64,
     end: u64,
+    /// The place of the segment that was accessed after this one, and likely is again: a kernel
+    /// gets the same addresses at each launch.
+    next: usize,
     /// Those that no later access has replaced. Two writes are among them only if they race.
-    entries: Vec<Entry>,
+    entries: Entries,
     /// The access that freed these bytes. Then nothing else is kept.
     freed: Option<Box<Entry>>,
     /// If the segment consists of rows that are alike: the accesses of each row. Then the two
@@ -62,9 +259,9 @@ impl Rows {
                 return false;
             }
             self.columns.end_spans(&(0..u64::MAX));
-            let mut columns = BTreeMap::new();
+            let mut columns = Segments::default();
             for shift in (0..times).map(|time| time * self.pitch) {
-                for (start, segment) in &self.columns.segments {
+                for (start, segment) in self.columns.segments.iter() {
                     columns.insert(start + shift, segment.copy(segment.end + shift));
                 }
             }
@@ -101,7 +298,7 @@ impl Rows {
         let (mine, others) = (&self.columns.segments, &other.columns.segments);
         self.pitch == other.pitch
             && mine.len() == others.len()
-            && mine.iter().zip(others).all(|(one, other)| {
+            && mine.iter().zip(others.iter()).all(|(one, other)| {
                 one.0 == other.0 && one.1.end == other.1.end && one.1.same(other.1)
             })
     }
@@ -110,7 +307,7 @@ impl Rows {
 impl Segment {
     fn same(&self, other: &Self) -> bool {
         self.entries.len() == other.entries.len()
-            && self.entries.iter().zip(&other.entries).all(|(one, other)| one.same(other))
+            && self.entries.iter().zip(other.entries.iter()).all(|(one, other)| one.same(other))
             && match (&self.freed, &other.freed) {
                 (Some(one), Some(other)) => one.same(other),
                 (None, None) => true,
@@ -123,15 +320,33 @@ impl Segment {
             }
     }
 
+    /// If there is one access, and the new one replaces it, this does so: the most frequent case.
+    fn replace(&mut self, new: &Entry, is_before: &impl Fn(Slot, u64) -> bool) -> bool {
+        if self.freed.is_some() || self.rows.is_some() {
+            return false;
+        }
+        let Some(earlier) = self.entries.only() else { return false };
+        // All that an agent did is before what it does.
+        let own = earlier.slot == new.slot && earlier.time <= new.time;
+        let replaced = !matches!(new.kind, AccessKind::Allocate | AccessKind::Free)
+            && new.kind.replaces(earlier.kind)
+            && (own || is_before(earlier.slot, earlier.time));
+        if replaced {
+            *earlier = new.clone();
+        }
+        replaced
+    }
+
     /// The same accesses, up to another end.
     fn copy(&self, end: u64) -> Self {
         let rows = self.rows.as_ref().map(|rows| {
             let columns = rows.columns.segments.iter();
-            let columns = columns.map(|(&start, segment)| (start, segment.copy(segment.end)));
+            let columns = columns.map(|(start, segment)| (start, segment.copy(segment.end)));
             let columns = Shadow { segments: columns.collect(), spans: Vec::new(), touched: 0 };
             Box::new(Rows { pitch: rows.pitch, columns })
         });
-        Self { end, entries: self.entries.clone(), freed: self.freed.clone(), rows }
+        let (entries, freed) = (self.entries.clone(), self.freed.clone());
+        Self { end, entries, freed, rows, ..Self::default() }
     }
 
     /// Rows of which all columns are alike are no rows.
@@ -141,12 +356,11 @@ impl Segment {
             return;
         }
         let pitch = rows.pitch;
-        if let Some(mut all) = rows.columns.segments.first_entry()
-            && *all.key() == 0
-            && all.get().end == pitch
+        if let Some(all) = rows.columns.segments.get_mut(0)
+            && all.end == pitch
         {
-            self.entries = std::mem::take(&mut all.get_mut().entries);
-            self.freed = all.get_mut().freed.take();
+            self.entries = std::mem::take(&mut all.entries);
+            self.freed = all.freed.take();
             self.rows = None;
         }
     }
@@ -217,8 +431,7 @@ fn touch(
 
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    /// By the first byte. Segments are never empty ranges and never overlap.
-    segments: BTreeMap<u64, Segment>,
+    segments: Segments,
     /// Ranges of many segments that are read as a whole, again and again. They never overlap.
     spans: Vec<Span>,
     /// How many segments accesses have come to.
@@ -284,25 +497,36 @@ impl Shadow {
         hits: &mut Vec<Hit>,
     ) {
         // Most programs touch the same ranges again and again.
-        if let Some(segment) = self.segments.get_mut(&range.start)
-            && segment.end == range.end
-        {
-            self.touched += 1;
+        let Some(segment) = self.segments.just(range) else {
+            return self.access_others(range, new, is_before, hits);
+        };
+        self.touched += 1;
+        if !segment.replace(new, is_before) {
             touch(range.start, segment, new, is_before, hits);
-            return;
         }
+    }
+
+    /// The range is not one segment.
+    #[cold]
+    fn access_others(
+        &mut self,
+        range: &Range<u64>,
+        new: &Entry,
+        is_before: &impl Fn(Slot, u64) -> bool,
+        hits: &mut Vec<Hit>,
+    ) {
         self.split(range.start);
         self.split(range.end);
         let mut gaps = Vec::new();
         let (mut at, mut count, before) = (range.start, 0, hits.len());
-        for (&start, segment) in self.segments.range_mut(range.clone()) {
+        self.segments.for_each(range.clone(), |start, segment| {
             if at < start {
                 gaps.push(at..start);
             }
             touch(start, segment, new, is_before, hits);
             at = segment.end;
             count += 1;
-        }
+        });
         if at < range.end {
             gaps.push(at..range.end);
         }
@@ -414,11 +638,12 @@ impl Shadow {
         if reads.is_empty() || range.start >= range.end {
             return;
         }
-        for (_, segment) in self.segments.range_mut(range) {
-            self.touched += 1;
+        let touched = &mut self.touched;
+        self.segments.for_each(range, |_, segment| {
+            *touched += 1;
             segment.entries.retain(|entry| !AccessKind::Read.replaces(entry.kind));
-            segment.entries.extend(reads.iter().cloned());
-        }
+            reads.iter().for_each(|read| segment.entries.push(read.clone()));
+        });
     }
 
     fn end_span(&mut self, mut span: Span) {
@@ -443,7 +668,7 @@ impl Shadow {
             if segment.rows.is_some() || segment.freed.is_some() {
                 return;
             }
-            for entry in &segment.entries {
+            for entry in segment.entries.iter() {
                 below.raise(entry.slot, entry.time);
             }
         }
@@ -531,7 +756,7 @@ impl Shadow {
         let before = before.filter(|(_, segment)| segment.end > range.start);
         let inside =
             self.segments.range((Bound::Excluded(range.start), Bound::Excluded(range.end)));
-        for (&start, segment) in before.into_iter().chain(inside) {
+        for (start, segment) in before.into_iter().chain(inside) {
             if at < start {
                 pieces.push((at..start, None));
             }
@@ -548,18 +773,20 @@ impl Shadow {
     fn block(&mut self, range: &Range<u64>, pitch: u64) -> Option<&mut Segment> {
         self.split(range.start);
         self.split(range.end);
-        let segment = self.segments.entry(range.start).or_insert_with(|| Segment {
-            end: range.end,
-            rows: Some(Box::new(Rows { pitch, columns: Self::default() })),
-            ..Segment::default()
-        });
+        if self.segments.get_mut(range.start).is_none() {
+            let rows = Some(Box::new(Rows { pitch, columns: Self::default() }));
+            let segment = Segment { end: range.end, rows, ..Segment::default() };
+            self.segments.insert(range.start, segment);
+        }
+        let segment = self.segments.get_mut(range.start)?;
         if segment.end != range.end {
             return None;
         }
         if segment.rows.is_none() {
             let entries = std::mem::take(&mut segment.entries);
-            let all = Segment { end: pitch, entries, freed: segment.freed.take(), rows: None };
-            let columns = Self { segments: BTreeMap::from([(0, all)]), ..Self::default() };
+            let freed = segment.freed.take();
+            let all = Segment { end: pitch, entries, freed, ..Segment::default() };
+            let columns = Self { segments: Segments::from_iter([(0, all)]), ..Self::default() };
             segment.rows = Some(Box::new(Rows { pitch, columns }));
         }
         Some(segment)
@@ -570,11 +797,11 @@ impl Shadow {
         &self,
         range: &Range<u64>,
     ) -> impl Iterator<Item = (Range<u64>, &Entry)> {
-        let first = self.segments.range(..=range.start).next_back().map_or(range.start, |of| *of.0);
+        let first = self.segments.range(..=range.start).next_back().map_or(range.start, |of| of.0);
         let within = |start: u64, end: u64| start.max(range.start)..end.min(range.end);
         self.segments
             .range(first..range.end.max(first))
-            .map(move |(&start, segment)| (within(start, segment.end), segment))
+            .map(move |(start, segment)| (within(start, segment.end), segment))
             .filter(|(shared, _)| !shared.is_empty())
             .flat_map(|(shared, segment)| {
                 segment.entries.iter().map(move |entry| (shared.clone(), entry))
@@ -583,7 +810,7 @@ impl Shadow {
 
     /// Makes a segment that crosses `at` two.
     fn split(&mut self, at: u64) {
-        let Some((&start, left)) = self.segments.range_mut(..at).next_back() else { return };
+        let Some((start, left)) = self.segments.last_before(at) else { return };
         let end = left.end;
         if end <= at {
             return;
@@ -594,7 +821,7 @@ impl Shadow {
             self.segments.insert(at, right);
             return;
         };
-        let Some(all) = self.segments.remove(&start) else { return };
+        let Some(all) = self.segments.remove(start) else { return };
         let row = at - (at - start) % pitch;
         self.insert_rows(start..row, &all);
         if row == at {
@@ -613,31 +840,15 @@ impl Shadow {
             self.segments.insert(range.start, of.copy(range.end));
             return;
         }
-        for (column, segment) in &rows.columns.segments {
+        for (column, segment) in rows.columns.segments.iter() {
             self.segments.insert(range.start + column, segment.copy(range.start + segment.end));
         }
     }
 
     /// Makes neighbours that are alike one, in a range and at its ends.
     fn merge(&mut self, range: &Range<u64>) {
-        let first =
-            self.segments.range(..range.start).next_back().map_or(range.start, |(&start, _)| start);
-        let mut gone = Vec::new();
-        let mut left: Option<(&u64, &mut Segment)> = None;
-        for (start, segment) in self.segments.range_mut(first..=range.end) {
-            if let Some((_, before)) = &mut left
-                && before.end == *start
-                && before.same(segment)
-            {
-                before.end = segment.end;
-                gone.push(*start);
-            } else {
-                left = Some((start, segment));
-            }
-        }
-        for start in gone {
-            self.segments.remove(&start);
-        }
+        let first = self.segments.last_before(range.start).map_or(range.start, |(start, _)| start);
+        self.segments.merge(first..=range.end);
     }
 
     /// The slots of all accesses.
@@ -655,13 +866,13 @@ impl Shadow {
     pub(crate) fn retire(&mut self, known: &impl Fn(Slot, u64) -> bool) {
         self.end_spans(&(0..u64::MAX));
         let (mut changed, mut freed) = (false, 0);
-        self.segments.retain(|_, segment| {
+        self.segments.retain(|segment| {
             if let Some(rows) = &mut segment.rows {
                 let before = rows.columns.entries();
                 rows.columns.retire(known);
                 changed |= rows.columns.entries() != before;
                 freed += rows.columns.freed().count();
-                let empty = rows.columns.segments.is_empty();
+                let empty = rows.columns.segments.len() == 0;
                 segment.simplify();
                 return !empty;
             }
@@ -690,17 +901,17 @@ impl Shadow {
     fn freed(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         Box::new(self.segments.values().flat_map(|segment| {
             let rows = segment.rows.iter().flat_map(|rows| rows.columns.freed());
-            segment.freed.iter().map(|freed| freed.call.number).chain(rows)
+            segment.freed.iter().map(|freed| freed.origin.call.number).chain(rows)
         }))
     }
 
     fn forget_freed(&mut self, oldest: u64) {
-        self.segments.retain(|_, segment| {
+        self.segments.retain(|segment| {
             if let Some(rows) = &mut segment.rows {
                 rows.columns.forget_freed(oldest);
-                return !rows.columns.segments.is_empty();
+                return rows.columns.segments.len() > 0;
             }
-            if segment.freed.as_ref().is_some_and(|freed| freed.call.number < oldest) {
+            if segment.freed.as_ref().is_some_and(|freed| freed.origin.call.number < oldest) {
                 segment.freed = None;
             }
             !segment.entries.is_empty() || segment.freed.is_some()

@@ -9,7 +9,7 @@ use crate::checker::{Checker, HostOrder, Mark, PLACES, Place, TRACES};
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, AccessKind, By, Call};
 use crate::report::{Agent, Finding, Found, Part, Problem, Report, Side, Warning, Who, by_name};
-use crate::shadow::{Entry, Hit};
+use crate::shadow::{Entry, Hit, Origin};
 
 impl Checker {
     /// One operation touches these bytes in one way.
@@ -22,7 +22,8 @@ impl Checker {
         agent: &Agent,
         call: &Arc<Call>,
     ) {
-        let entry = Entry { slot, time, kind, call: call.clone(), agent: agent.clone() };
+        let origin = Arc::new(Origin { call: call.clone(), agent: agent.clone() });
+        let entry = Entry { slot, time, kind, origin };
         if !self.polled.is_empty() {
             self.touch_polled(accesses, &entry);
         }
@@ -47,7 +48,7 @@ impl Checker {
         let reads = matches!(new.kind, AccessKind::Read | AccessKind::AtomicRead);
         if !reads {
             self.polled.retain(|(of, _)| !touched(of));
-        } else if matches!(new.agent.0, Who::Thread(_)) && new.kind == AccessKind::Read {
+        } else if matches!(new.origin.agent.0, Who::Thread(_)) && new.kind == AccessKind::Read {
             let polled = self.polled.iter().filter(|(of, _)| touched(of));
             let hits: Vec<Hit> = polled
                 .map(|(of, earlier)| Hit {
@@ -92,7 +93,8 @@ impl Checker {
         let (slot, mut clock) = self.actor(call.by);
         let time = self.tick(slot, &mut clock, call);
         self.learn(call.by, &clock);
-        let entry = Entry { slot, time, kind, call: call.clone(), agent: self.agent(call.by) };
+        let origin = Arc::new(Origin { call: call.clone(), agent: self.agent(call.by) });
+        let entry = Entry { slot, time, kind, origin };
         let floor = &self.floor;
         let mut hits = Vec::new();
         let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
@@ -112,8 +114,9 @@ impl Checker {
         let name = |thread| {
             self.threads.get(&thread).map_or_else(|| thread.0.to_string(), |of| of.name.to_string())
         };
-        let thread = by_name(entry.call.by, name);
-        Side { call: entry.call, agent: entry.agent, kind: entry.kind, thread }
+        let Origin { call, agent } = &*entry.origin;
+        let thread = by_name(call.by, name);
+        Side { call: call.clone(), agent: agent.clone(), kind: entry.kind, thread }
     }
 
     pub(super) fn report(&mut self, problem: Problem, hit: Hit, second: &Entry, clock: &Clock) {
@@ -121,8 +124,8 @@ impl Checker {
         if self.options.warnings.ignored_query {
             self.ignored_query(&first, second);
         }
-        let mut places = [&first, second].map(|side| place(&side.call, &side.agent));
-        if [&first, second].iter().any(|side| has_trace(&side.call)) {
+        let mut places = [&first, second].map(|side| place(&side.origin.call, &side.origin.agent));
+        if [&first, second].iter().any(|side| has_trace(&side.origin.call)) {
             // Making text of a backtrace takes long. A program that is wrong in a loop comes here
             // in each round.
             let looked = self.traced.entry(places.clone()).or_default();
@@ -130,7 +133,8 @@ impl Checker {
             if *looked > TRACES {
                 return;
             }
-            places = [&first, second].map(|side| traced_place(&side.call, &side.agent));
+            places =
+                [&first, second].map(|side| traced_place(&side.origin.call, &side.origin.agent));
         }
         let [one, two] = places;
         if !once(&mut self.reported, one, two) {
@@ -144,12 +148,12 @@ impl Checker {
             .rev()
             .find(|call| call.0 <= known)
             .map(|call| call.1.clone());
-        let nodes =
-            [&first, second].map(|side| matches!(side.agent.0, Who::Stream(_, Part::Node(_))));
-        let stream = second.agent.stream().and_then(|stream| self.streams.get(&stream.id));
+        let nodes = [&first, second]
+            .map(|side| matches!(side.origin.agent.0, Who::Stream(_, Part::Node(_))));
+        let stream = second.origin.agent.stream().and_then(|stream| self.streams.get(&stream.id));
         // Work that was held back is come to late. An order that the program can make follows its
         // calls.
-        let one_sequence = match (first.call.by, second.call.by) {
+        let one_sequence = match (first.origin.call.by, second.origin.call.by) {
             (By::Thread(_), By::Thread(_)) if self.options.host_order == HostOrder::Submission => {
                 true
             }
@@ -159,8 +163,8 @@ impl Checker {
             problem,
             turned: problem == Problem::Race
                 && one_sequence
-                && second.call.number < first.call.number,
-            siblings: nodes == [true, true] && Arc::ptr_eq(&first.call, &second.call),
+                && second.origin.call.number < first.origin.call.number,
+            siblings: nodes == [true, true] && Arc::ptr_eq(&first.origin.call, &second.origin.call),
             first: self.side(first),
             second: self.side(second.clone()),
             shared: hit.ranges,
@@ -168,7 +172,8 @@ impl Checker {
             outside: stream
                 .map(|stream| {
                     // What the stream waited for later is no order of this call's.
-                    let before = stream.outside.iter().filter(|of| of.0 <= second.call.number);
+                    let before =
+                        stream.outside.iter().filter(|of| of.0 <= second.origin.call.number);
                     before.map(|of| of.1.clone()).collect()
                 })
                 .unwrap_or_default(),
@@ -183,7 +188,7 @@ impl Checker {
 
     pub(super) fn ignored_query(&mut self, first: &Entry, second: &Entry) {
         let (Some(_), By::Thread(thread), Who::Thread(_)) =
-            (first.agent.stream(), second.call.by, &second.agent.0)
+            (first.origin.agent.stream(), second.origin.call.by, &second.origin.agent.0)
         else {
             return;
         };
@@ -198,8 +203,8 @@ impl Checker {
         if let Some(query) = query {
             self.warn(
                 &query.clone(),
-                &second.call,
-                Warning::IgnoredQuery { query, access: second.call.clone() },
+                &second.origin.call,
+                Warning::IgnoredQuery { query, access: second.origin.call.clone() },
             );
         }
     }

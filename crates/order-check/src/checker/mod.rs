@@ -32,7 +32,7 @@ use crate::values::Values;
 pub use options::{HostOrder, Options, Size, Warnings};
 
 #[derive(Default)]
-struct Mix(u64);
+pub(crate) struct Mix(u64);
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {
@@ -51,7 +51,7 @@ impl Hasher for Mix {
     }
 }
 
-type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
 /// Work to wait for, from [`Checker::mark`].
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 //! Memory: allocations, what streams do with them, and values that the host can see.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Feed, Observer, Semaphore, Visible};
 use crate::op::{
@@ -27,6 +28,63 @@ pub enum Memory {
     Exported,
 }
 
+/// All memory. It is looked up far more often than it changes: for each word of a kernel's
+/// parameters.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// The first addresses, in their order.
+    starts: Vec<u64>,
+    /// The bytes of each, and who can read it.
+    places: Vec<(u64, Memory)>,
+    /// Which one was found last. The next one is often the same, or one beside it.
+    last: AtomicUsize,
+}
+
+impl Places {
+    fn insert(&mut self, address: u64, place: (u64, Memory)) {
+        match self.starts.binary_search(&address) {
+            Ok(at) => self.places.get_mut(at).into_iter().for_each(|of| *of = place),
+            Err(at) => {
+                self.starts.insert(at, address);
+                self.places.insert(at, place);
+            }
+        }
+    }
+
+    fn remove(&mut self, address: u64) -> Option<(u64, Memory)> {
+        let at = self.starts.binary_search(&address).ok()?;
+        self.starts.remove(at);
+        Some(self.places.remove(at))
+    }
+
+    /// Whether this memory, and no later one, begins before an address and has it.
+    fn has(&self, at: usize, address: u64) -> bool {
+        let place = self.starts.get(at).zip(self.places.get(at));
+        place.is_some_and(|(start, (bytes, _))| address.wrapping_sub(*start) < *bytes)
+            && self.starts.get(at + 1).is_none_or(|next| address < *next)
+    }
+
+    /// The place in the lists of the memory at an address.
+    #[inline]
+    fn at(&self, address: u64) -> Option<usize> {
+        // Most words that are no addresses are small numbers.
+        if address < *self.starts.first()? {
+            return None;
+        }
+        let last = self.last.load(Ordering::Relaxed);
+        let near = [last, last.wrapping_sub(1), last + 1];
+        if let Some(at) = near.into_iter().find(|at| self.has(*at, address)) {
+            if at != last {
+                self.last.store(at, Ordering::Relaxed);
+            }
+            return Some(at);
+        }
+        let at = self.starts.partition_point(|start| *start <= address).checked_sub(1)?;
+        self.last.store(at, Ordering::Relaxed);
+        self.has(at, address).then_some(at)
+    }
+}
+
 impl<O: Observer> Feed<O> {
     /// The call allocates memory, registers it, or opens that of another process.
     pub fn allocate(&mut self, address: u64, bytes: u64, memory: Memory) {
@@ -43,30 +101,29 @@ impl<O: Observer> Feed<O> {
 
     /// Another process may open this memory from now on.
     pub fn memory_exported(&mut self, address: u64) {
-        if let Some((base, (bytes, memory))) = self.memory.range_mut(..=address).next_back()
-            && address - base < *bytes
-        {
+        let of = self.memory.at(address).and_then(|at| self.memory.places.get_mut(at));
+        if let Some((_, memory)) = of {
             *memory = Memory::Exported;
         }
     }
 
     /// The call frees memory.
     pub fn free(&mut self, address: u64) {
-        if let Some((bytes, _)) = self.memory.remove(&address) {
+        if let Some((bytes, _)) = self.memory.remove(address) {
             self.host(&[Access::free(address, bytes)]);
         }
     }
 
     /// Memory is freed in stream order.
     pub fn free_async(&mut self, stream: StreamId, address: u64) {
-        if let Some((bytes, _)) = self.memory.remove(&address) {
+        if let Some((bytes, _)) = self.memory.remove(address) {
             self.work(stream, &[Access::free(address, bytes)]);
         }
     }
 
     /// The memory is no longer registered. It is the program's as before.
     pub fn unregister(&mut self, address: u64) {
-        if let Some((bytes, _)) = self.memory.remove(&address) {
+        if let Some((bytes, _)) = self.memory.remove(address) {
             self.forget_words(address, bytes);
             self.host(&[Access::allocate(address, bytes)]);
         }
@@ -76,8 +133,7 @@ impl<O: Observer> Feed<O> {
     /// registered.
     #[must_use]
     pub fn memory(&self, address: u64) -> Option<Memory> {
-        let (base, (bytes, memory)) = self.memory.range(..=address).next_back()?;
-        (address - base < *bytes).then_some(*memory)
+        Some(self.memory.places.get(self.memory.at(address)?)?.1)
     }
 
     /// The call itself accesses ordinary memory of the program: it reads it before it returns, or a

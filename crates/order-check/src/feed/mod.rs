@@ -127,8 +127,7 @@ pub struct Feed<O> {
     last_event: u64,
     /// The host function that runs, and its thread.
     running: Option<(FunctionId, ThreadId)>,
-    /// All memory by its first address: its bytes, and who can read it.
-    memory: BTreeMap<u64, (u64, Memory)>,
+    memory: memory::Places,
     /// Writes that can be seen without a call, by their places.
     visible: BTreeMap<u64, Visible>,
     /// The words in host memory that streams wrote last, by their addresses: their bytes, and the
@@ -170,7 +169,7 @@ impl<O: Observer> Feed<O> {
             last_function: 0,
             last_event: 0,
             running: None,
-            memory: BTreeMap::new(),
+            memory: memory::Places::default(),
             visible: BTreeMap::new(),
             words: BTreeMap::new(),
             exported: BTreeSet::new(),
