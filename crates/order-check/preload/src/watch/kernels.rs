@@ -9,6 +9,8 @@ pub(super) struct Kernel {
     name: &'static str,
     parameters: Vec<Parameter>,
     launches: u32,
+    /// How many of its words were addresses at the last launch.
+    addresses: usize,
     /// The unloads of code that there had been when the driver was asked.
     unloads: u64,
 }
@@ -122,31 +124,35 @@ impl Questions {
 }
 
 impl Watch {
-    fn kernel(&mut self, call: &Call, function: Handle) -> &mut Kernel {
+    /// The name of a kernel's launches.
+    fn kernel(&mut self, call: &Call, function: Handle) -> &'static str {
         let unloads = self.unloads;
-        let known = self.kernels.get(&function);
-        if known.is_none_or(|kernel| kernel.unloads != unloads) {
-            let (text, parameters) = self.questions.kernel(function);
-            // After an unload the handle may be that of another one.
-            let same = |kernel: &&mut Kernel| {
-                let own = kernel.name.split_once(" of ").map(|(_, name)| name);
-                let sizes = kernel.parameters.iter().map(|of| (of.offset, of.size));
-                own == text.as_deref() && sizes.eq(parameters.iter().copied())
-            };
-            match self.kernels.get_mut(&function).filter(same) {
-                Some(kernel) => kernel.unloads = unloads,
-                None => {
-                    let name = text
-                        .map_or(call.name, |name| String::leak(format!("{} of {name}", call.name)));
-                    let parameters = parameters.into_iter().map(Parameter::new).collect();
-                    let new = Kernel { name, parameters, launches: 0, unloads };
-                    if let Some(old) = self.kernels.insert(function, new) {
-                        self.feed.observer_mut().decide(old.judged());
-                    }
-                }
-            }
+        match self.kernels.get(&function) {
+            Some(kernel) if kernel.unloads == unloads => kernel.name,
+            _ => self.look_up(call, function),
         }
-        self.kernels.entry(function).or_default()
+    }
+
+    fn look_up(&mut self, call: &Call, function: Handle) -> &'static str {
+        let unloads = self.unloads;
+        let (text, parameters) = self.questions.kernel(function);
+        // After an unload the handle may be that of another one.
+        let same = |kernel: &&mut Kernel| {
+            let own = kernel.name.split_once(" of ").map(|(_, name)| name);
+            let sizes = kernel.parameters.iter().map(|of| (of.offset, of.size));
+            own == text.as_deref() && sizes.eq(parameters.iter().copied())
+        };
+        if let Some(kernel) = self.kernels.get_mut(&function).filter(same) {
+            kernel.unloads = unloads;
+            return kernel.name;
+        }
+        let name = text.map_or(call.name, |name| String::leak(format!("{} of {name}", call.name)));
+        let parameters = parameters.into_iter().map(Parameter::new).collect();
+        let new = Kernel { name, parameters, unloads, ..Kernel::default() };
+        if let Some(old) = self.kernels.insert(function, new) {
+            self.feed.observer_mut().decide(old.judged());
+        }
+        name
     }
 
     /// The bytes that a kernel's parameters point to, as far as they are addresses of known memory.
@@ -161,18 +167,28 @@ impl Watch {
         extra: *const Handle,
     ) -> Reads {
         self.kernel(call, function);
+        self.addresses(function, parameters, extra)
+    }
+
+    /// The same of a kernel that was looked up.
+    fn addresses(
+        &mut self,
+        function: Handle,
+        parameters: *const Handle,
+        extra: *const Handle,
+    ) -> Reads {
         let settings = &self.feed.observer().settings;
         let has = |kind| settings.has(kind);
-        let (pools, access) = (
+        let (pools, kind) = (
             has(Kind::Pools),
             match has(Kind::Reads) || has(Kind::Kernels) {
-                true => Access::write,
-                false => Access::read,
+                true => AccessKind::Write,
+                false => AccessKind::Read,
             },
         );
         let Self { kernels, feed, devices, .. } = self;
-        let bytes = |word: Address| match devices.get(&word) {
-            Some((bytes, _)) if pools && *bytes >= POOL => *bytes as u64,
+        let bytes = |word: Address| match pools.then(|| devices.get(&word)).flatten() {
+            Some((bytes, _)) if *bytes >= POOL => *bytes as u64,
             _ => 1,
         };
         let Some(kernel) = kernels.get_mut(&function) else { return Reads::default() };
@@ -189,7 +205,7 @@ impl Watch {
                 }
             }
         };
-        let (mut accesses, mut open) = (Vec::new(), Vec::new());
+        let (mut accesses, mut open) = (Vec::with_capacity(kernel.addresses), Vec::new());
         for (index, Parameter { offset, size, words }) in kernel.parameters.iter_mut().enumerate() {
             let base = match buffer {
                 Some(buffer) => buffer + *offset,
@@ -206,10 +222,9 @@ impl Watch {
                 if feed.memory(word).is_none() {
                     continue;
                 }
-                let access = access(word, bytes(word));
                 note(|| format!(" {index}+{at}/{size}:{word:#x}"));
                 let Some(part) = words.get_mut(part) else {
-                    accesses.push(access);
+                    accesses.push(Access::new(kind, word, bytes(word)));
                     continue;
                 };
                 let name = *part.name.get_or_insert_with(|| {
@@ -219,12 +234,14 @@ impl Watch {
                 part.hits += 1;
                 if launches < LAUNCHES {
                     let likely = launches > 1 && part.hits * 10 >= launches * 9;
+                    let access = Access::new(kind, word, bytes(word));
                     open.push(Open { word: name, access, likely });
                 } else if part.hits * 10 >= launches * 9 {
-                    accesses.push(access);
+                    accesses.push(Access::new(kind, word, bytes(word)));
                 }
             }
         }
+        kernel.addresses = accesses.len();
         if launches == LAUNCHES {
             feed.observer_mut().decide(kernel.judged());
         }
@@ -233,9 +250,26 @@ impl Watch {
 }
 
 impl Watch {
+    /// Each is an operation of its own, so that what is found of it can be held back.
+    fn open_words(&mut self, kernel: &'static str, stream: StreamId, open: Vec<Open>) {
+        let launch = self.feed.caller();
+        let captured = self.feed.capture_of(stream).is_some();
+        for Open { word, access, .. } in open.into_iter().filter(|of| !captured || of.likely) {
+            let words = &mut self.feed.observer_mut().words;
+            words.entry(word).or_insert(Word { kernel, counts: None });
+            let mut call = launch.clone();
+            call.name = word.into();
+            self.feed.resume(call);
+            self.kernel_part(stream, &[access]);
+        }
+        self.feed.resume(launch);
+    }
+
     fn kernel_part(&mut self, stream: StreamId, accesses: &[Access]) {
         self.feed.work(stream, accesses);
-        if accesses.iter().any(|of| of.kind == AccessKind::Write) {
+        if self.feed.capture_of(stream).is_some()
+            && accesses.iter().any(|of| of.kind == AccessKind::Write)
+        {
             self.node(stream, Node::Work);
         }
     }
@@ -254,23 +288,16 @@ fn launched(
     if code != OK {
         return code;
     }
-    let Some(name) = with(|watch| watch.kernel(call, function).name) else { return code };
-    begin(&Call { name, per_thread: call.per_thread }, |watch| {
+    with(|watch| {
+        let name = watch.kernel(call, function);
+        watch.begin(&Call { name, per_thread: call.per_thread });
         watch.seen.kernels += 1;
         let stream = watch.stream(call, stream);
         note(|| format!(" [{name}]"));
-        let (accesses, open) = watch.pointed_to(call, function, parameters, extra);
-        let launch = watch.feed.caller();
-        let captured = watch.feed.capture_of(stream).is_some();
-        for Open { word, access, .. } in open.into_iter().filter(|of| !captured || of.likely) {
-            let words = &mut watch.feed.observer_mut().words;
-            words.entry(word).or_insert(Word { kernel: name, counts: None });
-            let mut call = launch.clone();
-            call.name = word.into();
-            watch.feed.resume(call);
-            watch.kernel_part(stream, &[access]);
+        let (accesses, open) = watch.addresses(function, parameters, extra);
+        if !open.is_empty() {
+            watch.open_words(name, stream, open);
         }
-        watch.feed.resume(launch);
         watch.kernel_part(stream, &accesses);
         for event in records {
             watch.feed.record(EventId(*event as u64), stream);

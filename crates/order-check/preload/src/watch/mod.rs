@@ -410,21 +410,7 @@ fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
 /// A call begins.
 fn begin<R>(call: &Call, f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
     with(|watch| {
-        if watch.calls == 0 {
-            // Not at the load: a child of a fork that comes before has its own files.
-            watch.feed.observer_mut().open();
-            AT_FIRST_CALL.get().into_iter().for_each(|does| does());
-        }
-        watch.calls += 1;
-        let unseen = guard::take_unseen();
-        let _ = NUMBER.try_with(|number| number.set(watch.calls));
-        watch.look();
-        watch.feed.observer_mut().begins(call.name);
-        watch.feed.begin(call.name, watch.calls, None);
-        guard::planted(call.name);
-        if unseen > 0 {
-            watch.order_everything();
-        }
+        watch.begin(call);
         f(watch)
     })
 }
@@ -500,6 +486,25 @@ fn load(cell: Cell) -> u64 {
 }
 
 impl Watch {
+    /// A call begins.
+    fn begin(&mut self, call: &Call) {
+        if self.calls == 0 {
+            // Not at the load: a child of a fork that comes before has its own files.
+            self.feed.observer_mut().open();
+            AT_FIRST_CALL.get().into_iter().for_each(|does| does());
+        }
+        self.calls += 1;
+        let unseen = guard::take_unseen();
+        let _ = NUMBER.try_with(|number| number.set(self.calls));
+        self.look();
+        self.feed.observer_mut().begins(call.name);
+        self.feed.begin(call.name, self.calls, None);
+        guard::planted(call.name);
+        if unseen > 0 {
+            self.order_everything();
+        }
+    }
+
     /// A call was not seen, or nothing is known of what it does.
     fn order_everything(&mut self) {
         self.feed.barrier();
@@ -558,11 +563,16 @@ impl Watch {
             }
             return StreamId(stream as u64);
         }
-        let (context, device) = self.current();
+        let mut context = 0;
+        if let Some(current) = self.questions.current {
+            // SAFETY: a place for the answer.
+            unsafe { current(&mut context) };
+        }
         let key = (context, if per_thread { thread() } else { 0 });
         if let Some(stream) = self.defaults.get(&key) {
             return *stream;
         }
+        let (context, device) = self.current();
         let stream = StreamId((1 << 61) + self.defaults.len() as u64);
         self.defaults.insert(key, stream);
         let (kind, creator) = match per_thread {
