@@ -128,6 +128,8 @@ mod json;
 mod op;
 mod report;
 mod shadow;
+#[cfg(all(feature = "process", target_os = "linux", target_arch = "x86_64"))]
+mod stack;
 #[cfg(all(feature = "process", target_os = "linux"))]
 #[doc(hidden)]
 pub mod stand_in;

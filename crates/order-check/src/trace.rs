@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::backtrace::Backtrace;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// How many of the program's own frames are shown.
 const FRAMES: usize = 24;
@@ -29,7 +29,7 @@ pub struct Trace {
 
 #[derive(Debug)]
 enum Native {
-    Backtrace(Backtrace),
+    Backtrace(Arc<Backtrace>),
     /// The frames, from the inside. They were taken where nothing may be allocated.
     Addresses(Vec<usize>),
 }
@@ -38,7 +38,11 @@ impl Trace {
     /// The stack of the calling thread, with that of Python if it runs Python.
     #[must_use]
     pub fn here() -> Self {
-        let native = Native::Backtrace(Backtrace::force_capture());
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        let native = crate::stack::here();
+        #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+        let native = Arc::new(Backtrace::force_capture());
+        let native = Native::Backtrace(native);
         Self { native, python: python::stack().unwrap_or_default() }
     }
 
