@@ -7,7 +7,7 @@
 
 use core::ffi::{CStr, c_uint, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs::OpenOptions;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -135,7 +135,7 @@ struct Watch {
     seen: Seen,
     place: u64,
     /// The default streams, by context and thread (0: the legacy one).
-    defaults: HashMap<(Handle, u64), StreamId>,
+    defaults: BTreeMap<(Handle, u64), StreamId>,
     contexts: BTreeMap<Handle, i32>,
     /// The bytes of memory whose free waits, and its device.
     devices: HashMap<Address, (usize, Option<i32>)>,
@@ -155,7 +155,7 @@ struct Watch {
     /// Whether there are green contexts.
     green: bool,
     /// The streams that calls have created.
-    streams: HashSet<Handle>,
+    streams: BTreeSet<Handle>,
     /// Nodes that were changed or destroyed.
     changed: HashSet<Handle>,
     graph_questions: nodes::Questions,
@@ -164,7 +164,7 @@ struct Watch {
     /// How often code was unloaded: handles of kernels may be those of others since.
     unloads: u64,
     /// What is known of kernels' parameters.
-    kernels: HashMap<Handle, Kernel>,
+    kernels: BTreeMap<Handle, Kernel>,
     /// The contexts and kernels that were loaded.
     loaded: HashSet<(Handle, Handle)>,
     /// The numbers of user objects.
@@ -226,7 +226,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         calls: 0,
         seen: Seen::default(),
         place: 0,
-        defaults: HashMap::new(),
+        defaults: BTreeMap::new(),
         contexts: BTreeMap::new(),
         devices: HashMap::new(),
         pending: Vec::new(),
@@ -237,13 +237,13 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         outside: Semaphore::new(false),
         outside_waits: Vec::new(),
         green: false,
-        streams: HashSet::new(),
+        streams: BTreeSet::new(),
         changed: HashSet::new(),
         graph_questions: nodes::Questions::new(resolve),
         objects: HashMap::new(),
         numbers: HashMap::new(),
         unloads: 0,
-        kernels: HashMap::new(),
+        kernels: BTreeMap::new(),
         loaded: HashSet::new(),
         pinned: Pinned::new(),
         ended: false,
