@@ -1,12 +1,14 @@
 //! The library from C and from C++: the programs of this folder and the examples, built by `cc` and
 //! `c++` against the library and the software driver.
 //!
-//! `CUDA_EVENTS_TEST_DRIVER=native` runs them on the machine's driver. For a machine without a
-//! compiler, `CUDA_TIMELINES_C_PROGRAMS` names a folder that has them, and the library, already.
+//! `CUDA_EVENTS_TEST_DRIVER=native` runs them on the machine's driver. `CC` and `CXX` name other
+//! compilers. For a machine without one, `CUDA_TIMELINES_C_PROGRAMS` names a folder that has the
+//! programs, and the library, already.
 
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::fs::symlink;
@@ -19,11 +21,13 @@ use cuda_events::Progress;
 use cuda_events_test_support as common;
 use cuda_timelines::{CudaStreamExt, Error, ImportedTimeline, TimelineDescriptor};
 
+use common::child::{is_emulated, starting};
 use common::handover::Handover;
 use common::timelines::{PATIENCE, gpu, idle};
 use common::{beside, say_not_run};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
+const CANNOT_START_ITSELF: &str = "the program starts itself again, which needs no emulator";
 
 /// A folder with the libraries under the names that programs ask for.
 struct Programs(PathBuf);
@@ -56,8 +60,8 @@ impl Programs {
         let program = self.0.join(source.file_stem().expect("a name"));
         if env::var_os("CUDA_TIMELINES_C_PROGRAMS").is_none() {
             let (compiler, standard) = match source.extension().and_then(|it| it.to_str()) {
-                Some("c") => ("cc", "-std=gnu11"),
-                _ => ("c++", "-std=c++11"),
+                Some("c") => (compiler("CC", "cc"), "-std=gnu11"),
+                _ => (compiler("CXX", "c++"), "-std=c++11"),
             };
             let folder = self.0.display();
             let mut command = Command::new(compiler);
@@ -70,10 +74,14 @@ impl Programs {
         if env::var("CUDA_EVENTS_TEST_DRIVER").as_deref() != Ok("native") {
             libraries += &format!(":{libraries}/soft");
         }
-        let mut command = Command::new(program);
+        let mut command = starting(&program);
         command.env("LD_LIBRARY_PATH", libraries).env_remove("CUDA_EVENTS_DRIVER");
         command
     }
+}
+
+fn compiler(variable: &str, usual: &str) -> OsString {
+    env::var_os(variable).filter(|name| !name.is_empty()).unwrap_or_else(|| usual.into())
 }
 
 /// What it prints. Whatever it reports is in the message of the failure.
@@ -106,6 +114,9 @@ fn the_example_in_c() {
 
 #[test]
 fn the_example_in_cpp() {
+    if is_emulated() {
+        return say_not_run(CANNOT_START_ITSELF);
+    }
     let Some(programs) = Programs::of("the_example_in_cpp") else { return };
     let output = run(&mut programs.command("examples/processes.cpp"));
     let lines: Vec<_> = output.lines().collect();
@@ -116,6 +127,9 @@ fn the_example_in_cpp() {
 
 #[test]
 fn peers_that_exchange_bytes_only() {
+    if is_emulated() {
+        return say_not_run(CANNOT_START_ITSELF);
+    }
     let Some(programs) = Programs::of("peers_that_exchange_bytes_only") else { return };
     assert_eq!(run(&mut programs.command("tests/c/peers.cpp")), "both ends are seen\n");
 }
@@ -135,7 +149,7 @@ fn the_readme_compiles() {
     let source = folder.join("readme.c");
     fs::write(&source, code.expect("a program")).expect("a file");
     symlink(Path::new(HERE).join("examples/driver.h"), folder.join("cuda.h")).expect("a link");
-    let mut command = Command::new("cc");
+    let mut command = Command::new(compiler("CC", "cc"));
     command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(&folder);
     run(command.arg("-I").arg(Path::new(HERE).join("include")).arg(source));
 }
