@@ -152,8 +152,6 @@ def test_the_command(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["libcuda.so", "libcuda.so.1"]
 
 
-
-
 KERNELS = """
     import ctypes
     import pytest
@@ -250,3 +248,192 @@ def test_a_kernel_outside_of_its_memory(pytester):
     run(pytester, "--cuda-soft-driver", "--cuda-soft-driver-settings=order=off", "-k", "illegal", path).assert_outcomes(
         passed=1
     )
+
+
+# A program with kernels and without pytest, which calls the driver by ctypes.
+PROGRAM = """
+import atexit, ctypes, gc, sys, threading, time
+import cuda_soft_driver.kernels
+from cuda_soft_driver import library
+from cuda_soft_driver.kernels import Kernels
+
+cuda = ctypes.CDLL(str(library()))
+
+def call(name, *arguments):
+    code = getattr(cuda, name)(*arguments)
+    assert code == 0, (name, code)
+
+def new(name, *arguments):
+    made = ctypes.c_void_p()
+    call(name, ctypes.byref(made), *arguments)
+    return made
+
+def start(name, *parameters):
+    given = (ctypes.c_void_p * len(parameters))(*map(ctypes.addressof, parameters))
+    function = new("cuModuleGetFunction", module, name.encode())
+    call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, given, None)
+
+def hold():
+    word = ctypes.c_uint32.from_address(new("cuMemAllocHost_v2", ctypes.c_size_t(4)).value)
+    word.value = 0
+    call("cuStreamWaitValue32_v2", stream, ctypes.c_uint64(ctypes.addressof(word)), 1, 1)
+    def release():
+        word.value = 1
+    return release
+
+call("cuInit", 0)
+call("cuCtxSetCurrent", new("cuDevicePrimaryCtxRetain", 0))
+stream = new("cuStreamCreate", 1)
+begin = getattr(sys.modules["__main__"], "begin", lambda: None)
+begin()
+kernels = Kernels(cuda)
+kernels.add("first", lambda launch: None)
+module = new("cuModuleLoadData", b"anything")
+started = threading.Event()
+
+def slow(launch):
+    started.set()
+    for _ in range(100):
+        time.sleep(0.005)
+    print("done", flush=True)
+"""
+
+
+def program(tmp_path, text, before=""):
+    file = tmp_path / "program.py"
+    file.write_text(before + PROGRAM + text)
+    return subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=120)
+
+
+def test_the_interpreter_waits_for_a_running_kernel(tmp_path):
+    done = program(tmp_path, "kernels.add('slow', slow); start('slow'); started.wait()")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_the_interpreter_waits_for_launches(tmp_path):
+    done = program(tmp_path, "kernels.add('slow', slow)\nfor _ in range(3): start('slow')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n" * 3, "")
+
+
+def test_the_interpreter_waits_for_a_kernel_in_a_failed_context(tmp_path):
+    text = """
+kernels.add("slow", slow)
+start("slow")
+started.wait()
+assert cuda.cuda_soft_driver_control(b"fail=719", None, ctypes.c_size_t(0)) == 0
+"""
+    done = program(tmp_path, text)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_the_interpreter_does_not_wait_for_ever(tmp_path):
+    text = """
+cuda_soft_driver.kernels._LIMIT = 0.2
+def endless(launch):
+    started.set()
+    threading.Event().wait()
+kernels.add("endless", endless)
+start("endless")
+started.wait()
+"""
+    done = program(tmp_path, text)
+    assert done.returncode == 1
+    assert done.stderr == "cuda-soft-driver: at exit these still run: the kernel 'endless'\n"
+
+
+def test_what_is_held_at_exit_does_not_begin_later(tmp_path):
+    """The handler that was registered first comes last, and releases the stream."""
+    before = "def begin(): atexit.register(lambda: release())\n"
+    text = """
+cuda_soft_driver.kernels._LIMIT = 0.2
+kernels.add("slow", slow)
+release = hold()
+start("slow")
+"""
+    done = program(tmp_path, text, before)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_kernels_that_nothing_refers_to_run(tmp_path):
+    text = """
+kernels.add("slow", slow)
+release = hold()
+start("slow")
+del kernels
+gc.collect()
+release()
+call("cuCtxSynchronize")
+"""
+    done = program(tmp_path, text)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_a_launch_after_its_end(tmp_path):
+    text = """
+launches = []
+kernels.add("late", launches.append, (), launches.append)
+start("late")
+call("cuCtxSynchronize")
+memory = new("cuMemAlloc_v2", ctypes.c_size_t(8)).value
+for method in ("load", "store", "reads", "writes"):
+    for launch in launches:
+        try:
+            getattr(launch, method)(memory, b"12345678" if method == "store" else 8)
+        except RuntimeError as error:
+            print(error)
+"""
+    done = program(tmp_path, text)
+    methods = ("load", "store", "reads", "writes")
+    expected = "".join(f"{method} after the launch: its function has returned\n" * 2 for method in methods)
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
+def test_the_values_of_parameters(tmp_path):
+    text = """
+class Value(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_int), ("other", ctypes.c_int)]
+given = [
+    (ctypes.c_void_p, ctypes.c_void_p()),
+    (ctypes.c_char_p, ctypes.c_uint64(8)),
+    (ctypes.POINTER(ctypes.c_float), ctypes.c_uint64(16)),
+    (ctypes.c_float, ctypes.c_float(0.5)),
+    (Value, Value(3, 4)),
+    (ctypes.c_char * 4, ctypes.c_uint32(0x00410042)),
+]
+def look(launch):
+    *values, structure, characters = launch.parameters
+    print(*values, structure.value, structure.other, characters.raw)
+kernels.add("look", look, [kind for kind, _ in given])
+start("look", *(value for _, value in given))
+call("cuCtxSynchronize")
+assert not kernels.take_errors()
+"""
+    done = program(tmp_path, text)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 8 16 0.5 3 4 b'B\\x00A\\x00'\n", "")
+
+
+def test_what_cannot_be_a_kernel(tmp_path):
+    text = """
+def run(launch):
+    pass
+for arguments in (
+    ("a\\0b", run), (b"a", run), ("a", 7), ("a", run, [4]), ("a", run, [ctypes.c_int(4)]),
+    ("a", run, [int]), ("a", run, [ctypes.py_object]), ("a", run, [], 7),
+):
+    try:
+        kernels.add(*arguments)
+    except (TypeError, ValueError) as error:
+        print(type(error).__name__, error)
+"""
+    done = program(tmp_path, text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "ValueError the name of a kernel has a zero byte: 'a\\x00b'",
+        "TypeError the name of a kernel is a string, and not b'a'",
+        "TypeError the kernel 'a' is not a function: 7",
+        "TypeError parameter 0 of the kernel 'a' has no type of ctypes: 4",
+        "TypeError parameter 0 of the kernel 'a' has no type of ctypes: c_int(4)",
+        "TypeError parameter 0 of the kernel 'a' has no type of ctypes: <class 'int'>",
+        "TypeError parameter 0 of the kernel 'a' has no type of ctypes: <class 'ctypes.py_object'>",
+        "TypeError accesses of the kernel 'a' is not a function: 7",
+    ]
