@@ -250,6 +250,118 @@ def test_a_kernel_outside_of_its_memory(pytester):
     )
 
 
+def test_a_kernel_that_raises_in_a_test_that_fails(pytester):
+    path = pytester.makepyfile(
+        KERNELS
+        + """
+    def launch_one_that_raises(two, cuda_soft_driver):
+        def raises(launch):
+            raise RuntimeError("in the kernel")
+        cuda_soft_driver.kernel("fill", raises, TYPES)
+        two[3](two[0])
+        driver.cuCtxSynchronize()
+
+    def test_both(two, cuda_soft_driver):
+        launch_one_that_raises(two, cuda_soft_driver)
+        first, second, memory, start = two
+        assert memory == 0, "in the test"
+
+    def test_skipped(two, cuda_soft_driver):
+        launch_one_that_raises(two, cuda_soft_driver)
+        pytest.skip("in the test")
+    """
+    )
+    # The context has failed after the first one.
+    for name, own in ("both", ["E * AssertionError: in the test"]), ("skipped", []):
+        result = run(pytester, "--cuda-soft-driver", "-k", name, path)
+        result.assert_outcomes(failed=1)
+        kernel = f"the kernel 'fill' of *::test_{name} failed:"
+        result.stdout.fnmatch_lines([*own, kernel, "RuntimeError: in the kernel"])
+
+
+def test_a_kernel_that_raises_after_its_test(pytester):
+    path = pytester.makepyfile(
+        KERNELS
+        + """
+    import threading
+
+    @pytest.fixture
+    def late(cuda_soft_driver):
+        Device(0).set_current()
+        test_is_over, started = threading.Event(), threading.Event()
+        def raises(launch):
+            started.set()
+            test_is_over.wait()
+            raise RuntimeError("too late")
+        cuda_soft_driver.kernel("late", raises)
+        kernel = ObjectCode.from_cubin(b"anything").get_kernel("late")
+        launch(Device(0).create_stream(), LaunchConfig(grid=1, block=1), kernel)
+        started.wait()
+        yield
+        test_is_over.set()
+
+    def test_late(late):
+        pass
+    """
+    )
+    result = run(pytester, "--cuda-soft-driver", "-k", "late", path)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*ERROR at teardown of test_late*", "the kernel 'late' of *::test_late failed:", "RuntimeError: too late"]
+    )
+
+
+def test_a_kernel_that_outlives_its_test(pytester):
+    pytester.makeconftest(
+        """
+        import threading
+        import cuda_soft_driver.kernels
+
+        cuda_soft_driver.kernels._LIMIT = 0.2
+        after_all, ended = threading.Event(), threading.Event()
+
+        def pytest_sessionstart(session):
+            session.config.events = after_all, ended
+
+        def pytest_sessionfinish(session):
+            after_all.set()
+            ended.wait()
+        """
+    )
+    path = pytester.makepyfile(
+        KERNELS
+        + """
+    import threading
+
+    def test_stays(cuda_soft_driver, pytestconfig):
+        Device(0).set_current()
+        after_all, ended = pytestconfig.events
+        started = threading.Event()
+        class Ends(Exception):
+            def __del__(self):
+                ended.set()
+        def stays(launch):
+            started.set()
+            after_all.wait()
+            raise Ends("at last")
+        cuda_soft_driver.kernel("stays", stays)
+        kernel = ObjectCode.from_cubin(b"anything").get_kernel("stays")
+        launch(Device(0).create_stream(), LaunchConfig(grid=1, block=1), kernel)
+        started.wait()
+    """
+    )
+    result = run(pytester, "--cuda-soft-driver", "-k", "stays", path)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "these still run: the kernel 'stays' of *::test_stays",
+            "*kernels that failed after their tests*",
+            "the kernel 'stays' of *::test_stays failed:",
+            "*Ends: at last",
+        ]
+    )
+
+
 # A program with kernels and without pytest, which calls the driver by ctypes.
 PROGRAM = """
 import atexit, ctypes, gc, sys, threading, time

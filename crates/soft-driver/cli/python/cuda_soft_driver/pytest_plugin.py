@@ -6,7 +6,7 @@ import ctypes
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ _REPEATED = ("fault", "without", "null", "order_suppress")
 # How the name of a folder begins that this plugin or the command has made.
 _FOLDER = "cuda-soft-driver-"
 _ACTIVE = pytest.StashKey["CudaSoftDriver"]()
+# What kernels raised after the last test.
+_LATE = pytest.StashKey[str]()
 
 
 def _is_other_frame(line: str) -> bool:
@@ -101,7 +103,9 @@ class CudaSoftDriver:
         Modules and libraries can be loaded from any image as soon as a kernel is registered.
         ``parameters`` are types of ctypes, ``accesses`` declares what a launch reads and writes.
         A function that raises fails the test, and the launch's context. It runs in stream order on
-        a thread of the driver; synchronize before the test ends."""
+        a thread of the driver, and needs the interpreter's lock (GIL): a blocking call of the
+        driver that does not release the lock, such as by ``ctypes.PyDLL``, never returns.
+        At the end of the test the fixture waits five seconds for kernels that still run."""
         self._kernels.add(name, run, parameters, accesses)
 
     def take_kernel_errors(self) -> str:
@@ -123,6 +127,10 @@ class CudaSoftDriver:
             if code:
                 raise RuntimeError(f"the driver returned {code}")
         return count.value
+
+    def _take_reports(self) -> str:
+        """What fails the test: tracebacks of kernels, and findings."""
+        return "\n".join(filter(None, (self.take_kernel_errors(), self.take_findings())))
 
     def take_findings(self) -> str:
         """What the order checker has found since the last time, in this process and in children."""
@@ -176,17 +184,54 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         driver._remove()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    driver = item.config.stash.get(_ACTIVE, None)
-    if driver is not None:
-        # Of fixtures, or of what ran between tests.
-        driver.take_findings()
-        driver.take_kernel_errors()
-    result = yield
-    if driver is not None and (findings := driver.take_kernel_errors() + driver.take_findings()):
-        pytest.fail(findings, pytrace=False)
+def _report(item: pytest.Item, when: str, take: Callable[[], str]) -> Generator[None, Any, Any]:
+    """Fails a part of a test for what happened in it."""
+    try:
+        result = yield
+    except pytest.skip.Exception:
+        if report := take():
+            raise pytest.fail.Exception(report, pytrace=False) from None
+        raise
+    except BaseException:
+        # It has failed by itself, too, which comes first.
+        if report := take():
+            item.add_report_section(when, "cuda-soft-driver", report)
+        raise
+    if report := take():
+        pytest.fail(report, pytrace=False)
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    driver = item.config.stash.get(_ACTIVE, None)
+    if driver is None:
+        return (yield)
+    # Of fixtures, or of what ran between tests.
+    driver.take_findings()
+    return (yield from _report(item, "call", driver._take_reports))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    driver = item.config.stash.get(_ACTIVE, None)
+    if driver is None:
+        return (yield)
+    return (yield from _report(item, "teardown", driver.take_kernel_errors))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    driver = session.config.stash.get(_ACTIVE, None)
+    if driver is not None and (late := driver.take_kernel_errors()):
+        session.config.stash[_LATE] = late
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if late := config.stash.get(_LATE, ""):
+        terminalreporter.section("kernels that failed after their tests", red=True)
+        terminalreporter.write_line(late)
 
 
 @pytest.fixture
@@ -196,8 +241,11 @@ def cuda_soft_driver(request: pytest.FixtureRequest) -> Iterator[CudaSoftDriver]
     driver = request.config.stash.get(_ACTIVE, None)
     if driver is None:
         pytest.skip("needs --cuda-soft-driver")
+    driver._kernels.owner = request.node.nodeid
     yield driver
     driver.clear()
+    if running := driver._kernels.finish():
+        pytest.fail(f"these still run: {running}", pytrace=False)
 
 
 @pytest.fixture
