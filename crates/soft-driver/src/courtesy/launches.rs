@@ -19,7 +19,10 @@ const END: usize = 0;
 const BUFFER: usize = 1;
 const SIZE: usize = 2;
 
-const MAX_THREADS: u64 = 1024;
+/// As the device's attributes have them.
+const MAX_THREADS: u32 = 1024;
+const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 
 /// The attributes of a launch that change nothing here: none, caching, cooperation, waiting,
 /// clusters, programmatic order of launches, priority, memory synchronisation, preferences.
@@ -103,15 +106,15 @@ struct Given {
 impl State {
     /// Whether a device could run it.
     fn fits(&self, of: u32, given: &Given) -> bool {
-        let threads = |of: [u32; 3]| of.into_iter().map(u64::from).product::<u64>();
-        let [_, y, z] = given.grid;
+        let within = |sizes: [u32; 3], limits: [u32; 3]| {
+            sizes.into_iter().zip(limits).all(|(size, limit)| (1..=limit).contains(&size))
+        };
         let attributes = &self.modules.functions[of].attributes;
         let shared = attributes.get(&MAX_DYNAMIC_SHARED).copied();
         let shared = shared.unwrap_or_else(|| default_attribute(MAX_DYNAMIC_SHARED));
-        given.grid.into_iter().all(|blocks| blocks > 0)
-            && (1..=MAX_THREADS).contains(&threads(given.block))
-            && given.block[2] <= 64
-            && y.max(z) <= 65_535
+        within(given.grid, MAX_GRID)
+            && within(given.block, MAX_BLOCK)
+            && given.block.into_iter().product::<u32>() <= MAX_THREADS
             && i64::from(given.shared_bytes) <= i64::from(shared)
     }
 }

@@ -206,6 +206,11 @@ fn a_kernel_sees_its_configuration() {
         ([1; 3], [1025, 1, 1], 0),
         ([1; 3], [33, 32, 1], 0),
         ([1; 3], [1, 1, 65], 0),
+        // Their products do not fit into 64 and 32 bits.
+        ([1; 3], [u32::MAX; 3], 0),
+        ([1; 3], [1 << 11, 1 << 11, 1 << 11], 0),
+        ([1 << 31, 1, 1], [1; 3], 0),
+        ([1, 1, 65_536], [1; 3], 0),
         ([1; 3], [1; 3], 49_153),
     ] {
         assert_eq!(run(grid, block, shared), INVALID_VALUE, "{grid:?} {block:?} {shared}");
