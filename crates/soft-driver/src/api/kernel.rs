@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::courtesy::kernels::{Accesses, Declare, Kernel as Registered, Launch, can_have};
+use crate::courtesy::kernels::{Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have};
 
 /// # Kernels
 impl SoftDriver {
@@ -81,7 +81,8 @@ impl Kernel<'_> {
     ///
     /// # Panics
     ///
-    /// If they have more than the 32764 bytes that a kernel can have.
+    /// If they have more than the 32764 bytes that a kernel can have, with the gaps between them
+    /// that alignment leaves.
     #[track_caller]
     pub fn parameters(mut self, sizes: &[usize]) -> Self {
         assert!(can_have(sizes), "a kernel cannot have parameters of these sizes: {sizes:?}");
@@ -205,13 +206,18 @@ pub unsafe fn kernel_shared_library(
         return if removed.is_some() { SUCCESS } else { NOT_FOUND };
     };
     let parameters = match count {
-        0 => Vec::new(),
+        0 => Some(Vec::new()),
         // SAFETY: so many sizes, as the caller promises.
-        _ => unsafe { core::slice::from_raw_parts(sizes, count) }.to_vec(),
+        1..=MAX_PARAMETERS => Some(unsafe { core::slice::from_raw_parts(sizes, count) }.to_vec()),
+        _ => None,
     };
-    if !can_have(&parameters) {
+    let Some(parameters) = parameters.filter(|sizes| can_have(sizes)) else {
+        crate::say!(
+            "cuda_soft_driver_kernel: {name:?} cannot have these parameters: a kernel has at most \
+             {MAX_PARAMETERS} bytes of them"
+        );
         return INVALID_VALUE;
-    }
+    };
     let user = User(user);
     let declare = accesses.map(|declare| -> Declare {
         Arc::new(move |launch: &Launch, accesses: &mut Accesses| {

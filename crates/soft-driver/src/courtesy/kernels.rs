@@ -26,11 +26,25 @@ pub(crate) type Run = Arc<dyn Fn(&Launch) -> Answer + Send + Sync>;
 pub(crate) type Declare = Arc<dyn Fn(&Launch, &mut Accesses) -> Answer + Send + Sync>;
 
 /// Documented: so many bytes of parameters a kernel can have, at most.
-const MAX_PARAMETERS: usize = 32_764;
+pub(crate) const MAX_PARAMETERS: usize = 32_764;
 
 /// Whether a kernel can have parameters of these sizes.
 pub(crate) fn can_have(sizes: &[usize]) -> bool {
-    sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size)) <= MAX_PARAMETERS
+    // First those for which the sum would overflow.
+    sizes.len() <= MAX_PARAMETERS
+        && sizes.iter().all(|size| *size <= MAX_PARAMETERS)
+        && layout(sizes).last().is_none_or(|last| last.end <= MAX_PARAMETERS)
+}
+
+/// Where parameters of these sizes are, if all are in one piece of memory: a parameter is aligned
+/// to the largest power of two that divides its size, up to 16.
+fn layout(sizes: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    sizes.iter().scan(0_usize, |end, size| {
+        let align = 1 << size.trailing_zeros().min(4);
+        let begin = end.next_multiple_of(align);
+        *end = begin + size;
+        Some(begin..*end)
+    })
 }
 
 /// A kernel as it was registered.
@@ -44,15 +58,9 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Where each parameter is, if all are in one piece of memory: a parameter is aligned to the
-    /// largest power of two that divides its size, up to 16.
+    /// Where each parameter is, if all are in one piece of memory.
     pub(crate) fn layout(&self) -> impl Iterator<Item = Range<usize>> {
-        self.parameters.iter().scan(0_usize, |end, size| {
-            let align = 1 << size.trailing_zeros().min(4);
-            let begin = end.next_multiple_of(align);
-            *end = begin + size;
-            Some(begin..*end)
-        })
+        layout(&self.parameters)
     }
 }
 

@@ -660,3 +660,21 @@ fn closures_are_dropped() {
     drop(raw);
     assert_eq!(Arc::strong_count(&second), 1);
 }
+
+/// The limit counts the gaps that alignment leaves.
+#[test]
+fn parameters_that_no_kernel_can_have() {
+    let raw = Raw::new();
+    let refused = |sizes: &[usize]| {
+        let kernel = raw.soft.kernel("kernel", |_| ());
+        let described = std::panic::AssertUnwindSafe(|| drop(kernel.parameters(sizes)));
+        std::panic::catch_unwind(described).is_err()
+    };
+    assert!(!refused(&[32_764]));
+    assert!(!refused(&[1; 32_764]));
+    assert!(refused(&[32_765]));
+    assert!(refused(&[32_760, 1, 4]));
+    assert!(refused(&[1, 8].repeat(2048)), "18 432 bytes, which take 32 768");
+    assert!(refused(&[usize::MAX]));
+    assert!(refused(&[usize::MAX - 15, 32]), "their sum wraps");
+}

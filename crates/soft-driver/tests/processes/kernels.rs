@@ -87,6 +87,7 @@ fn kernels_in_c() {
     assert_eq!(findings.len(), 1, "{errors}");
     assert!(errors.contains("(cuLaunchKernel) writes them"), "{errors}");
     assert!(errors.contains("no kernel \"sub\" is registered"), "{errors}");
+    assert!(errors.contains("\"many\" cannot have these parameters"), "{errors}");
     assert!(errors.contains("with CUDA_ERROR_ILLEGAL_ADDRESS: it may not read 64 bytes at 0x10"));
 }
 
@@ -141,6 +142,9 @@ fn inner_kernels() {
         assert_eq!(register(c"add".as_ptr(), null(), 2, Some(add), None, user), 1);
         let too_large = [usize::MAX, 8];
         let code = register(c"large".as_ptr(), too_large.as_ptr(), 2, Some(add), None, user);
+        assert_eq!(code, 1);
+        // Nobody has so many, so nothing may be read.
+        let code = register(c"many".as_ptr(), sizes.as_ptr(), 1 << 40, Some(add), None, user);
         assert_eq!(code, 1);
         assert_eq!(register(c"sub".as_ptr(), null(), 0, None, None, user), 500);
     }
