@@ -503,13 +503,8 @@ impl Drop for SoftDriver {
         // Under the machine's lock, so that a release counts either as one of the living driver or
         // as a late one.
         PLACES.dropped(self.slot, state.held());
-        // Code of the program, which ends without the lock.
-        #[cfg(feature = "courtesy")]
-        let kernels = state.modules.take_kernels();
         machine.reset(&mut state);
         drop(state);
-        #[cfg(feature = "courtesy")]
-        drop(kernels);
         self.hooks().end(machine);
         processes::tidy_up();
         places::count_here(-1);

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::courtesy::kernels::{Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have};
+use crate::courtesy::kernels::{
+    Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have,
+};
+use crate::machine::DropUnlocked;
 
 /// # Kernels
 impl SoftDriver {
@@ -26,8 +29,8 @@ impl SoftDriver {
     /// duration. A kernel that panics fails its context with `CUDA_ERROR_LAUNCH_FAILED`. Calls of
     /// the driver in a kernel return `CUDA_ERROR_NOT_PERMITTED`.
     ///
-    /// The closure is dropped with the driver or when it is replaced. Whatever it uses must live
-    /// until then, and until its last run has returned.
+    /// The closure is dropped with the driver, or after it was replaced: when its last launch is
+    /// over and no graph has such a launch. Its drop may call the driver.
     ///
     /// ```
     /// use cuda_soft_driver::SoftDriver;
@@ -63,17 +66,19 @@ impl SoftDriver {
             run(launch);
             Ok(())
         });
-        let kernel = Registered { name, run, declare: None, parameters: Vec::new() };
-        let kernel = Kernel { driver: self, kernel };
-        kernel.register();
-        kernel
+        let run = DropUnlocked::new(run as _);
+        let kernel = Arc::new(Registered { name, run, declare: None, parameters: Vec::new() });
+        self.machine().lock().modules.register(kernel.clone());
+        Kernel { driver: self, kernel }
     }
 }
 
 /// A kernel that was [registered](SoftDriver::kernel), which can be described further.
+///
+/// Once another kernel of its name is registered, its methods change nothing.
 pub struct Kernel<'a> {
     driver: &'a SoftDriver,
-    kernel: Registered,
+    kernel: Arc<Registered>,
 }
 
 impl Kernel<'_> {
@@ -84,33 +89,38 @@ impl Kernel<'_> {
     /// If they have more than the 32764 bytes that a kernel can have, with the gaps between them
     /// that alignment leaves.
     #[track_caller]
-    pub fn parameters(mut self, sizes: &[usize]) -> Self {
+    pub fn parameters(self, sizes: &[usize]) -> Self {
         assert!(can_have(sizes), "a kernel cannot have parameters of these sizes: {sizes:?}");
-        self.kernel.parameters = sizes.to_vec();
-        self.register();
-        self
+        self.describe(|kernel| kernel.parameters = sizes.to_vec())
     }
 
     /// Declares what a launch reads and writes, for the [order checker](crate::OrderCheck).
     ///
     /// The driver calls the closure in each call that launches or captures the kernel, in that
     /// call's thread. Without it the checker sees no access of the kernel.
-    pub fn accesses<F>(mut self, declare: F) -> Self
+    pub fn accesses<F>(self, declare: F) -> Self
     where
         F: Fn(&Launch, &mut Accesses) + Send + Sync + 'static,
     {
-        self.kernel.declare = Some(Arc::new(move |launch: &Launch, accesses: &mut Accesses| {
+        let declare = Arc::new(move |launch: &Launch, accesses: &mut Accesses| {
             declare(launch, accesses);
             Ok(())
-        }));
-        self.register();
-        self
+        });
+        self.describe(|kernel| kernel.declare = Some(DropUnlocked::new(declare)))
     }
 
-    fn register(&self) {
-        let replaced = self.driver.machine().lock().modules.register(self.kernel.clone());
-        // Without the lock, which the temporary had.
-        drop(replaced);
+    fn describe(mut self, describe: impl FnOnce(&mut Registered)) -> Self {
+        let mut described = Registered::clone(&self.kernel);
+        describe(&mut described);
+        let described = Arc::new(described);
+        let mut state = self.driver.machine().lock();
+        let registered = state.modules.kernel(&self.kernel.name);
+        if registered.is_some_and(|registered| Arc::ptr_eq(registered, &self.kernel)) {
+            state.modules.register(described.clone());
+        }
+        drop(state);
+        self.kernel = described;
+        self
     }
 }
 
@@ -202,8 +212,7 @@ pub unsafe fn kernel_shared_library(
     let name = unsafe { CStr::from_ptr(name) };
     let machine = shared_library().machine();
     let Some(run) = run else {
-        let removed = machine.lock().modules.remove(name);
-        return if removed.is_some() { SUCCESS } else { NOT_FOUND };
+        return if machine.lock().modules.remove(name) { SUCCESS } else { NOT_FOUND };
     };
     let parameters = match count {
         0 => Some(Vec::new()),
@@ -220,13 +229,14 @@ pub unsafe fn kernel_shared_library(
     };
     let user = User(user);
     let declare = accesses.map(|declare| -> Declare {
-        Arc::new(move |launch: &Launch, accesses: &mut Accesses| {
+        DropUnlocked::new(Arc::new(move |launch: &Launch, accesses: &mut Accesses| {
             call_c(declare, user, launch, accesses)
-        })
+        }))
     });
     let run = Arc::new(move |launch: &Launch| call_c(run, user, launch, core::ptr::null_mut()));
+    let run = DropUnlocked::new(run as _);
     let kernel = Registered { name: name.to_owned(), run, declare, parameters };
-    drop(machine.lock().modules.register(kernel));
+    machine.lock().modules.register(Arc::new(kernel));
     SUCCESS
 }
 

@@ -16,14 +16,14 @@ use cuda_order_check::Access;
 use crate::abi::*;
 use crate::engine::work::DeviceWork;
 use crate::errors;
-use crate::machine::Machine;
 use crate::machine::handles::{Kind, Table};
+use crate::machine::{DropUnlocked, Machine};
 use crate::memory::Place;
 
 /// What a kernel does. An error fails the context.
-pub(crate) type Run = Arc<dyn Fn(&Launch) -> Answer + Send + Sync>;
+pub(crate) type Run = DropUnlocked<Arc<dyn Fn(&Launch) -> Answer + Send + Sync>>;
 /// What it reads and writes.
-pub(crate) type Declare = Arc<dyn Fn(&Launch, &mut Accesses) -> Answer + Send + Sync>;
+pub(crate) type Declare = DropUnlocked<Arc<dyn Fn(&Launch, &mut Accesses) -> Answer + Send + Sync>>;
 
 /// Documented: so many bytes of parameters a kernel can have, at most.
 pub(crate) const MAX_PARAMETERS: usize = 32_764;
@@ -104,20 +104,15 @@ impl Modules {
         self.functions.reset(life);
     }
 
-    /// All kernels, which have to be dropped without the machine's lock.
-    pub(crate) fn take_kernels(&mut self) -> BTreeMap<CString, Arc<Kernel>> {
-        core::mem::take(&mut self.kernels)
-    }
-
-    /// Registers a kernel. The one that had the name has to be dropped without the machine's lock.
-    pub(crate) fn register(&mut self, kernel: Kernel) -> Option<Arc<Kernel>> {
+    /// Registers a kernel, in place of one of its name.
+    pub(crate) fn register(&mut self, kernel: Arc<Kernel>) {
         self.in_use = true;
-        self.kernels.insert(kernel.name.clone(), Arc::new(kernel))
+        self.kernels.insert(kernel.name.clone(), kernel);
     }
 
-    /// Removes a kernel, which has to be dropped without the machine's lock.
-    pub(crate) fn remove(&mut self, name: &CStr) -> Option<Arc<Kernel>> {
-        self.kernels.remove(name)
+    /// Removes a kernel; whether there was one.
+    pub(crate) fn remove(&mut self, name: &CStr) -> bool {
+        self.kernels.remove(name).is_some()
     }
 
     pub(crate) fn kernel(&self, name: &CStr) -> Option<&Arc<Kernel>> {

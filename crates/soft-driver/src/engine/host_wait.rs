@@ -6,7 +6,6 @@ use crate::abi::*;
 use crate::engine::thread_time::{LOOK, Patience, this_thread};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, Machine, State};
-use crate::sync::{wait, wait_timeout};
 
 /// How much time a seeded step gives the function or copy that it began, so that what comes next
 /// does not depend on the machine's speed or load: it is the time of the threads that do it. One
@@ -27,7 +26,7 @@ impl Machine {
         while state.engine.at_work() && state.epoch == epoch && !state.stopping {
             state.engine.waiters += 1;
             let over;
-            (state, over) = wait_timeout(&self.done, state, LOOK);
+            (state, over) = state.wait_timeout(&self.done, LOOK);
             if state.epoch != epoch {
                 break;
             }
@@ -75,7 +74,7 @@ impl Machine {
     /// Sleeps until work was done; fails when the machine went away meanwhile.
     fn wait_done(&'static self, mut state: Locked, epoch: u64) -> Result<Locked, CUresult> {
         state.engine.waiters += 1;
-        let mut state = wait(&self.done, state);
+        let mut state = state.wait(&self.done);
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }

@@ -6,7 +6,6 @@ use core::time::Duration;
 use crate::engine::busy::Passing;
 use crate::engine::{Engine, Running};
 use crate::machine::Machine;
-use crate::sync::{wait, wait_timeout};
 
 impl Engine {
     pub(crate) fn passing(&self) -> Passing {
@@ -124,13 +123,13 @@ pub(crate) fn timer_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         let Some(next) = state.engine.busy.next() else {
-            state = wait(&machine.timer, state);
+            state = state.wait(&machine.timer);
             continue;
         };
         let left = next.saturating_sub(state.engine.clock.now());
         if left > 0 {
             let left = Duration::from_nanos(left);
-            (state, _) = wait_timeout(&machine.timer, state, left);
+            (state, _) = state.wait_timeout(&machine.timer, left);
             continue;
         }
         state.running(machine).end_busy();

@@ -22,7 +22,6 @@ use crate::engine::busy::Passing;
 use crate::engine::idle_threads::{Question, Quiet};
 use crate::engine::thread_time::{LOOK, this_thread};
 use crate::machine::{Locked, Machine, State};
-use crate::sync::{wait, wait_timeout};
 
 /// How long a thread sleeps at first before it looks again whether others run.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
@@ -340,7 +339,7 @@ impl Machine {
         time: Duration,
     ) -> Result<Locked, CUresult> {
         state.engine.waiters += 1;
-        let (mut state, _) = wait_timeout(&self.done, state, time);
+        let (mut state, _) = state.wait_timeout(&self.done, time);
         if state.epoch != epoch {
             return Err(DEINITIALIZED);
         }
@@ -384,7 +383,7 @@ pub(crate) fn tasks_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         if state.engine.waits.tasks == 0 {
-            state = wait(&machine.timer, state);
+            state = state.wait(&machine.timer);
             pause = SHORTEST_PAUSE;
             continue;
         }

@@ -12,7 +12,6 @@ use crate::engine::work::{Destroy, HostCall, Job, Work};
 use crate::engine::{Engine, Running};
 use crate::machine::{Machine, thread};
 use crate::processes;
-use crate::sync::wait;
 
 /// How many threads at most set and copy memory.
 const POOL_THREADS: usize = 2;
@@ -180,7 +179,7 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
             return;
         }
         let Some(Job { stream, id, at, work }) = state.running(machine).next_host_job() else {
-            state = wait(&machine.host, state);
+            state = state.wait(&machine.host);
             continue;
         };
         state.engine.running += 1;
@@ -235,7 +234,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         }
         let Some(Job { stream, id, work, .. }) = state.engine.pool_queue.pop_front() else {
             state.engine.pool_idle += 1;
-            state = wait(&machine.pool, state);
+            state = state.wait(&machine.pool);
             if state.epoch != epoch {
                 return;
             }
@@ -261,7 +260,6 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
                 drop(state);
                 thread::with(machine.slot, epoch, |on| on.in_host_function = true);
                 let answer = work.run();
-                drop(work);
                 thread::with(machine.slot, epoch, |on| on.in_host_function = false);
                 state = machine.lock();
                 if state.epoch != epoch {
@@ -291,7 +289,7 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         }
         let random = !state.engine.prompt && !state.engine.ready.is_empty();
         if state.engine.value_waits.is_empty() && !random {
-            state = wait(&machine.ticker, state);
+            state = state.wait(&machine.ticker);
             pause = SHORTEST_PAUSE;
             continue;
         }

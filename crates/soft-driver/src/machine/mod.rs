@@ -3,13 +3,14 @@
 pub(crate) mod call_frame;
 pub(crate) mod config;
 pub(crate) mod handles;
+mod locked;
 pub(crate) mod misuse;
 pub(crate) mod places;
 pub(crate) mod switches;
 pub(crate) mod thread;
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
+use std::sync::{Condvar, Mutex, TryLockError};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,10 @@ use crate::order::Feed;
 use crate::processes::semaphore::Imported;
 use crate::sync::lock;
 
+#[cfg(feature = "courtesy")]
+pub(crate) use crate::machine::locked::DropUnlocked;
+pub(crate) use crate::machine::locked::Locked;
+
 /// The machines. The C functions are compiled once for each, so a plain function pointer finds its
 /// own.
 pub(crate) static MACHINES: [Machine; SLOTS] = [
@@ -56,9 +61,6 @@ pub(crate) static MACHINES: [Machine; SLOTS] = [
     Machine::new(14),
     Machine::new(15),
 ];
-
-/// The machine's state, locked. Sections are short, and never call the program's code.
-pub(crate) type Locked = MutexGuard<'static, State>;
 
 pub(crate) struct Machine {
     pub(crate) slot: usize,
@@ -103,9 +105,9 @@ impl Machine {
 
     pub(crate) fn lock(&'static self) -> Locked {
         match self.state.try_lock() {
-            Ok(state) => return state,
+            Ok(state) => return Locked::new(self, state),
             // A panic in this crate is a bug in it, but must not take every later test with it.
-            Err(TryLockError::Poisoned(state)) => return state.into_inner(),
+            Err(TryLockError::Poisoned(state)) => return Locked::new(self, state.into_inner()),
             Err(TryLockError::WouldBlock) => {}
         }
         self.held_up.fetch_add(1, Ordering::SeqCst);
@@ -118,7 +120,7 @@ impl Machine {
     /// The same without being counted as a thread that waits, for one that asks for
     /// [`hold_ups`](Self::hold_ups).
     pub(crate) fn lock_uncounted(&'static self) -> Locked {
-        lock(&self.state)
+        Locked::new(self, lock(&self.state))
     }
 
     /// The same, for at most this time: the calling thread may have the lock itself, if a signal
@@ -128,8 +130,10 @@ impl Machine {
         let start = Instant::now();
         loop {
             match self.state.try_lock() {
-                Ok(state) => return Some(state),
-                Err(TryLockError::Poisoned(state)) => return Some(state.into_inner()),
+                Ok(state) => return Some(Locked::new(self, state)),
+                Err(TryLockError::Poisoned(state)) => {
+                    return Some(Locked::new(self, state.into_inner()));
+                }
                 Err(TryLockError::WouldBlock) if start.elapsed() < limit => {
                     std::thread::sleep(Duration::from_micros(100));
                 }
