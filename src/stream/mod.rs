@@ -131,8 +131,8 @@ impl Stream {
     /// takes one more call with the context current, [`cuCtxGetStreamPriorityRange`], to check the
     /// priority; [`StreamOptions::priority_clamped`] does not.
     ///
-    /// For a [blocking](StreamOptions::blocking) stream it also makes the call of
-    /// [`Context::is_green`].
+    /// For a [blocking](StreamOptions::blocking) stream in a [borrowed](Context::from_raw) context
+    /// it makes one more call, that of [`Context::is_green`].
     ///
     /// # Errors
     ///
