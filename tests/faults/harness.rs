@@ -242,8 +242,12 @@ pub fn attempt(
         // Nobody can tell whether the graph is captured into, so that it is left alone forever,
         // with all that it keeps.
         surroundings.stack();
-        // SAFETY: as above.
-        let _ = unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(0) };
+        // Also the graph's share of the context, which nobody gives back. With the places of as
+        // many such runs as there are, a later run would get one whose driver is still in use.
+        for _ in 0..2 {
+            // SAFETY: as above.
+            let _ = unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(0) };
+        }
         return Ok(Seen { struck, judged: false, called: Vec::new(), unsupported: Vec::new() });
     }
 

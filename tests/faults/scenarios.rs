@@ -958,6 +958,15 @@ fn memory_timelines(run: &Run) -> cuda_timelines::Result<()> {
 }
 
 /// The other side, of a timeline of another driver: the two are as two processes are.
+/// Reports at the end of a scenario, however it ends, that the exporter has ended.
+struct Ended<'opened>(&'opened ImportedTimeline);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.exporter_ended();
+    }
+}
+
 fn opened_timelines(run: &Run) -> cuda_timelines::Result<()> {
     let context = run.context()?;
     let consumer = Stream::new(&context, StreamOptions::new())?;
@@ -982,6 +991,8 @@ fn opened_timelines(run: &Run) -> cuda_timelines::Result<()> {
     let handle = TimelineDescriptor::from_bytes(&bytes)?;
     // SAFETY: the memory lives until the end of the scenario.
     let opened = unsafe { ImportedTimeline::open_memory(&context, &handle) }?;
+    // A wait that was submitted and reported as refused would keep the run's driver in use.
+    let _ended = Ended(&opened);
     assert_eq!(opened.context(), &context);
     assert_eq!(opened.exporter_state(), ExporterState::Unknown);
     let value = timeline.signal().expect("a signal").value();
