@@ -369,6 +369,8 @@ import cuda_soft_driver.kernels
 from cuda_soft_driver import library
 from cuda_soft_driver.kernels import Kernels
 
+# So that a loaded machine does not decide.
+cuda_soft_driver.kernels._LIMIT = 100
 cuda = ctypes.CDLL(str(library()))
 
 def call(name, *arguments):
