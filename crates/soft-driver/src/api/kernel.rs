@@ -2,6 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::ffi::CString;
 use std::sync::Arc;
 
@@ -150,6 +151,8 @@ pub struct LaunchInC {
     launch: *const Launch,
     /// NULL outside of a declaration.
     accesses: *mut Accesses,
+    /// The code of the first access of memory that was refused, or 0.
+    refused: AtomicU32,
 }
 
 /// A kernel in C, or the declaration of what it reads and writes.
@@ -182,11 +185,15 @@ fn call_c(
         parameters: parameters.as_ptr(),
         launch,
         accesses,
+        refused: AtomicU32::new(SUCCESS.0),
     };
     // SAFETY: the program registered the function for this call, with this pointer.
-    match unsafe { function(&given, user.0) } {
-        SUCCESS => Ok(()),
-        code => Err(code),
+    let returned = unsafe { function(&given, user.0) };
+    // As on a GPU, the launch has failed at that point, whatever comes after it.
+    match CUresult(given.refused.into_inner()) {
+        SUCCESS if returned == SUCCESS => Ok(()),
+        SUCCESS => Err(returned),
+        refused => Err(refused),
     }
 }
 
@@ -256,8 +263,17 @@ pub unsafe fn kernel_copies_shared_library(
     if launch.is_null() || (own.is_null() && bytes > 0) {
         return INVALID_VALUE;
     }
-    // SAFETY: `call_c` made both, and is waiting for the callback; the bytes are the caller's.
-    unsafe { (*(*launch).launch).copy(address, own.cast(), bytes, writes) }.err().unwrap_or(SUCCESS)
+    // SAFETY: `call_c` made it, and is waiting for the callback.
+    let given = unsafe { &*launch };
+    // SAFETY: as above; the bytes are the caller's.
+    match unsafe { (*given.launch).copy(address, own.cast(), bytes, writes) } {
+        Ok(()) => SUCCESS,
+        Err(code) => {
+            let (none, order) = (SUCCESS.0, Ordering::Relaxed);
+            let _ = given.refused.compare_exchange(none, code.0, order, order);
+            code
+        }
+    }
 }
 
 /// Declares what a launch reads or writes.

@@ -80,9 +80,20 @@ unsafe extern "C" fn declare(launch: *const Launch, user: *mut c_void) -> CUresu
     }
 }
 
+/// Does not look at what the driver returns.
+unsafe extern "C" fn careless(launch: *const Launch, user: *mut c_void) -> CUresult {
+    unsafe {
+        let of = *user.cast::<Functions>();
+        let (address, value) = parameters(launch);
+        (of.store)(launch, address, std::ptr::from_ref(&value).cast(), 4);
+        (of.store)(launch, address + 1, std::ptr::from_ref(&value).cast(), 4);
+    }
+    CUresult(0)
+}
+
 #[test]
 fn kernels_in_c() {
-    let errors = run("inner_kernels", "order=report");
+    let errors = run("inner_kernels", "order=report,devices=2");
     let findings: Vec<&str> = errors.lines().filter(|line| line.contains("order: two")).collect();
     assert_eq!(findings.len(), 1, "{errors}");
     assert!(errors.contains("(cuLaunchKernel) writes them"), "{errors}");
@@ -148,6 +159,26 @@ fn inner_kernels() {
         assert_eq!(code, 1);
         assert_eq!(register(c"sub".as_ptr(), null(), 0, None, None, user), 500);
     }
+    let failed = unsafe {
+        assert_eq!(
+            register(c"careless".as_ptr(), sizes.as_ptr(), 2, Some(careless), None, user),
+            0
+        );
+        let context = Context::primary(Device::new(load().unwrap(), 1).unwrap()).unwrap();
+        let _current = context.make_current().unwrap();
+        let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+        let (mut module, mut function) = (null_mut(), null_mut());
+        assert_eq!(load_image(&mut module, c"x".as_ptr().cast()), 0);
+        assert_eq!(lookup(&mut function, module, c"careless".as_ptr()), 0);
+        let (mut address, mut value) = (0x10_u64, 1_u32);
+        let mut given =
+            [std::ptr::from_mut(&mut address).cast(), std::ptr::from_mut(&mut value).cast()];
+        let (given, to) = (given.as_mut_ptr(), stream.as_raw());
+        assert_eq!(launcher(function, 1, 1, 1, 1, 1, 1, 0, to, given, null_mut()), 0);
+        stream.synchronize()
+    };
+    // The context fails with the first access that was refused, though the kernel returned success.
+    assert_eq!(failed.unwrap_err().code().unwrap().0, 700);
     let context = Context::primary(Device::new(load().unwrap(), 0).unwrap()).unwrap();
     let _current = context.make_current().unwrap();
     let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
