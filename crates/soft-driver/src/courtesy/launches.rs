@@ -43,8 +43,8 @@ pub(crate) struct LaunchConfig {
 /// The parameters of a launch: an array with the address of each, or a buffer with all of them.
 #[derive(Clone, Copy)]
 struct Parameters {
-    each: Ptr<*mut c_void>,
-    extra: Ptr<*mut c_void>,
+    each: In<*mut c_void>,
+    extra: In<*mut c_void>,
 }
 
 impl Parameters {
@@ -184,8 +184,8 @@ pub(crate) fn launch_kernel(
     block_z: c_uint,
     shared_bytes: c_uint,
     stream: StreamArg,
-    each: Ptr<*mut c_void>,
-    extra: Ptr<*mut c_void>,
+    each: In<*mut c_void>,
+    extra: In<*mut c_void>,
 ) -> Answer {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
     let parameters = Parameters { each, extra };
@@ -204,7 +204,7 @@ pub(crate) fn launch_cooperative_kernel(
     block_z: c_uint,
     shared_bytes: c_uint,
     stream: StreamArg,
-    each: Ptr<*mut c_void>,
+    each: In<*mut c_void>,
 ) -> Answer {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
     let parameters = Parameters { each, extra: Ptr::NULL };
@@ -215,8 +215,8 @@ pub(crate) fn launch_kernel_ex(
     call: &CallFrame,
     config: In<LaunchConfig>,
     function: Memory,
-    each: Ptr<*mut c_void>,
-    extra: Ptr<*mut c_void>,
+    each: In<*mut c_void>,
+    extra: In<*mut c_void>,
 ) -> Answer {
     let LaunchConfig { grid, block, shared_bytes, stream, attributes, count } = config.get()?;
     let attributes = In::of_handle(attributes.cast_mut()).read_array(count as usize)?;

@@ -104,8 +104,8 @@ pub(crate) fn module_load_data_ex(
     out: Ptr<Handle>,
     image: In<c_void>,
     _count: c_uint,
-    _options: Ptr<c_uint>,
-    _values: Ptr<*mut c_void>,
+    _options: In<c_uint>,
+    _values: In<*mut c_void>,
 ) -> Answer {
     load(call, out, !image.is_null())
 }
@@ -133,8 +133,8 @@ pub(crate) fn module_unload(call: &CallFrame, of: Memory) -> Answer {
 }
 
 /// The options of a library: for its compiler, and for itself.
-type Options = Ptr<c_uint>;
-type Values = Ptr<*mut c_void>;
+type Options = In<c_uint>;
+type Values = In<*mut c_void>;
 
 #[expect(clippy::too_many_arguments, reason = "the driver's")]
 pub(crate) fn library_load_data(

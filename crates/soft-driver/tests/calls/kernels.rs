@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_soft_driver::{OrderCheck, Scheduler, SoftDriver, Time};
+use cuda_soft_driver::{Fault, OrderCheck, Scheduler, SoftDriver, Time};
 
 const NON_BLOCKING: u32 = 1;
 const WORDS: usize = 64;
@@ -526,6 +526,42 @@ fn kernels_run_beside_each_other() {
     for stream in streams {
         raw.sync(stream);
     }
+}
+
+/// The arrays of a launch are the program's, and a fault that leaves garbage leaves them alone.
+#[test]
+fn garbage_in_results_is_not_in_parameters() {
+    let raw = Raw::new();
+    register_add(&raw.soft);
+    let add = function(&raw, c"add");
+    raw.soft.inject(Fault::on("cuLaunch*").poison());
+    raw.soft.inject(Fault::on("cuModuleLoadDataEx").poison());
+    raw.soft.inject(Fault::on("cuLibraryLoadData").poison());
+    let (mut number, mut options, nothing) = (1_u64, [1_u32; 4], null_mut::<c_void>);
+    let value = std::ptr::from_mut(&mut number).cast::<c_void>();
+    let (mut each, mut extra) = ([value; 2], [value; 5]);
+    let one = ([1; 3], [1; 3], 0);
+    let code = launch_with(&raw, add, legacy(), one, each.as_mut_ptr(), extra.as_mut_ptr());
+    assert_ne!(code, OK);
+    let code = call!(raw, cuLaunchCooperativeKernel(add => Handle, 1 => u32, 1 => u32, 1 => u32,
+        1 => u32, 1 => u32, 1 => u32, 0 => u32, legacy() => CUstream,
+        each.as_mut_ptr() => *mut Handle));
+    assert_ne!(code, OK);
+    let code = call!(raw, cuLaunchKernelEx(nothing() => Handle, add => Handle,
+        each.as_mut_ptr() => *mut Handle, extra.as_mut_ptr() => *mut Handle));
+    assert_ne!(code, OK);
+    let mut module = null_mut();
+    let (image, values) = (c"x".as_ptr().cast(), each.as_mut_ptr());
+    let code = call!(raw, cuModuleLoadDataEx(&mut module => *mut Handle,
+        image => *const c_void, 2 => u32, options.as_mut_ptr() => *mut u32,
+        values => *mut Handle));
+    assert_ne!(code, OK);
+    let code = call!(raw, cuLibraryLoadData(&mut module => *mut Handle, image => *const c_void,
+        options.as_mut_ptr() => *mut u32, values => *mut Handle, 2 => u32,
+        options.as_mut_ptr() => *mut u32, values => *mut Handle, 2 => u32));
+    assert_ne!(code, OK);
+    assert_eq!((each, extra, options), ([value; 2], [value; 5], [1; 4]));
+    assert_eq!(raw.soft.injected(), 5);
 }
 
 /// A kernel is work of its stream: it is after what takes virtual time, and takes none.
