@@ -382,8 +382,8 @@ impl DeviceWork for Launch {
         self.guarded(|| (self.kernel.run)(self))
     }
 
-    fn accesses(&self) -> &[Access] {
-        &self.accesses
+    fn accesses(&self) -> Option<&[Access]> {
+        self.kernel.declare.is_some().then_some(&self.accesses)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::Running;
 use crate::engine::point::Point;
 use crate::engine::stream::Stream;
-use crate::engine::work::Task;
+use crate::engine::work::{Task, Work};
 use crate::memory::Region;
 
 impl Running<'_> {
@@ -32,12 +32,15 @@ impl Task {
     /// Whether it reads or writes a piece of memory.
     pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
         match self {
-            Self::Memory(work) | Self::Running(Some(work)) => work.uses(region),
-            Self::Device(work) => {
+            Self::Memory(work) | Self::Running(Some(Work::Memory(work))) => work.uses(region),
+            Self::Device(work) | Self::Running(Some(Work::Device(work))) => {
                 let end = (region.base + region.bytes) as u64;
                 let begin = region.base as u64;
-                let mut ranges = work.accesses().iter().map(|access| &access.range);
-                ranges.any(|range| range.start < end && begin < range.end)
+                // Work that declares nothing may use any memory.
+                work.accesses().is_none_or(|accesses| {
+                    let mut ranges = accesses.iter().map(|access| &access.range);
+                    ranges.any(|range| range.start < end && begin < range.end)
+                })
             }
             Self::WaitValue(wait, _) => wait.word.place.is_in(region),
             Self::WriteValue(write, _) => write.word.place.is_in(region),

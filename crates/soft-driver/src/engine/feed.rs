@@ -28,7 +28,7 @@ impl Running<'_> {
                     let content = work.copied_content(feed);
                     work.accesses(content, |all| feed.write(stream, at, all));
                 }
-                Task::Device(work) => feed.work(stream, work.accesses()),
+                Task::Device(work) => feed.work(stream, work.accesses().unwrap_or_default()),
                 Task::Busy(_) => feed.work(stream, &[]),
                 Task::Host(_) => feed.function(stream, place),
                 Task::WaitValue(wait, _) => {

@@ -32,7 +32,7 @@ impl Machine {
             }
             state.engine.waiters -= 1;
             let begun = state.engine.workers.len();
-            if !over || begun < state.engine.host_threads + state.engine.pool_threads {
+            if !over || begun < state.engine.job_threads() {
                 continue;
             }
             let workers = &state.engine.workers;

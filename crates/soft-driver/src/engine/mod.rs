@@ -104,7 +104,9 @@ pub(crate) struct Engine {
     host_queue: VecDeque<Job>,
     pool_queue: VecDeque<Job>,
     host_threads: usize,
+    /// Threads that were started to set and copy memory, and those for other work of the device.
     pool_threads: usize,
+    device_threads: usize,
     pool_idle: usize,
     ticker_threads: usize,
     /// The threads that do jobs, as the system numbers them, as far as they have begun.
@@ -117,6 +119,8 @@ pub(crate) struct Engine {
     running: usize,
     /// Those of them that run functions of the program.
     in_host: usize,
+    /// And those that do other work of the device than to set and copy memory.
+    in_device: usize,
     /// Streams that are busy for some time.
     busy: Busy,
     timer_threads: usize,
@@ -158,6 +162,7 @@ impl Engine {
             pool_queue: VecDeque::new(),
             host_threads: 0,
             pool_threads: 0,
+            device_threads: 0,
             pool_idle: 0,
             ticker_threads: 0,
             workers: Vec::new(),
@@ -165,6 +170,7 @@ impl Engine {
             stepping: false,
             running: 0,
             in_host: 0,
+            in_device: 0,
             busy: Busy::new(),
             timer_threads: 0,
             waits: Waits::new(),
@@ -421,8 +427,8 @@ impl Running<'_> {
                 if failed.is_none() {
                     // The host may see the bytes before the thread that writes them comes back.
                     self.feed(|feed| work.begins(feed, at));
-                    self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     let work = Work::Memory(work);
+                    self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
                     self.machine.pool.notify_one();
                     return false;
@@ -430,8 +436,8 @@ impl Running<'_> {
             }
             Task::Device(work) => {
                 if failed.is_none() {
-                    self.streams[stream].queue.push_front(again(Task::Running(None)));
                     let work = Work::Device(work);
+                    self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
                     self.machine.pool.notify_one();
                     return false;

@@ -35,8 +35,8 @@ pub(crate) trait DeviceWork: Any + Debug + Send + Sync {
     /// Does it. An error fails the stream's context.
     fn run(&self) -> Answer;
 
-    /// What it reads and writes, as far as that is declared.
-    fn accesses(&self) -> &[Access];
+    /// What it reads and writes, if that is declared.
+    fn accesses(&self) -> Option<&[Access]>;
 }
 
 /// What destroys a user object.
@@ -77,9 +77,9 @@ pub(crate) enum Task {
     /// Memory is freed in stream order (`cuMemFreeAsync`).
     #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Free(Arc<Region>),
-    /// Stands for the first task while a thread does it; with its memory work.
+    /// Stands for the first task while a thread does it; with its work, if that uses memory.
     #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
-    Running(Option<MemoryWork>),
+    Running(Option<Work>),
 }
 
 impl Task {
@@ -89,6 +89,7 @@ impl Task {
     }
 }
 
+#[derive(Clone, Debug)]
 pub(crate) enum Work {
     Host(HostCall),
     Memory(MemoryWork),

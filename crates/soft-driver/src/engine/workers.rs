@@ -15,9 +15,9 @@ use crate::processes;
 
 /// How many threads at most set and copy memory.
 const POOL_THREADS: usize = 2;
-/// How many more of them at most do other work of the device, which may wait for the host or for
-/// other streams.
-const DEVICE_THREADS: usize = 30;
+/// How many more at most do other work of the device, which may wait for the host or for other
+/// streams: as many grids run at a time on a device of compute capability 9.0.
+const DEVICE_THREADS: usize = 128;
 /// How often the ticker looks whether a seeded scheduler is left alone.
 const TICK: Duration = LOOK;
 /// How long the ticker sleeps between looks at values in memory, which the host and other processes
@@ -55,11 +55,22 @@ impl Engine {
         machine: &'static Machine,
         streams: usize,
     ) -> Answer {
-        if self.pool_threads < POOL_THREADS + streams.min(DEVICE_THREADS) {
+        if self.device_threads < streams.min(DEVICE_THREADS) {
             self.spawn(machine, "cuda-soft-device", pool_thread)?;
-            self.pool_threads += 1;
+            self.device_threads += 1;
         }
         Ok(())
+    }
+
+    /// What one of these threads does next. Other work of the device leaves the threads for memory
+    /// free, as it may wait for that.
+    fn next_pool_job(&mut self) -> Option<Job> {
+        if self.in_device < self.device_threads {
+            return self.pool_queue.pop_front();
+        }
+        let copies = |job: &Job| !matches!(job.work, Work::Device(_));
+        let at = self.pool_queue.iter().position(copies)?;
+        self.pool_queue.remove(at)
     }
 
     /// The thread that polls memory values and drives the seeded scheduler, started when either is
@@ -100,6 +111,11 @@ impl Engine {
         });
         self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
+    }
+
+    /// How many threads there are that do jobs, as far as they were started.
+    pub(super) fn job_threads(&self) -> usize {
+        self.host_threads + self.pool_threads + self.device_threads
     }
 
     /// Whether a thread has yet to take a job, or is at one.
@@ -232,7 +248,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
         if state.epoch != epoch || state.stopping {
             return;
         }
-        let Some(Job { stream, id, work, .. }) = state.engine.pool_queue.pop_front() else {
+        let Some(Job { stream, id, work, .. }) = state.engine.next_pool_job() else {
             state.engine.pool_idle += 1;
             state = state.wait(&machine.pool);
             if state.epoch != epoch {
@@ -256,6 +272,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
             Work::Device(work) => {
                 // It is code of the program, and calls nothing of the driver.
                 state.engine.in_host += 1;
+                state.engine.in_device += 1;
                 machine.switches.host_function(true);
                 drop(state);
                 thread::with(machine.slot, epoch, |on| on.in_host_function = true);
@@ -266,6 +283,7 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
                     return;
                 }
                 state.engine.in_host -= 1;
+                state.engine.in_device -= 1;
                 machine.switches.host_function(state.engine.in_host > 0);
                 if let Err(code) = answer {
                     state.running(machine).fail_context_of(stream, id, code);

@@ -106,7 +106,9 @@ impl NodeKind {
             // Child graphs have been replaced by their nodes.
             Self::Empty | Self::Busy(_) | Self::Child(_) => Vec::new(),
             Self::Declared(accesses) => vec![GraphWork::Work(accesses.clone())],
-            Self::Device(work) => vec![GraphWork::Work(work.accesses().to_vec())],
+            Self::Device(work) => {
+                vec![GraphWork::Work(work.accesses().unwrap_or_default().to_vec())]
+            }
             Self::Host(_) => vec![GraphWork::Function],
             Self::Memory(work) => {
                 vec![GraphWork::Write(work.accesses(None, <[Access]>::to_vec))]

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::*;
 use cuda_events::sys::*;
@@ -525,6 +525,123 @@ fn kernels_run_beside_each_other() {
     arrived.fetch_add(1, Ordering::SeqCst);
     for stream in streams {
         raw.sync(stream);
+    }
+}
+
+/// As many kernels run at a time as on a GPU, and copies go on beside them.
+#[test]
+fn many_kernels_run_beside_each_other() {
+    const KERNELS: usize = 128;
+    let raw = Raw::new();
+    let address = memory(&raw);
+    let (arrived, open) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (here, gate) = (arrived.clone(), open.clone());
+    raw.soft.kernel("waits", move |_| {
+        here.fetch_add(1, Ordering::SeqCst);
+        while gate.load(Ordering::SeqCst) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let waits = function(&raw, c"waits");
+    let streams = [(); KERNELS + 2].map(|()| raw.stream(NON_BLOCKING));
+    for stream in streams {
+        assert_eq!(launch(&raw, waits, stream, 0, 0), OK);
+    }
+    let all = Instant::now() + Duration::from_secs(60);
+    while arrived.load(Ordering::SeqCst) < KERNELS as u32 {
+        assert!(Instant::now() < all, "{arrived:?} kernels run");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let other = raw.stream(NON_BLOCKING);
+    assert_eq!(unsafe { (raw.cuMemsetD32Async)(address, 7, WORDS, other) }.0, OK);
+    raw.sync(other);
+    assert_eq!(arrived.load(Ordering::SeqCst), KERNELS as u32);
+    open.store(1, Ordering::SeqCst);
+    for stream in streams {
+        raw.sync(stream);
+    }
+}
+
+/// The first copies of a program go on beside kernels, too.
+#[test]
+fn copies_run_beside_kernels() {
+    let raw = Raw::new();
+    let (mut address, open) = (0, Arc::new(AtomicU32::new(0)));
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut address, 4 * WORDS) }.0, OK);
+    let gate = open.clone();
+    raw.soft.kernel("waits", move |_| {
+        while gate.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+    });
+    let waits = function(&raw, c"waits");
+    let streams = [(); 3].map(|()| raw.stream(NON_BLOCKING));
+    for stream in streams {
+        assert_eq!(launch(&raw, waits, stream, 0, 0), OK);
+    }
+    let other = raw.stream(NON_BLOCKING);
+    let event = raw.event(2);
+    assert_eq!(unsafe { (raw.cuMemsetD32Async)(address, 7, WORDS, other) }.0, OK);
+    raw.record(event, other);
+    let soon = Instant::now() + Duration::from_secs(60);
+    while raw.query(event) == NOT_READY && Instant::now() < soon {
+        std::thread::yield_now();
+    }
+    let done = raw.query(event);
+    open.store(1, Ordering::SeqCst);
+    assert_eq!(done, OK);
+}
+
+/// Memory of the host stays registered while a kernel may use it.
+#[test]
+fn memory_is_unregistered_after_kernels() {
+    #[repr(align(4096))]
+    struct Page([u8; 4096]);
+    type Unregister = unsafe extern "C" fn(*mut c_void) -> u32;
+    let raw = Raw::new();
+    let open = Arc::new(AtomicU32::new(0));
+    let gates = [open.clone(), open.clone()];
+    let [declares, declares_nothing] = gates.map(|gate| {
+        move |launch: &cuda_soft_driver::Launch| {
+            while gate.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            launch.write(launch.parameter(0), &[7_u32]);
+        }
+    });
+    let declares = raw.soft.kernel("declares", declares).parameters(&[8, 4]);
+    declares.accesses(|launch, accesses| accesses.writes(launch.parameter(0), 4));
+    raw.soft.kernel("declares nothing", declares_nothing).parameters(&[8, 4]);
+    let unregister = raw.resolve(c"cuMemHostUnregister");
+    let unregister: Unregister = unsafe { std::mem::transmute(unregister) };
+    let stream = raw.stream(NON_BLOCKING);
+    let [page, other] = [(); 2].map(|()| Box::leak(Box::new(Page([0; 4096]))).0.as_mut_ptr());
+    let register = |page: *mut u8| {
+        let code = call!(raw, cuMemHostRegister_v2(page.cast() => Handle, 4096 => usize,
+            0 => u32));
+        assert_eq!(code, OK);
+    };
+    for name in [c"declares", c"declares nothing"] {
+        open.store(0, Ordering::SeqCst);
+        register(page);
+        register(other);
+        let at = page.expose_provenance();
+        assert_eq!(launch(&raw, function(&raw, name), stream, at as u64, 0), OK);
+        if name == c"declares" {
+            assert_eq!(unsafe { unregister(other.cast()) }, OK, "it is not used");
+        }
+        let unregistered =
+            begin(move || unsafe { unregister(std::ptr::with_exposed_provenance_mut(at)) });
+        while raw.soft.waiting_for_work() == 0 {
+            assert!(!unregistered.is_finished(), "{name:?}");
+            std::thread::yield_now();
+        }
+        open.store(1, Ordering::SeqCst);
+        assert_eq!(unregistered.join(), OK);
+        raw.sync(stream);
+        if name == c"declares nothing" {
+            assert_eq!(unsafe { unregister(other.cast()) }, OK);
+        }
     }
 }
 
