@@ -450,7 +450,7 @@ mod memory {
         let descriptor = unsafe { libc::memfd_create(c"page".as_ptr(), libc::MFD_CLOEXEC) };
         assert!(descriptor >= 0);
         let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        assert_eq!(unsafe { libc::ftruncate(file.as_raw_fd(), BYTES as i64) }, 0);
+        assert_eq!(unsafe { libc::ftruncate(file.as_raw_fd(), BYTES as libc::off_t) }, 0);
         let (shared, file) = (libc::MAP_SHARED, file.as_raw_fd());
         let page = unsafe { libc::mmap(null_mut(), BYTES, libc::PROT_READ, shared, file, 0) };
         assert_ne!(page, libc::MAP_FAILED);
@@ -461,7 +461,7 @@ mod memory {
         // What is cut short cannot be registered.
         assert_eq!(unsafe { libc::ftruncate(file, 0) }, 0);
         assert_eq!(register(), INVALID_VALUE);
-        assert_eq!(unsafe { libc::ftruncate(file, BYTES as i64) }, 0);
+        assert_eq!(unsafe { libc::ftruncate(file, BYTES as libc::off_t) }, 0);
         assert_eq!(register(), OK);
         let address = page.expose_provenance() as u64;
         assert_eq!(write(&raw, raw.stream(NON_BLOCKING), address, 4), INVALID_VALUE);

@@ -125,7 +125,7 @@ fn garbage_goes_to_results_and_not_to_arrays() {
         assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
         let add = raw.cuGraphAddEventRecordNode.unwrap();
         assert_eq!(add(&mut node, graph, std::ptr::null(), 0, event).0, 7);
-        assert_eq!(node.addr(), 0xA5A5_A5A5_A5A5_A5A5, "a result");
+        assert_eq!(node.addr(), usize::from_ne_bytes([0xA5; size_of::<usize>()]), "a result");
         // An array of no room, as a slice of none has it: it is at no address that can be written
         // to.
         let none = std::ptr::dangling_mut();
@@ -320,7 +320,7 @@ fn faults_strike_as_configured() {
     raw.soft.clear_faults();
     raw.soft.inject(fault("cuStreamCreate", 2).poison());
     assert_eq!(unsafe { (raw.cuStreamCreate)(&mut made, 0) }.0, 2);
-    assert_eq!(made.addr(), 0xA5A5_A5A5_A5A5_A5A5);
+    assert_eq!(made.addr(), usize::from_ne_bytes([0xA5; size_of::<usize>()]));
     raw.soft.clear_faults();
     raw.soft.inject(fault("cuStreamCreate", 2).after_the_work());
     assert_eq!(unsafe { (raw.cuStreamCreate)(&mut made, 0) }.0, 2);

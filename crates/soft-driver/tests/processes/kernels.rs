@@ -155,7 +155,8 @@ fn inner_kernels() {
         let code = register(c"large".as_ptr(), too_large.as_ptr(), 2, Some(add), None, user);
         assert_eq!(code, 1);
         // Nobody has so many, so nothing may be read.
-        let code = register(c"many".as_ptr(), sizes.as_ptr(), 1 << 40, Some(add), None, user);
+        let code =
+            register(c"many".as_ptr(), sizes.as_ptr(), usize::MAX / 8, Some(add), None, user);
         assert_eq!(code, 1);
         assert_eq!(register(c"sub".as_ptr(), null(), 0, None, None, user), 500);
     }

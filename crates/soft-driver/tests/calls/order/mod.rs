@@ -26,7 +26,6 @@ use std::ptr::null_mut;
 
 use crate::common::*;
 use cuda_events::sys::*;
-use cuda_events_test_support::cases;
 use cuda_events_test_support::child::{command, full_name, own_binary, role};
 use cuda_soft_driver::abi::{Copy2D, Side2D};
 use cuda_soft_driver::{Builder, OrderCheck, Scheduler, SoftDriver, Time};

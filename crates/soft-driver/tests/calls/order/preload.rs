@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cuda_events_test_support::cases;
 use cuda_order_check::Report;
 use cuda_order_check::{AccessKind, Finding, Problem};
 use cuda_order_check_preload as preload;
