@@ -304,7 +304,7 @@ fn libraries_are_of_every_context() {
 #[test]
 fn the_order_checker_sees_a_kernel() {
     for ordered in [true, false] {
-        let raw = Raw::with(SoftDriver::builder().check_order(OrderCheck::Report));
+        let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
         register_add(&raw.soft);
         let (add, address) = (function(&raw, c"add"), memory(&raw));
         let (one, two) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
@@ -335,7 +335,7 @@ fn the_order_checker_sees_a_kernel() {
 /// A captured launch is a kernel node with the parameters of its capture.
 #[test]
 fn a_launch_is_captured() {
-    let raw = Raw::with(SoftDriver::builder().check_order(OrderCheck::Report));
+    let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
     register_add(&raw.soft);
     let (add, address) = (function(&raw, c"add"), memory(&raw));
     let (stream, other) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
