@@ -74,8 +74,9 @@ pub(super) fn function(state: &Locked, function: Memory) -> Result<u32, CUresult
 fn usable(state: &Locked, module: u32) -> Answer {
     match state.modules.modules[module].context {
         Some((context, id)) => match state.contexts.get(context) {
-            Some(of) if of.id == id => state.usable(context),
-            _ => Err(CONTEXT_IS_DESTROYED),
+            Some(of) if of.id == id && of.alive => state.usable(context),
+            // Measured: its modules and their functions are gone with it.
+            _ => Err(INVALID_HANDLE),
         },
         None => Ok(()),
     }
@@ -127,9 +128,12 @@ pub(crate) fn module_load(call: &CallFrame, out: Ptr<Handle>, path: In<c_uchar>)
 pub(crate) fn module_unload(call: &CallFrame, of: Memory) -> Answer {
     let mut state = ready(call)?;
     let module = module(&state, of, false)?;
-    let usable = usable(&state, module);
+    // Measured: it stays in a context that has failed.
+    usable(&state, module)?;
+    // Measured.
+    state.captures.refuse_unsafe(call)?;
     state.modules.unload(module);
-    usable
+    Ok(())
 }
 
 /// The options of a library: for its compiler, and for itself.

@@ -16,6 +16,7 @@ const NON_BLOCKING: u32 = 1;
 const WORDS: usize = 64;
 const NOT_FOUND: u32 = 500;
 const ILLEGAL_ADDRESS: u32 = 700;
+const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
 const MISALIGNED_ADDRESS: u32 = 716;
 const LAUNCH_FAILED: u32 = 719;
 
@@ -121,8 +122,11 @@ fn a_kernel_runs_with_its_parameters() {
     assert_eq!(extra(&mut 12, &mut buffer), OK);
     raw.sync(stream);
     assert_eq!(contents(&raw, address), [50; WORDS]);
-    // A buffer without the last parameter.
-    assert_eq!(extra(&mut 11, &mut buffer), INVALID_VALUE);
+    // On an H200 a buffer that is too short is no error, and one that is too long is one.
+    assert_eq!(extra(&mut 8, &mut buffer), OK);
+    raw.sync(stream);
+    assert_eq!(contents(&raw, address), [50; WORDS]);
+    assert_eq!(extra(&mut 64, &mut [0; 64]), LAUNCH_OUT_OF_RESOURCES);
 
     let (mut offset, mut size) = (0_usize, 0_usize);
     let mut info = |index: usize| {
@@ -259,6 +263,39 @@ fn names_that_are_not_registered() {
     assert_eq!(call!(raw, cuModuleUnload(module => Handle)), OK);
     assert_eq!(launch(&raw, add, legacy(), 0, 0), INVALID_HANDLE);
     assert_eq!(call!(raw, cuModuleUnload(module => Handle)), INVALID_HANDLE);
+}
+
+/// As an H200 answered.
+#[test]
+fn modules_end_with_their_context() {
+    let raw = Raw::new();
+    register_add(&raw.soft);
+    raw.soft.kernel("fails", |_| panic!("as planned"));
+    let unload = |module: Handle| call!(raw, cuModuleUnload(module => Handle));
+
+    let mut context = null_mut();
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+    let (module, stream) = (load(&raw), raw.stream(NON_BLOCKING));
+    let (add, fails) = (find(&raw, module, c"add").unwrap(), find(&raw, module, c"fails").unwrap());
+
+    // What would wait ends a capture.
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(stream, mode) }.0, OK);
+    load(&raw);
+    assert_eq!(unload(module), CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0);
+    let ended = unsafe { (raw.cuStreamEndCapture)(stream, &mut null_mut()) };
+    assert_eq!(ended, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+    let one = ([1; 3], [1; 3], 0);
+    assert_eq!(launch_with(&raw, fails, stream, one, null_mut(), null_mut()), OK);
+    assert_eq!(unsafe { (raw.cuStreamSynchronize)(stream) }.0, LAUNCH_FAILED);
+    assert_eq!(unload(module), LAUNCH_FAILED);
+    assert_eq!(find(&raw, module, c"add"), Err(LAUNCH_FAILED));
+    assert_eq!(launch(&raw, add, stream, 0, 0), LAUNCH_FAILED);
+
+    let _ = unsafe { (raw.cuCtxDestroy_v2)(context) };
+    assert_eq!(find(&raw, module, c"add"), Err(INVALID_HANDLE));
+    assert_eq!(launch(&raw, add, legacy(), 0, 0), INVALID_HANDLE);
 }
 
 #[test]
