@@ -68,7 +68,7 @@ impl SoftDriver {
             Ok(())
         });
         let run = DropUnlocked::new(run as _);
-        let kernel = Arc::new(Registered { name, run, declare: None, parameters: Vec::new() });
+        let kernel = Arc::new(Registered::new(name, run));
         self.machine().lock().modules.register(kernel.clone());
         Kernel { driver: self, kernel }
     }
@@ -111,7 +111,10 @@ impl Kernel<'_> {
     }
 
     fn describe(mut self, describe: impl FnOnce(&mut Registered)) -> Self {
-        let mut described = Registered::clone(&self.kernel);
+        let old = &self.kernel;
+        let mut described = Registered::new(old.name.clone(), old.run.clone());
+        described.declare.clone_from(&old.declare);
+        described.parameters.clone_from(&old.parameters);
         describe(&mut described);
         let described = Arc::new(described);
         let mut state = self.driver.machine().lock();
@@ -242,7 +245,8 @@ pub unsafe fn kernel_shared_library(
     });
     let run = Arc::new(move |launch: &Launch| call_c(run, user, launch, core::ptr::null_mut()));
     let run = DropUnlocked::new(run as _);
-    let kernel = Registered { name: name.to_owned(), run, declare, parameters };
+    let mut kernel = Registered::new(name.to_owned(), run);
+    (kernel.declare, kernel.parameters) = (declare, parameters);
     machine.lock().modules.register(Arc::new(kernel));
     SUCCESS
 }

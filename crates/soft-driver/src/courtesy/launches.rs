@@ -8,7 +8,10 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::arg::{In, Memory, Ptr, StreamArg};
 use crate::courtesy::kernels::{Kernel, Launch};
-use crate::courtesy::modules::{MAX_DYNAMIC_SHARED, default_attribute, function, ready};
+use crate::courtesy::modules::{
+    MAX_DYNAMIC_SHARED, default_attribute, function, not_registered, ready,
+};
+use crate::device::MULTIPROCESSORS;
 use crate::engine::work::Task;
 use crate::graph::{NodeKind, add_node_with};
 use crate::machine::State;
@@ -19,14 +22,21 @@ const END: usize = 0;
 const BUFFER: usize = 1;
 const SIZE: usize = 2;
 
-/// As the device's attributes have them.
+/// As the device's attributes have them: of a launch, and of a multiprocessor.
 const MAX_THREADS: u32 = 1024;
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+const WARP: u32 = 32;
+const PROCESSOR_THREADS: u32 = 2048;
+const PROCESSOR_BLOCKS: u32 = 32;
+const PROCESSOR_SHARED: usize = 233_472;
+/// The shared memory of each block that the driver takes for itself.
+const RESERVED_SHARED: usize = 1024;
 
 /// The attributes of a launch that change nothing here: none, caching, cooperation, waiting,
 /// clusters, programmatic order of launches, priority, memory synchronisation, preferences.
-const ATTRIBUTES: [u32; 13] = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 14, 16];
+const ATTRIBUTES: [u32; 13] = [0, 1, COOPERATIVE, 3, 4, 5, 6, 8, 9, 10, 11, 14, 16];
+const COOPERATIVE: u32 = 2;
 
 /// `CUlaunchConfig`.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +87,7 @@ impl Parameters {
             // SAFETY: by the contract of the C call, the array goes on until its end.
             let word = |at: usize| unsafe { self.extra.raw().add(2 * pair + at).read() };
             match word(0).addr() {
+                END if pair == 0 && bytes == 0 => return Ok(Vec::new()),
                 END => break,
                 BUFFER => buffer = word(1).cast(),
                 // SAFETY: by the contract of the C call, a size or NULL.
@@ -104,21 +115,48 @@ struct Given {
     block: [u32; 3],
     shared_bytes: u32,
     parameters: Parameters,
+    /// Whether its blocks wait for each other, so that all have to run at the same time.
+    cooperative: bool,
 }
 
 impl State {
-    /// Whether a device could run it.
-    fn fits(&self, of: u32, given: &Given) -> bool {
+    /// How many bytes of dynamic shared memory a block of the function can have.
+    fn most_shared(&self, of: u32) -> usize {
+        let set = self.modules.functions[of].attributes.get(&MAX_DYNAMIC_SHARED).copied();
+        let most = set.unwrap_or_else(|| default_attribute(MAX_DYNAMIC_SHARED));
+        usize::try_from(most).unwrap_or(0)
+    }
+
+    /// How many blocks run on a multiprocessor at the same time.
+    fn resident_blocks(&self, of: u32, threads: u32, shared_bytes: usize) -> u32 {
+        if threads > MAX_THREADS || shared_bytes > self.most_shared(of) {
+            return 0;
+        }
+        let by_shared = PROCESSOR_SHARED / (shared_bytes + RESERVED_SHARED);
+        let by_threads = PROCESSOR_THREADS / threads.max(1).next_multiple_of(WARP);
+        by_threads.min(PROCESSOR_BLOCKS).min(by_shared as u32)
+    }
+
+    /// Refuses what no device could run.
+    fn check_size(&self, of: u32, given: &Given) -> Answer {
         let within = |sizes: [u32; 3], limits: [u32; 3]| {
             sizes.into_iter().zip(limits).all(|(size, limit)| (1..=limit).contains(&size))
         };
-        let attributes = &self.modules.functions[of].attributes;
-        let shared = attributes.get(&MAX_DYNAMIC_SHARED).copied();
-        let shared = shared.unwrap_or_else(|| default_attribute(MAX_DYNAMIC_SHARED));
-        within(given.grid, MAX_GRID)
+        let shared_bytes = given.shared_bytes as usize;
+        let fits = within(given.grid, MAX_GRID)
             && within(given.block, MAX_BLOCK)
             && given.block.into_iter().product::<u32>() <= MAX_THREADS
-            && i64::from(given.shared_bytes) <= i64::from(shared)
+            && shared_bytes <= self.most_shared(of);
+        if !fits {
+            return Err(INVALID_VALUE);
+        }
+        let blocks = given.grid.into_iter().map(u64::from).product::<u64>();
+        let resident = self.resident_blocks(of, given.block.into_iter().product(), shared_bytes);
+        // Documented.
+        if given.cooperative && blocks > u64::from(resident * MULTIPROCESSORS) {
+            return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+        Ok(())
     }
 }
 
@@ -127,9 +165,12 @@ fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
     let state = ready(call)?;
     let of = function(&state, given.function)?;
     let name = &state.modules.functions[of].name;
-    let kernel: Arc<Kernel> = state.modules.kernel(name).ok_or(NOT_FOUND)?.clone();
-    if !state.fits(of, given) {
-        return Err(INVALID_VALUE);
+    let Some(kernel) = state.modules.kernel(name).cloned() else {
+        return Err(not_registered(call, &state, name));
+    };
+    state.check_size(of, given)?;
+    if state.feed.is_some() && kernel.declare.is_none() {
+        kernel.say_undeclared();
     }
     let epoch = state.epoch;
     drop(state);
@@ -192,7 +233,8 @@ pub(crate) fn launch_kernel(
 ) -> Answer {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
     let parameters = Parameters { each, extra };
-    launch(call, &Given { function, grid, block, shared_bytes, parameters }, stream)
+    let given = Given { function, grid, block, shared_bytes, parameters, cooperative: false };
+    launch(call, &given, stream)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the driver's")]
@@ -211,7 +253,8 @@ pub(crate) fn launch_cooperative_kernel(
 ) -> Answer {
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
     let parameters = Parameters { each, extra: Ptr::NULL };
-    launch(call, &Given { function, grid, block, shared_bytes, parameters }, stream)
+    let given = Given { function, grid, block, shared_bytes, parameters, cooperative: true };
+    launch(call, &given, stream)
 }
 
 pub(crate) fn launch_kernel_ex(
@@ -229,8 +272,11 @@ pub(crate) fn launch_kernel_ex(
         ready(call)?.misuses.say_unsupported("an attribute of cuLaunchKernelEx with an effect");
         return Err(NOT_SUPPORTED);
     }
+    // Its value is the second word.
+    let cooperative =
+        attributes.iter().any(|[id, on, ..]| *id as u32 == COOPERATIVE && *on as u32 != 0);
     let parameters = Parameters { each, extra };
-    let given = Given { function, grid, block, shared_bytes, parameters };
+    let given = Given { function, grid, block, shared_bytes, parameters, cooperative };
     launch(call, &given, Ptr::of_handle(stream))
 }
 
@@ -265,7 +311,8 @@ impl NodeParams2 {
         let NodeParams { function, grid, block, shared_bytes, each, extra } = self.of;
         let function = Ptr::of_handle(if function.is_null() { self.kernel } else { function });
         let parameters = Parameters { each: Ptr::of_handle(each), extra: Ptr::of_handle(extra) };
-        make(call, &Given { function, grid, block, shared_bytes, parameters }).map(Arc::new)
+        let given = Given { function, grid, block, shared_bytes, parameters, cooperative: false };
+        make(call, &given).map(Arc::new)
     }
 }
 
@@ -377,21 +424,21 @@ nodes! {
         graph_kernel_node_set_params_v2, graph_exec_kernel_node_set_params_v2;
 }
 
-// A multiprocessor has 2048 threads, in at most 32 blocks.
+// Occupancy: as if no kernel used many registers.
 
 pub(crate) fn active_blocks(
     call: &CallFrame,
     blocks: Ptr<c_int>,
     of: Memory,
     block_size: c_int,
-    _shared_bytes: usize,
+    shared_bytes: usize,
 ) -> Answer {
     let state = ready(call)?;
-    function(&state, of)?;
-    if block_size <= 0 {
-        return Err(INVALID_VALUE);
+    let of = function(&state, of)?;
+    match u32::try_from(block_size) {
+        Ok(threads @ 1..) => blocks.put(state.resident_blocks(of, threads, shared_bytes) as c_int),
+        _ => Err(INVALID_VALUE),
     }
-    blocks.put(if block_size > 1024 { 0 } else { (2048 / block_size).min(32) })
 }
 
 pub(crate) fn active_blocks_with_flags(
@@ -411,15 +458,22 @@ pub(crate) fn potential_block_size(
     block: Ptr<c_int>,
     of: Memory,
     _shared_bytes_of: In<c_void>,
-    _shared_bytes: usize,
+    shared_bytes: usize,
     limit: c_int,
 ) -> Answer {
     let state = ready(call)?;
-    function(&state, of)?;
-    let size = if (1..1024).contains(&limit) { limit } else { 1024 };
-    let processors = 132;
-    grid.put(processors * (2048 / size).min(32))?;
-    block.put(size)
+    let of = function(&state, of)?;
+    grid.required()?;
+    block.required()?;
+    let limit = u32::try_from(limit).ok().filter(|limit| (1..MAX_THREADS).contains(limit));
+    let limit = limit.unwrap_or(MAX_THREADS);
+    // The largest of the sizes with which most threads run.
+    let sizes = (WARP..=limit.next_multiple_of(WARP)).step_by(WARP as usize);
+    let runs = |size: u32| (state.resident_blocks(of, size, shared_bytes), size);
+    let best = sizes.map(|size| runs(size.min(limit))).max_by_key(|(blocks, size)| blocks * size);
+    let (blocks, size) = best.unwrap_or_default();
+    grid.put((blocks * MULTIPROCESSORS) as c_int)?;
+    block.put(size as c_int)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the driver's")]

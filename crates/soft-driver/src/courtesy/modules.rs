@@ -6,6 +6,7 @@ use core::ffi::{CStr, c_int, c_uchar, c_uint, c_void};
 use crate::abi::*;
 use crate::arg::{In, Memory, Ptr};
 use crate::courtesy::kernels::Kernel;
+use crate::device::check;
 use crate::machine::Locked;
 use crate::machine::call_frame::CallFrame;
 
@@ -187,8 +188,15 @@ pub(crate) fn library_unload(call: &CallFrame, library: Memory) -> Answer {
 
 // Functions.
 
-/// The function of a name. A name that nobody registered is not found, and the message lists what
-/// is registered.
+/// A name that nobody registered is not found, and the message lists what is registered.
+pub(super) fn not_registered(call: &CallFrame, state: &Locked, name: &CStr) -> CUresult {
+    let registered = state.modules.names();
+    let what = format!("no kernel {name:?} is registered with this driver, but {registered}");
+    crate::say!("{}: {what}", call.name());
+    state.misuses.log.add(call, &what, NOT_FOUND);
+    NOT_FOUND
+}
+
 fn get_function(
     call: &CallFrame,
     out: Ptr<Handle>,
@@ -208,14 +216,10 @@ fn get_function(
     // SAFETY: a C string, by the contract of the C call.
     let name = unsafe { CStr::from_ptr(name.raw().cast()) };
     let found = state.modules.function(call.number, module, name)?;
-    let Some(function) = found else {
-        let registered = state.modules.names();
-        let what = format!("no kernel {name:?} is registered with this driver, but {registered}");
-        crate::say!("{}: {what}", call.name());
-        state.misuses.log.add(call, &what, NOT_FOUND);
-        return Err(NOT_FOUND);
-    };
-    out.put(handle(function))
+    match found {
+        Some(function) => out.put(handle(function)),
+        None => Err(not_registered(call, &state, name)),
+    }
 }
 
 pub(crate) fn module_get_function(
@@ -314,9 +318,21 @@ pub(crate) fn parameter_info(
 pub(super) const MAX_DYNAMIC_SHARED: u32 = 8;
 const CARVEOUT: u32 = 9;
 const ATTRIBUTES: u32 = 16;
-/// What a program can set: these, the size of clusters, and how they are scheduled.
-const SETTABLE: [u32; 7] = [MAX_DYNAMIC_SHARED, CARVEOUT, 11, 12, 13, 14, 15];
-pub(super) const MAX_SHARED: i32 = 232_448;
+const MAX_SHARED: i32 = 232_448;
+
+/// Whether a program can set the attribute to a value: these, the size of clusters, whether that
+/// may be one that not all devices have, and how clusters are scheduled.
+fn can_set(attribute: u32, value: c_int) -> bool {
+    match attribute {
+        MAX_DYNAMIC_SHARED => (0..=MAX_SHARED).contains(&value),
+        // Documented: per cent.
+        CARVEOUT => (-1..=100).contains(&value),
+        11..=13 => value >= 0,
+        14 => (0..=1).contains(&value),
+        15 => (0..=2).contains(&value),
+        _ => false,
+    }
+}
 
 /// An attribute that was not set: threads of a block, registers, versions, shared memory.
 pub(super) fn default_attribute(attribute: u32) -> i32 {
@@ -353,12 +369,16 @@ pub(crate) fn function_set_attribute(
 ) -> Answer {
     let mut state = ready(call)?;
     let function = function(&state, of)?;
-    let fits = attribute != MAX_DYNAMIC_SHARED || (0..=MAX_SHARED).contains(&value);
-    if !SETTABLE.contains(&attribute) || !fits {
+    if !can_set(attribute, value) {
         return Err(INVALID_VALUE);
     }
     state.modules.functions[function].attributes.insert(attribute, value);
     Ok(())
+}
+
+fn check_device(call: &CallFrame, device: CUdevice) -> Answer {
+    let state = ready(call)?;
+    check(&state, device).map(drop)
 }
 
 pub(crate) fn kernel_get_attribute(
@@ -366,8 +386,9 @@ pub(crate) fn kernel_get_attribute(
     value: Ptr<c_int>,
     attribute: c_uint,
     of: Memory,
-    _device: CUdevice,
+    device: CUdevice,
 ) -> Answer {
+    check_device(call, device)?;
     function_get_attribute(call, value, attribute, of)
 }
 
@@ -376,8 +397,9 @@ pub(crate) fn kernel_set_attribute(
     attribute: c_uint,
     value: c_int,
     of: Memory,
-    _device: CUdevice,
+    device: CUdevice,
 ) -> Answer {
+    check_device(call, device)?;
     function_set_attribute(call, of, attribute, value)
 }
 
@@ -390,7 +412,8 @@ pub(crate) fn kernel_set_cache_config(
     call: &CallFrame,
     of: Memory,
     _: c_uint,
-    _device: CUdevice,
+    device: CUdevice,
 ) -> Answer {
+    check_device(call, device)?;
     function_load(call, of)
 }

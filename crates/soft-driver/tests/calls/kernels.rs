@@ -15,6 +15,7 @@ use cuda_soft_driver::{Fault, OrderCheck, Scheduler, SoftDriver, Time};
 const NON_BLOCKING: u32 = 1;
 const WORDS: usize = 64;
 const NOT_FOUND: u32 = 500;
+const COOPERATIVE_LAUNCH_TOO_LARGE: u32 = 720;
 const ILLEGAL_ADDRESS: u32 = 700;
 const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
 const MISALIGNED_ADDRESS: u32 = 716;
@@ -203,6 +204,12 @@ fn a_kernel_sees_its_configuration() {
     assert_eq!(run([1, 2, 3], [32, 4, 2], 100), OK);
     raw.sync(legacy());
     assert_eq!(receive.try_recv(), Ok(([1, 2, 3], [32, 4, 2], 100)));
+    // No parameters, in the form of an array that ends at once.
+    let mut none: [*mut c_void; 1] = [null_mut()];
+    let one = ([1; 3], [1; 3], 0);
+    assert_eq!(launch_with(&raw, size, legacy(), one, null_mut(), none.as_mut_ptr()), OK);
+    raw.sync(legacy());
+    assert_eq!(receive.try_recv(), Ok(([1; 3], [1; 3], 0)));
     for (grid, block, shared) in [
         ([0, 1, 1], [1; 3], 0),
         ([1, 65_536, 1], [1; 3], 0),
@@ -789,6 +796,32 @@ fn launches_with_attributes() {
     assert_eq!(code, OK);
     raw.sync(stream);
     assert_eq!(receive.try_iter().collect::<Vec<_>>(), [[2, 3, 4], [5, 6, 7]]);
+
+    // The blocks of a cooperative launch run at the same time, or it is refused: 2 of 1 024 threads
+    // fit on each of the 132 multiprocessors, and 1 with half of their shared memory.
+    let resident = |shared: usize| {
+        let mut blocks = -1;
+        let code = call!(raw, cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &mut blocks => *mut i32, grid => Handle, 1024 => i32, shared => usize));
+        assert_eq!(code, OK);
+        blocks
+    };
+    // More than the function may have does not fit.
+    assert_eq!([0, 48 << 10, 120_000].map(resident), [2, 2, 0]);
+    let code = call!(raw, cuFuncSetAttribute(grid => Handle, 8 => u32, 232_448 => i32));
+    assert_eq!(code, OK);
+    assert_eq!([0, 120_000, 232_449].map(resident), [2, 1, 0]);
+    for value in [-2, 101] {
+        let code = call!(raw, cuFuncSetAttribute(grid => Handle, 9 => u32, value => i32));
+        assert_eq!(code, INVALID_VALUE, "a carve-out of {value} per cent");
+    }
+    let cooperative = |blocks: u32| {
+        call!(raw, cuLaunchCooperativeKernel(grid => Handle, blocks => u32, 1 => u32, 1 => u32,
+            1024 => u32, 1 => u32, 1 => u32, 120_000 => u32, stream => CUstream,
+            null_mut() => Handle))
+    };
+    assert_eq!((cooperative(132), cooperative(133)), (OK, COOPERATIVE_LAUNCH_TOO_LARGE));
+    raw.sync(stream);
 }
 
 /// A random order of independent work, in which a kernel is as any other.

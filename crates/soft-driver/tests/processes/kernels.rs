@@ -98,6 +98,9 @@ fn kernels_in_c() {
     assert_eq!(findings.len(), 1, "{errors}");
     assert!(errors.contains("(cuLaunchKernel) writes them"), "{errors}");
     assert!(errors.contains("no kernel \"sub\" is registered"), "{errors}");
+    assert!(errors.contains("cuLaunchKernel: no kernel \"add\" is registered"), "{errors}");
+    let undeclared = "sees no access of the kernel \"add\", which declares none";
+    assert_eq!(errors.matches(undeclared).count(), 1, "{errors}");
     assert!(errors.contains("\"many\" cannot have these parameters"), "{errors}");
     assert!(errors.contains("with CUDA_ERROR_ILLEGAL_ADDRESS: it may not read 64 bytes at 0x10"));
 }
@@ -216,6 +219,17 @@ fn inner_kernels() {
     }
     one.synchronize().unwrap();
     two.synchronize().unwrap();
+    // A launch of one that was removed.
+    unsafe {
+        assert_eq!(register(c"add".as_ptr(), null(), 0, None, None, null_mut()), 0);
+        assert_eq!(launch(&one, address), 500);
+        let code = register(c"add".as_ptr(), sizes.as_ptr(), 2, Some(add), None, user);
+        assert_eq!(code, 0);
+    }
+    for _ in 0..2 {
+        assert_eq!(launch(&one, address), 0);
+    }
+    one.synchronize().unwrap();
     // A kernel that returns an error fails its context.
     assert_eq!(launch(&one, 0x10), 0);
     assert_eq!(one.synchronize().unwrap_err().code().unwrap().0, 700);
