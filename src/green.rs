@@ -260,9 +260,9 @@ impl Context {
     ///
     /// The context is destroyed when the last clone and the last object made in it are dropped, or
     /// never if it is [leaked](Self::leak). Whether the driver then waits for work in its streams
-    /// is not documented; an H200 did both. Expect that it [may
-    /// block](Self#dropping-the-last-share). A stream that still exists in it, such as one from
-    /// [`into_raw`](crate::Stream::into_raw), ends with it.
+    /// is not documented: on an H200 some destructions waited, and others did not. Expect that it
+    /// [may block](Self#dropping-the-last-share). A stream that still exists in it, such as one
+    /// from [`into_raw`](crate::Stream::into_raw), ends with it.
     ///
     /// `resources` is one resource, or several different parts of one
     /// [split](SmResource::split_by_count). A part may be in several contexts at the same time.

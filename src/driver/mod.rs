@@ -184,8 +184,8 @@ impl Driver {
     /// Returns the library's file; `None` for a driver from a [resolver
     /// function](Self::from_resolver).
     ///
-    /// It is the file that the platform found (Linux and Windows can), otherwise the name by which
-    /// the library was opened.
+    /// On Linux and on Windows the system names the file that it opened. Where it does not, this is
+    /// the name by which the library was opened.
     pub fn library(self) -> Option<&'static Path> {
         self.file().map(PathBuf::as_path)
     }

@@ -323,10 +323,10 @@ impl Timeline {
 impl Timeline {
     /// Moves the timeline to another stream of its context, if its signals are all reached.
     ///
-    /// Returns whether it did; otherwise it drops `stream`. Points stay as they are, and the next
-    /// signal has the next value. A [`TimelineFile`] has a limited number of places, and a timeline
-    /// keeps its place. So a program that moves its timelines can share any number of streams, one
-    /// after the other. No driver call.
+    /// Returns `true` if it did. Otherwise it returns `false`, drops `stream`, and changes nothing.
+    /// Points stay as they are, and the next signal has the next value. A [`TimelineFile`] has a
+    /// limited number of places, and a timeline keeps its place. So a program that moves its
+    /// timelines can share any number of streams, one after the other. No driver call.
     ///
     /// A [shared](Self::shared) timeline reads from its file whether its signals are reached. If
     /// the file is [writable](TimelineFile::writable), an importer can forge that answer.
