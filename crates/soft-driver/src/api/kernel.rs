@@ -68,7 +68,7 @@ impl SoftDriver {
             Ok(())
         });
         let run = DropUnlocked::new(run as _);
-        let kernel = Arc::new(Registered::new(name, run));
+        let kernel = Arc::new(Registered { name, run, declare: None, parameters: Vec::new() });
         self.machine().lock().modules.register(kernel.clone());
         Kernel { driver: self, kernel }
     }
@@ -111,10 +111,7 @@ impl Kernel<'_> {
     }
 
     fn describe(mut self, describe: impl FnOnce(&mut Registered)) -> Self {
-        let old = &self.kernel;
-        let mut described = Registered::new(old.name.clone(), old.run.clone());
-        described.declare.clone_from(&old.declare);
-        described.parameters.clone_from(&old.parameters);
+        let mut described = Registered::clone(&self.kernel);
         describe(&mut described);
         let described = Arc::new(described);
         let mut state = self.driver.machine().lock();
@@ -245,8 +242,7 @@ pub unsafe fn kernel_shared_library(
     });
     let run = Arc::new(move |launch: &Launch| call_c(run, user, launch, core::ptr::null_mut()));
     let run = DropUnlocked::new(run as _);
-    let mut kernel = Registered::new(name.to_owned(), run);
-    (kernel.declare, kernel.parameters) = (declare, parameters);
+    let kernel = Registered { name: name.to_owned(), run, declare, parameters };
     machine.lock().modules.register(Arc::new(kernel));
     SUCCESS
 }

@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use core::fmt;
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::panic::{catch_unwind, resume_unwind};
@@ -48,31 +48,16 @@ fn layout(sizes: &[usize]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// A kernel as it was registered.
+#[derive(Clone)]
 pub(crate) struct Kernel {
     pub(crate) name: CString,
     pub(crate) run: Run,
     pub(crate) declare: Option<Declare>,
     /// The bytes of each parameter.
     pub(crate) parameters: Vec<usize>,
-    /// Whether the message about what it does not declare was printed.
-    said: AtomicBool,
 }
 
 impl Kernel {
-    pub(crate) fn new(name: CString, run: Run) -> Self {
-        Self { name, run, declare: None, parameters: Vec::new(), said: AtomicBool::new(false) }
-    }
-
-    /// Says once that the order checker does not see what it does.
-    pub(crate) fn say_undeclared(&self) {
-        if !self.said.swap(true, Ordering::Relaxed) {
-            crate::say!(
-                "the order checker sees no access of the kernel {:?}, which declares none",
-                self.name
-            );
-        }
-    }
-
     /// Where each parameter is, if all are in one piece of memory.
     pub(crate) fn layout(&self) -> impl Iterator<Item = Range<usize>> {
         layout(&self.parameters)

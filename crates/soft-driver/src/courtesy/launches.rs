@@ -169,9 +169,6 @@ fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
         return Err(not_registered(call, &state, name));
     };
     state.check_size(of, given)?;
-    if state.feed.is_some() && kernel.declare.is_none() {
-        kernel.say_undeclared();
-    }
     let epoch = state.epoch;
     drop(state);
     let parameters = given.parameters.read(&kernel)?;
