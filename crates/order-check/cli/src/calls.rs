@@ -1,14 +1,14 @@
 //! Functions of the C library in front of the C library's own, for the class `host`: with buffers
 //! in protected pages system calls would fail, and the program's handlers of SIGSEGV come after the
-//! library's own.
+//! library's own. Others are those by which a process ends without the handlers of the exit.
 //!
 //! They are in front only if the library is loaded before the C library, as with `LD_PRELOAD`.
 
-use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use cuda_order_check::trace;
-use cuda_order_check_preload::{before_exit, calls, faults};
+use cuda_order_check_preload::{before_exec, before_exit, calls, faults};
 use libc::timespec;
 use libc::{FILE, iovec, mmsghdr, msghdr, off_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t};
 
@@ -193,7 +193,38 @@ functions! {
         calls::unmaps(memory, bytes);
         real()
     };
+
+    // The program that takes this one's place has nothing of what waits for the next call.
+    execve(path: *const c_char, words: List, variables: List) -> c_int, real => {
+        before_exec();
+        real()
+    };
+    execv(path: *const c_char, words: List) -> c_int, real => {
+        before_exec();
+        real()
+    };
+    execvp(path: *const c_char, words: List) -> c_int, real => {
+        before_exec();
+        real()
+    };
+    execvpe(path: *const c_char, words: List, variables: List) -> c_int, real => {
+        before_exec();
+        real()
+    };
+    fexecve(file: c_int, words: List, variables: List) -> c_int, real => {
+        before_exec();
+        real()
+    };
+
+    // As an exception does that nobody catches. It does not return.
+    abort() -> (), real => {
+        before_exit();
+        real()
+    };
 }
+
+/// The arguments, or the environment, of a program.
+type List = *const *const c_char;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaction(

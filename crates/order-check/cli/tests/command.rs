@@ -184,6 +184,10 @@ while True: new('cuEventCreate', 2)"
         assert!(done.status.signal().is_some(), "{signal}, {:?}: {errors}", done.status);
         assert_eq!(errors.matches("order check: 1 finding in").count(), 1, "{signal}: {errors}");
     }
+    // As an exception of C++ does that nobody catches.
+    let (done, errors) = output(&folder, "--stacks off", "begin(); upload(); clear(); os.abort()");
+    assert!(!done.status.success(), "{errors}");
+    assert_eq!(errors.matches("order check: 1 finding in").count(), 1, "{errors}");
     // A program's own handler stays, and ends it in its own way.
     let program = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
 begin(); upload(); print('begun', flush=True)

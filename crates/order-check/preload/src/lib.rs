@@ -39,7 +39,7 @@ mod watch;
 
 pub use hooks::{exported, install, target};
 pub use pinned::{calls, faults};
-pub use process::{before_exit, watch_process};
+pub use process::{before_exec, before_exit, watch_process};
 pub use real::{find, open};
 pub use settings::{CLASSES, Class, Settings, VARIABLE};
 pub use table::HOOKED;

@@ -96,7 +96,15 @@ fn end(signal: c_int) {
     unsafe { libc::kill(libc::getpid(), signal) };
 }
 
-/// The program ends the process by `_exit`. It may do so in a handler of a signal, so the summary
+/// The program may become another one. In a child of a fork, which may have the memory of its
+/// parent, nothing waits.
+pub fn before_exec() {
+    if PROCESS.load(Ordering::Relaxed) == std::process::id() {
+        watch::catch_up();
+    }
+}
+
+/// The program ends the process by `_exit` or `abort`. It may do so in a handler of a signal, so the summary
 /// is the thread's, and is not waited for without end: the handler may have interrupted what the
 /// thread needs. A child of a fork, also one that has the memory of its parent, has no such thread.
 pub fn before_exit() {

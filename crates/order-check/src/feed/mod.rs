@@ -216,6 +216,13 @@ impl<O: Observer> Feed<O> {
         }
     }
 
+    /// Whether a call of this thread has begun. Then another one of its calls may come without
+    /// [`begin`](Self::begin), to be given to [`resume`](Self::resume).
+    #[must_use]
+    pub fn has_begun(&self, thread: ThreadId) -> bool {
+        self.named.contains(&thread)
+    }
+
     /// Nothing waits any longer for threads that have ended, and what a new thread is after does
     /// not depend on them.
     fn end_threads(&mut self, here: ThreadId) {

@@ -1,5 +1,6 @@
 //! Copies and memsets.
 
+use super::later::Work;
 use super::*;
 
 /// A copy or a memset that is about to be made.
@@ -162,7 +163,7 @@ impl Watch {
     }
 
     /// A copy or a memset is submitted.
-    fn wrote(&mut self, stream: StreamId, flag: Option<(Cell, u64)>, all: &[Access]) {
+    pub(super) fn wrote(&mut self, stream: StreamId, flag: Option<(Cell, u64)>, all: &[Access]) {
         self.seen.copies += 1;
         let place = self.place_of(stream, flag);
         if let Some(write) = all.iter().find(|access| access.kind == AccessKind::Write) {
@@ -190,6 +191,28 @@ pub(crate) fn copy(
     submit(call, real, blocks, (extent, false), stream)
 }
 
+/// Whether the host has no part in it.
+fn only_on_device<const N: usize>(blocks: [Block; N]) -> bool {
+    let device = |watch: &mut Watch| {
+        let is = |of: &Block| watch.side(of.side, of.address) == Place::Device;
+        watch.only_submits() && blocks.iter().all(is)
+    };
+    enter(device).unwrap_or(false)
+}
+
+fn later(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: Handle,
+    accesses: impl FnOnce() -> Vec<Access>,
+) -> Code {
+    let code = real();
+    if code == OK {
+        enter(|watch| watch.later(call, call.name, stream, true, |_| Work::Write(accesses())));
+    }
+    code
+}
+
 fn submit(
     call: &Call,
     real: impl FnOnce() -> Code,
@@ -201,6 +224,9 @@ fn submit(
         return real();
     }
     let handle = stream.unwrap_or(0);
+    if stream.is_some() && only_on_device(blocks) {
+        return later(call, real, handle, || both(blocks, extent, rows));
+    }
     let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, handle);
     around(call, before, real, |watch, before| {
         watch.copied(&before, blocks, extent, rows);
@@ -391,6 +417,11 @@ pub(crate) fn set(
     let extent = [element.saturating_mul(count), height, 1];
     if extent.contains(&0) {
         return real();
+    }
+    if let Some(stream) = stream
+        && only_on_device([to])
+    {
+        return later(call, real, stream, || set_rows(to, extent, (value, element)));
     }
     let before = |watch: &mut Watch| watch.before_copy(call, [to, to], extent, stream.unwrap_or(0));
     around(call, before, real, |watch, before| {

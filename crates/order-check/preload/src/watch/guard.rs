@@ -86,12 +86,14 @@ fn switch_off(cause: Box<dyn core::any::Any + Send>) {
     core::mem::forget(cause);
 }
 
+/// Whether there were calls that were not seen since [`take_unseen`].
+pub(super) fn has_unseen() -> bool {
+    UNSEEN.load(Ordering::Relaxed) > 0
+}
+
 /// The number of calls that were not seen since the last question.
 pub(super) fn take_unseen() -> u64 {
-    match UNSEEN.load(Ordering::Relaxed) {
-        0 => 0,
-        _ => UNSEEN.swap(0, Ordering::Relaxed),
-    }
+    if has_unseen() { UNSEEN.swap(0, Ordering::Relaxed) } else { 0 }
 }
 
 extern "C" fn in_child() {

@@ -1,5 +1,6 @@
 //! Kernels: what their parameters point to.
 
+use super::later::Work;
 use super::*;
 
 /// What is known of a kernel: its parameters, and the words in them that may be addresses.
@@ -41,12 +42,58 @@ impl Parameter {
         let count = if size > 8 { size / 8 } else { 0 };
         Self { offset, size, words: vec![Part::default(); count] }
     }
+
+    /// Where its words begin. They are aligned in the buffer of all parameters.
+    fn whole_words(&self) -> impl Iterator<Item = usize> + use<> {
+        let first = self.offset.next_multiple_of(8) - self.offset;
+        (first..self.size.saturating_sub(7)).step_by(8)
+    }
 }
 
 /// The least size of a pool.
 const POOL: usize = 32 << 20;
 
 impl Kernel {
+    /// The words of the parameters that a launch has.
+    ///
+    /// # Safety
+    ///
+    /// What the program gave to the launch: the addresses of the parameters, or NULL, and a list
+    /// that ends with 0, or NULL.
+    unsafe fn values(
+        &self,
+        parameters: *const Handle,
+        extra: *const Handle,
+        values: &mut Vec<u64>,
+    ) {
+        // SAFETY: a list that ends with 0; 1 stands before the address of a buffer.
+        let buffer = unsafe {
+            let mut at = extra;
+            loop {
+                match if at.is_null() { 0 } else { at.read() } {
+                    0 => break None,
+                    1 => break Some(at.add(1).read()),
+                    _ => at = at.add(2),
+                }
+            }
+        };
+        if buffer.is_none() && parameters.is_null() {
+            return;
+        }
+        for (index, parameter) in self.parameters.iter().enumerate() {
+            let base = match buffer {
+                Some(buffer) => buffer + parameter.offset,
+                // SAFETY: the program gives the address of each parameter.
+                None => unsafe { parameters.add(index).read() },
+            };
+            values.extend(parameter.whole_words().map(|at| {
+                let word: *const u64 = core::ptr::with_exposed_provenance(base + at);
+                // SAFETY: within the parameter.
+                unsafe { word.read_unaligned() }
+            }));
+        }
+    }
+
     /// Whether each word within a structure is an address.
     pub(super) fn judged(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let least = self.launches * 9;
@@ -167,16 +214,16 @@ impl Watch {
         extra: *const Handle,
     ) -> Reads {
         self.kernel(call, function);
-        self.addresses(function, parameters, extra)
+        let mut values = Vec::new();
+        if let Some(kernel) = self.kernels.get(&function) {
+            // SAFETY: what the program gave to the call.
+            unsafe { kernel.values(parameters, extra, &mut values) };
+        }
+        self.addresses(function, &values)
     }
 
-    /// The same of a kernel that was looked up.
-    fn addresses(
-        &mut self,
-        function: Handle,
-        parameters: *const Handle,
-        extra: *const Handle,
-    ) -> Reads {
+    /// The same of a kernel that was looked up, with the words of its parameters.
+    pub(super) fn addresses(&mut self, function: Handle, values: &[u64]) -> Reads {
         let settings = &self.feed.observer().settings;
         let has = |kind| settings.has(kind);
         let (pools, kind) = (
@@ -194,36 +241,16 @@ impl Watch {
         let Some(kernel) = kernels.get_mut(&function) else { return Reads::default() };
         kernel.launches += 1;
         let launches = kernel.launches;
-        // SAFETY: `extra` is a list that ends with 0; 1 stands before the address of a buffer.
-        let buffer = unsafe {
-            let mut at = extra;
-            loop {
-                match if at.is_null() { 0 } else { at.read() } {
-                    0 => break None,
-                    1 => break Some(at.add(1).read()),
-                    _ => at = at.add(2),
-                }
-            }
-        };
         let (mut accesses, mut open) = (Vec::with_capacity(kernel.addresses), Vec::new());
-        for (index, Parameter { offset, size, words }) in kernel.parameters.iter_mut().enumerate() {
-            let base = match buffer {
-                Some(buffer) => buffer + *offset,
-                None if parameters.is_null() => continue,
-                // SAFETY: the program gives the address of each parameter.
-                None => unsafe { parameters.add(index).read() },
-            };
-            // Words are aligned in the buffer of all parameters.
-            let first = offset.next_multiple_of(8) - *offset;
-            for (part, at) in (first..size.saturating_sub(7)).step_by(8).enumerate() {
-                let word: *const u64 = core::ptr::with_exposed_provenance(base + at);
-                // SAFETY: within the parameter.
-                let word = unsafe { word.read_unaligned() };
+        let mut values = values.iter();
+        for (index, parameter) in kernel.parameters.iter_mut().enumerate() {
+            let (all, size) = (parameter.whole_words(), parameter.size);
+            for ((part, at), &word) in all.enumerate().zip(&mut values) {
                 if feed.memory(word).is_none() {
                     continue;
                 }
                 note(|| format!(" {index}+{at}/{size}:{word:#x}"));
-                let Some(part) = words.get_mut(part) else {
+                let Some(part) = parameter.words.get_mut(part) else {
                     accesses.push(Access::new(kind, word, bytes(word)));
                     continue;
                 };
@@ -251,7 +278,7 @@ impl Watch {
 
 impl Watch {
     /// Each is an operation of its own, so that what is found of it can be held back.
-    fn open_words(&mut self, kernel: &'static str, stream: StreamId, open: Vec<Open>) {
+    pub(super) fn open_words(&mut self, kernel: &'static str, stream: StreamId, open: Vec<Open>) {
         let launch = self.feed.caller();
         let captured = self.feed.capture_of(stream).is_some();
         for Open { word, access, .. } in open.into_iter().filter(|of| !captured || of.likely) {
@@ -265,7 +292,7 @@ impl Watch {
         self.feed.resume(launch);
     }
 
-    fn kernel_part(&mut self, stream: StreamId, accesses: &[Access]) {
+    pub(super) fn kernel_part(&mut self, stream: StreamId, accesses: &[Access]) {
         self.feed.work(stream, accesses);
         if self.feed.capture_of(stream).is_some()
             && accesses.iter().any(|of| of.kind == AccessKind::Write)
@@ -288,18 +315,20 @@ fn launched(
     if code != OK {
         return code;
     }
-    with(|watch| {
+    enter(|watch| {
         let name = watch.kernel(call, function);
-        watch.begin(&Call { name, per_thread: call.per_thread });
         watch.seen.kernels += 1;
-        let stream = watch.stream(call, stream);
-        note(|| format!(" [{name}]"));
-        let (accesses, open) = watch.addresses(function, parameters, extra);
-        if !open.is_empty() {
-            watch.open_words(name, stream, open);
-        }
-        watch.kernel_part(stream, &accesses);
+        watch.later(call, name, stream, records.is_empty(), |watch| {
+            note(|| format!(" [{name}]"));
+            let Watch { waiting, kernels, .. } = watch;
+            if let Some(kernel) = kernels.get(&function) {
+                // SAFETY: what the program gave to the call.
+                unsafe { kernel.values(parameters, extra, &mut waiting.values) };
+            }
+            Work::Launch { name, function, end: waiting.values.len() }
+        });
         for event in records {
+            let stream = watch.stream(call, stream);
             watch.feed.record(EventId(*event as u64), stream);
         }
     });

@@ -17,7 +17,7 @@ use crate::thunks;
 use cuda_order_check::feed::{Awaited, Creator, Feed, Memory, Semaphore};
 use cuda_order_check::{
     Access, AccessKind, Call as Made, Cell, Compare, ContextId, EventId, Finding, GraphId, Options,
-    StreamId, StreamKind, Stride,
+    StreamId, StreamKind, Stride, ThreadId,
 };
 
 pub(crate) mod copies;
@@ -26,6 +26,7 @@ pub(crate) mod graphs;
 pub(crate) mod guard;
 pub(crate) mod hosts;
 pub(crate) mod kernels;
+mod later;
 pub(crate) mod memory;
 mod nodes;
 mod output;
@@ -35,12 +36,13 @@ mod trace;
 pub(crate) mod values;
 
 use crate::pinned::faults::Inside;
-use crate::pinned::table::readable;
+use crate::pinned::table::{self, readable};
 use crate::settings::{Kind, Settings};
 use graphs::Node;
 pub(crate) use graphs::NodePlace;
 use hosts::Host;
 use kernels::Kernel;
+use later::Waiting;
 use output::{Output, Word};
 use pinned::Pinned;
 use trace::{NUMBER, TRACE, Trace, note};
@@ -74,6 +76,13 @@ pub(crate) struct Call {
     pub(crate) name: &'static str,
     /// Whether NULL means the per-thread default stream.
     pub(crate) per_thread: bool,
+}
+
+impl Call {
+    /// The thread that a default stream belongs to; 0 for the legacy one.
+    fn thread_of_default(&self, stream: Handle) -> u64 {
+        if stream == 2 || stream == 0 && self.per_thread { thread() } else { 0 }
+    }
 }
 
 /// How many threads have made calls.
@@ -164,7 +173,8 @@ struct Watch {
     /// How often code was unloaded: handles of kernels may be those of others since.
     unloads: u64,
     /// What is known of kernels' parameters.
-    kernels: BTreeMap<Handle, Kernel>,
+    kernels: HashMap<Handle, Kernel>,
+    waiting: Waiting,
     /// The contexts and kernels that were loaded.
     loaded: HashSet<(Handle, Handle)>,
     /// The numbers of user objects.
@@ -243,7 +253,8 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         objects: HashMap::new(),
         numbers: HashMap::new(),
         unloads: 0,
-        kernels: BTreeMap::new(),
+        kernels: HashMap::new(),
+        waiting: Waiting::default(),
         loaded: HashSet::new(),
         pinned: Pinned::new(),
         ended: false,
@@ -274,6 +285,13 @@ pub fn summary() {
     guard::own(|| sum_up(watch));
 }
 
+/// What waits for the next call comes to the checker, unless another thread makes calls just now.
+pub(crate) fn catch_up() {
+    let _inside = Inside::new();
+    let work = || WATCH.try_lock().ok()?.as_mut().map(Watch::catch_up);
+    guard::own(work);
+}
+
 /// The lock, also after an error. A thread that ends the process, or that goes on, may have it.
 fn lock_at_end() -> Option<MutexGuard<'static, Option<Watch>>> {
     for _ in 0..5000 {
@@ -287,6 +305,7 @@ fn lock_at_end() -> Option<MutexGuard<'static, Option<Watch>>> {
 }
 
 fn sum_up(watch: &mut Watch) {
+    watch.submit_waiting();
     let of_host = watch.pinned.lines();
     watch.stop_watching();
     let unlisted = crate::hooks::unlisted();
@@ -396,15 +415,19 @@ pub fn count_by(counted: Counted) {
 }
 
 fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
-    let _inside = Inside::new();
-    let work = |watch: &mut Watch| {
-        watch.facts();
+    enter(|watch| {
+        watch.catch_up();
         let result = f(watch);
         watch.settle();
         result
-    };
+    })
+}
+
+/// What waits for the next call still waits.
+fn enter<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
+    let _inside = Inside::new();
     // A panic has poisoned the lock, and has left the rest as it was then.
-    guard::own(|| WATCH.lock().ok()?.as_mut().map(work)).flatten()
+    guard::own(|| WATCH.lock().ok()?.as_mut().map(f)).flatten()
 }
 
 /// A call begins.
@@ -486,6 +509,20 @@ fn load(cell: Cell) -> u64 {
 }
 
 impl Watch {
+    /// Before the next call: what waits for it.
+    fn catch_up(&mut self) {
+        self.submit_waiting();
+        self.facts();
+    }
+
+    /// A call has its number.
+    fn numbered(&mut self, name: &'static str) {
+        self.calls += 1;
+        let _ = NUMBER.try_with(|number| number.set(self.calls));
+        self.feed.observer_mut().begins(name);
+        guard::planted(name);
+    }
+
     /// A call begins.
     fn begin(&mut self, call: &Call) {
         if self.calls == 0 {
@@ -493,13 +530,10 @@ impl Watch {
             self.feed.observer_mut().open();
             AT_FIRST_CALL.get().into_iter().for_each(|does| does());
         }
-        self.calls += 1;
         let unseen = guard::take_unseen();
-        let _ = NUMBER.try_with(|number| number.set(self.calls));
+        self.numbered(call.name);
         self.look();
-        self.feed.observer_mut().begins(call.name);
         self.feed.begin(call.name, self.calls, None);
-        guard::planted(call.name);
         if unseen > 0 {
             self.order_everything();
         }
@@ -555,26 +589,37 @@ impl Watch {
         (context, device)
     }
 
-    fn stream(&mut self, call: &Call, stream: Handle) -> StreamId {
-        let per_thread = stream == 2 || stream == 0 && call.per_thread;
+    /// A stream that was seen before.
+    fn known_stream(&self, call: &Call, stream: Handle) -> Option<StreamId> {
         if stream > 2 {
-            if !self.streams.contains(&stream) {
-                self.found(stream);
-            }
-            return StreamId(stream as u64);
+            return self.streams.contains(&stream).then_some(StreamId(stream as u64));
         }
+        self.defaults.get(&(self.context(), call.thread_of_default(stream))).copied()
+    }
+
+    /// The current context.
+    fn context(&self) -> Handle {
         let mut context = 0;
         if let Some(current) = self.questions.current {
             // SAFETY: a place for the answer.
             unsafe { current(&mut context) };
         }
-        let key = (context, if per_thread { thread() } else { 0 });
-        if let Some(stream) = self.defaults.get(&key) {
-            return *stream;
+        context
+    }
+
+    fn stream(&mut self, call: &Call, stream: Handle) -> StreamId {
+        if let Some(stream) = self.known_stream(call, stream) {
+            return stream;
         }
+        if stream > 2 {
+            self.found(stream);
+            return StreamId(stream as u64);
+        }
+        let thread = call.thread_of_default(stream);
+        let per_thread = thread != 0;
         let (context, device) = self.current();
         let stream = StreamId((1 << 61) + self.defaults.len() as u64);
-        self.defaults.insert(key, stream);
+        self.defaults.insert((context, thread), stream);
         let (kind, creator) = match per_thread {
             true => (StreamKind::Blocking, Creator::PerThread),
             false => (StreamKind::Legacy, Creator::Driver),

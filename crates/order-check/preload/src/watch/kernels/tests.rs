@@ -3,7 +3,7 @@
 use super::*;
 use crate::settings::Settings;
 use crate::watch::streams::load_kernel;
-use crate::watch::{events, start, streams, take_findings, unmodelled};
+use crate::watch::{copies, events, start, streams, take_findings, unmodelled};
 
 /// A kernel with a structure of 64 bytes at its begin, and an address.
 const STRUCTURE: Handle = 1;
@@ -195,4 +195,66 @@ fn what_a_launch_reads() {
     load_kernel(&CALL, || OK, FRESH);
     plain(b, MEMORY + 256);
     assert_eq!(found(), [""; 0]);
+
+    what_waits();
+}
+
+/// How many findings there were, without a call that everything comes before.
+fn reported() -> usize {
+    enter(|watch| watch.feed.observer().findings.errors().len()).unwrap_or_default()
+}
+
+/// Launches, and writes of device memory, come to the checker with a later call, as what they were.
+fn what_waits() {
+    let set = |stream, address| {
+        let call = Call { name: "cuMemsetD8Async", per_thread: false };
+        let to = copies::Block::device(address);
+        copies::set(&call, || OK, to, (0, 1), [256, 1], Some(stream));
+    };
+    // After as many as can wait, without another call.
+    let [a, b] = anew();
+    write(a);
+    plain(b, MEMORY + 256);
+    for _ in 1..63 {
+        plain(b, 0);
+    }
+    assert_eq!(reported(), 0);
+    plain(b, 0);
+    assert_eq!(reported(), 1);
+    assert_eq!(found().len(), 1);
+
+    // In the order of the calls, with their numbers, threads and regions, and as in a capture.
+    let [a, b] = anew();
+    push_region("upload");
+    set(a, MEMORY);
+    pop_region();
+    let other = std::thread::Builder::new().name("loader".to_owned()).spawn(move || {
+        plain(b, 0);
+        plain(b, MEMORY);
+        set(b, MEMORY + 512);
+    });
+    other.expect("it starts").join().expect("it ends");
+    plain(a, MEMORY + 512);
+    assert_eq!(reported(), 0);
+    let all = take_findings();
+    let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    for text in ["call #4 (cuMemsetD8Async) writes", "Region: upload", "call #6 (cuLaunchKernel of"]
+    {
+        assert!(texts[0].contains(text), "{text}: {}", texts[0]);
+    }
+    assert!(!texts[1].contains("Region"), "{}", texts[1]);
+    let thread = |text: &str| text.matches("submitted by thread loader").count();
+    assert_eq!((thread(&texts[0]), thread(&texts[1])), (1, 1), "{texts:?}");
+
+    // What the host has seen comes after what waited, and a copy that it has a part in waits for
+    // nothing.
+    let [a, b] = anew();
+    set(a, MEMORY);
+    let synchronized = Call { name: "cuStreamSynchronize", per_thread: false };
+    streams::synchronize(&synchronized, || OK, a);
+    set(b, MEMORY);
+    assert_eq!(found(), [""; 0]);
+    set(a, MEMORY);
+    assert_eq!(found().len(), 1);
 }
