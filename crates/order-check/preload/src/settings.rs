@@ -38,12 +38,12 @@ macro_rules! classes {
 
 classes! {
     Copy "copy" true
-        "a copy or a memset that writes, and another one, or a kernel with an address of the bytes";
-    Free "free" true "a free or an allocation, and anything that uses the memory";
-    Host "host" true "an access of the host to memory that a stream uses";
+        "a copy or memset that writes, and another one or a kernel with an address of the bytes";
+    Free "free" true "a free or an allocation, and an unordered use of the memory";
+    Host "host" true "an access of the host to pinned memory that a stream still uses";
     Reads "reads" false "a copy that only reads, and a kernel with an address of the bytes";
     Pools "pools" false
-        "adds to the others: an address at the begin of 32 MiB or more stands for all of them";
+        "extends the others: an address of an allocation of 32 MiB or more stands for all of it";
     Kernels "kernels" false "two kernels with the same address";
 }
 
