@@ -54,16 +54,16 @@ pub enum Error {
     },
     /// The timeline was poisoned before it reached the value.
     Poisoned,
-    /// The point is not reached, and the last share of its timeline's context was dropped. So this
-    /// process cannot find out whether the point will be reached. If the timeline belongs to
-    /// another process, this process dropped its [`ImportedTimeline`](crate::ImportedTimeline).
+    /// The point is not reached, and its timeline's context has ended, as nothing keeps it alive.
+    /// So this process cannot find out whether the point will be reached. For a timeline of another
+    /// process: this process dropped its [`ImportedTimeline`](crate::ImportedTimeline).
     ContextDropped,
     /// The process that had to signal an imported timeline has ended before the timeline reached
     /// the value.
     ExporterGone,
-    /// The operating system refused to start the crate's thread. Shared timelines need it, and so
-    /// do streams that wait for other contexts or processes. The process or its container may have
-    /// reached its limit of threads. The call can be made again.
+    /// The operating system refused to start the crate's [poller](crate#threads). Shared timelines
+    /// need it, and so do waits of streams for timelines of other contexts or processes. The
+    /// process or its container may have reached its limit of threads. The call can be made again.
     NoThread,
     /// Sharing or importing a timeline failed.
     SharedTimeline(SharedTimelineError),

@@ -21,7 +21,7 @@ use crate::error::Error;
 ///
 /// async fn twice(event: Event, stream: &StreamRef) -> Result<()> {
 ///     event.record(stream)?;
-///     // A share, because the future keeps what it is given.
+///     // The future takes the event, so give it a clone of the `Arc`.
 ///     let event = Arc::new(event);
 ///     Arc::clone(&event).completion().await?;
 ///     event.record(stream)?;
@@ -31,7 +31,7 @@ use crate::error::Error;
 pub trait CudaEventExt: AsRef<EventRef> + Sized + 'static {
     /// Returns a future that resolves when the work before the event's last record is done.
     ///
-    /// It takes the event: see [`Completion::new`], which makes no driver call.
+    /// The future takes the event: see [`Completion::new`]. No driver call.
     fn completion(self) -> Completion<Self>;
 }
 
@@ -53,20 +53,21 @@ mod sealed {
 /// use cuda_events::StreamRef;
 /// use cuda_timelines::{CudaStreamExt, Point, Result};
 ///
-/// /// Everything in the stream, after the point.
-/// async fn after(stream: &StreamRef, point: Point) -> Result<()> {
+/// async fn finish(stream: &StreamRef, point: Point) -> Result<()> {
+///     // Work that is submitted to the stream from here on waits for the point.
 ///     stream.wait_point(point)?;
+///     // ... submit work ...
 ///     Ok(stream.completion()?.await?)
 /// }
 /// ```
 pub trait CudaStreamExt: sealed::Sealed {
     /// Returns a future that resolves when all work that is in the stream now is done.
     ///
-    /// It records a new event. Do not call it in a capturing stream: a query of a captured event is
-    /// an error, and invalidates the capture.
+    /// It records a new event. Do not call it in a capturing stream: the query of a captured event
+    /// fails, and invalidates the capture.
     ///
     /// Driver calls: those of [`record_event`](StreamRef::record_event), and later those of
-    /// [`Completion`], which has an example.
+    /// [`Completion`]. That page has an example.
     ///
     /// # Errors
     ///
@@ -79,25 +80,28 @@ pub trait CudaStreamExt: sealed::Sealed {
     /// points only cannot deadlock: `docs/timelines.md` has the proof.
     ///
     /// No driver call if the point is already reached. Otherwise one: [`cuStreamWaitValue64`].
-    /// While a [`Capture`](cuda_events::capture::Capture) is in progress, also that of
-    /// [`capture_info`](StreamRef::capture_info). [`Timeline`](crate::Timeline) has an example.
+    /// While a [`Capture`](cuda_events::capture::Capture) is in progress, the call of
+    /// [`capture_info`](StreamRef::capture_info) comes first. [`Timeline`](crate::Timeline) has an
+    /// example.
     ///
-    /// **A stream of another context** than the timeline's makes more calls:
+    /// **If the stream and the timeline have different contexts**, there are more driver calls:
     /// [`cuStreamIsCapturing`], those of [`record_event`](StreamRef::record_event), and those of
-    /// [`Point::query`] if a signal is pending. While it waits, this crate keeps both contexts
-    /// alive. If other code owns a context ([`Context::from_raw`](cuda_events::Context::from_raw)),
-    /// it must not destroy the context before two things have happened: the streams of the context
-    /// have no work left, and after that some timeline was dropped.
+    /// [`Point::query`] if a signal is pending. While the stream waits, this crate keeps both
+    /// contexts alive. If the timeline's context fails, the stream goes on **as if the point were
+    /// reached**: within 10 ms, plus the time in which the crate's [poller](crate#threads) checks
+    /// everything that is pending once.
     ///
-    /// If the timeline's context fails, a stream of another context goes on **as if the point were
-    /// reached**, within 10 ms and one pass of the crate's thread. If other code owns the
-    /// timeline's context, the thread does not watch it: the stream goes on when some timeline is
+    /// Other code may own one of the contexts
+    /// ([`Context::from_raw`](cuda_events::Context::from_raw)). It must not destroy the context
+    /// before two things have happened: the streams of the context have no work left, and after
+    /// that some timeline was dropped. The poller does not watch the timeline's context if other
+    /// code owns it. After a failure of that context, the stream then goes on when some timeline is
     /// dropped.
     ///
     /// **In a capture** the wait becomes a node of the graph. Each launch waits for the same point,
     /// so only the first launch may have to wait. The graph keeps this stream's context alive. If
-    /// other code than a [`Capture`](cuda_events::capture::Capture) began the capture, that code
-    /// must keep the context alive.
+    /// the capture was not begun by a [`Capture`](cuda_events::capture::Capture), the code that
+    /// began it must keep the context alive.
     ///
     /// # Errors
     ///
@@ -105,7 +109,7 @@ pub trait CudaStreamExt: sealed::Sealed {
     ///   [unreachable](Point#failures), or its context has failed.
     /// * [`Error::TimelineInCapture`] in a capture, for a point of another context.
     /// * [`Error::NoThread`] if the point belongs to another context or process, and the system
-    ///   refuses to start the crate's thread.
+    ///   refuses to start the poller.
     /// * [`Error::ContextDropped`]; [`DriverMismatch`](cuda_events::Error::DriverMismatch);
     ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     /// * Errors of work that was launched earlier.

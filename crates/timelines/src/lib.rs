@@ -1,10 +1,10 @@
 //! Timelines and futures for the streams and events of [`cuda_events`].
 //!
 //! * A [`Timeline`] is a counter that a stream advances. Any number of threads check it with one
-//!   load. Streams of all contexts can wait for it. Other processes can see it. The host advances a
-//!   [`HostTimeline`].
+//!   load. Streams of all contexts can wait for it. Other processes can see it.
+//! * A [`HostTimeline`] is a counter that the host advances.
 //! * A [`Completion`] is a future that resolves when an event, or all work of a stream, is done. A
-//!   [`Point`] of a timeline is awaited in the same way. They work with any executor.
+//!   [`Point`] of a timeline is awaited in the same way. These futures work with any executor.
 //!
 //! ```
 //! use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -38,7 +38,7 @@
 //! point.wait()?;
 //! assert!(point.is_done());
 //!
-//! // `block_on` is that of any executor.
+//! // `block_on` comes from your executor, for example `pollster::block_on`.
 //! block_on(async {
 //!     consumer.record_event(EventFlags::empty())?.completion().await?;
 //!     consumer.completion()?.await?;
@@ -62,11 +62,11 @@
 //!
 //! # Threads
 //!
-//! The crate starts one lasting thread for the process, when something first needs it: a future, a
-//! shared timeline, or a stream that waits for another context or process. The thread sleeps while
-//! nothing is pending, and never ends. If it has to drop an object whose drop may block, it starts
-//! another thread for that, which then ends. `docs/timelines.md` lists what each type keeps, its
-//! locks, and its use of the thread.
+//! The crate starts one thread for the process, when something first needs it: a future, a shared
+//! timeline, or a stream's wait for a timeline of another context or process. The documentation
+//! calls this thread **the poller**. It sleeps while nothing is pending, and never ends. If the
+//! poller has to drop an object whose drop may block, it starts a short-lived thread for the drop.
+//! `docs/timelines.md` lists what each type keeps, its locks, and its use of the poller.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(

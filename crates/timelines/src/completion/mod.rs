@@ -54,11 +54,11 @@ use crate::calls::*;
 /// #         }
 /// #     }
 /// # }
-/// // `block_on` is that of any executor.
+/// // `block_on` comes from your executor, for example `pollster::block_on`.
 /// block_on(async {
-///     // An event you recorded.
+///     // An event that you recorded.
 ///     stream.record_event(EventFlags::empty())?.completion().await?;
-///     // An event you use afterwards.
+///     // An event that you use afterwards.
 ///     let event = Arc::new(stream.record_event(EventFlags::empty())?);
 ///     Arc::clone(&event).completion().await?;
 ///     assert!(event.query()?.is_done());
@@ -68,50 +68,52 @@ use crate::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// [`event.completion()`](crate::CudaEventExt::completion) takes the event. `E` may be an [`Event`], an
-/// `Arc<Event>` if you use the event afterwards, a [`PooledEvent`](cuda_events::ext::PooledEvent), or
-/// an `Arc` of one. [`stream.completion()`](crate::CudaStreamExt::completion) needs no event.
+/// [`event.completion()`](crate::CudaEventExt::completion) takes the event. `E` may be an
+/// [`Event`], an `Arc<Event>` if you use the event afterwards, a
+/// [`PooledEvent`](cuda_events::ext::PooledEvent), or an `Arc` of one.
+/// [`stream.completion()`](crate::CudaStreamExt::completion) needs no event.
 ///
-/// It resolves with an error when the context fails, and at once if the event is done or was never
-/// recorded. It needs no particular executor: one thread of the process, the poller, queries the
-/// driver for all pending completions. The poller starts when it is first needed, and sleeps while
-/// nothing is pending.
+/// If the context fails, the future resolves with an error. If the event is done or was never
+/// recorded, the future resolves at once, with `Ok`. It works with any executor: the crate's
+/// [poller](crate#threads) queries the driver for all pending completions.
 ///
-/// A task is woken shortly after its work is done. The longer the work has been pending, the longer
-/// is the delay, up to one millisecond, or some milliseconds beside thousands of other completions
-/// (`docs/performance.md`). All queries together take at most about a tenth of a core. For thousands
-/// of waits at once, futures of [points](crate::Point) resolve sooner.
+/// A task is woken shortly after its work is done. The delay grows with the time that the work has
+/// been pending, up to one millisecond. With thousands of pending completions it is some
+/// milliseconds (`docs/performance.md`). All queries together take at most about a tenth of a core.
+/// For thousands of waits at once, futures of [points](crate::Point) resolve sooner.
 ///
 /// Driver calls: at the first poll [`cuEventQuery`], between two calls of
 /// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.
 ///
 /// # Cancelling
 ///
-/// Dropping the future ends the wait and nothing else: the GPU's work goes on. So it can be used in
-/// `select!` and with a timeout. If the event is needed afterwards, await a clone of its `Arc`.
+/// Dropping the future ends the wait and nothing else: the GPU's work goes on. So the future can be
+/// used in `select!` and with a timeout. If you need the event afterwards, await a clone of its
+/// `Arc`.
 ///
-/// The future owns the event; dropping the future drops the event on the same thread. The drop waits
-/// for at most one `cuEventQuery` that the poller may be making at that moment, and the poller never
-/// queries this event again. So do not drop the future in a
-/// [host function](cuda_events::StreamRef::launch_host_function): that query may wait for the host
-/// function.
+/// The future owns the event; dropping the future drops the event on the same thread. The drop
+/// waits for at most one `cuEventQuery` that the poller may be making at that moment. Do not drop
+/// the future in a [host function](cuda_events::StreamRef::launch_host_function): the query may
+/// wait for the host function.
 ///
 /// # Captures
 ///
-/// Do not record the event in a [`Capture`](cuda_events::capture::Capture) with
-/// [`record`](EventRef::record) until the future has resolved or is dropped: the next query would
-/// invalidate the capture. [`record_external`](cuda_events::StreamRef::record_external) and
-/// [`wait_external`](cuda_events::StreamRef::wait_external) are allowed: they do not make the event
-/// a part of the capture. The poller does not disturb captures of other events.
+/// While the future is pending, do not record its event in a
+/// [`Capture`](cuda_events::capture::Capture) with [`record`](EventRef::record): the next query
+/// would invalidate the capture. You may use
+/// [`record_external`](cuda_events::StreamRef::record_external) and
+/// [`wait_external`](cuda_events::StreamRef::wait_external), which do not make the event a part of
+/// the capture. The poller does not disturb captures of other events.
 ///
 /// # Executors and observers
 ///
-/// A waker's `wake` runs on the poller's thread, and delays all other completions of the process. It
-/// should hand the task to an executor, as executors' wakers do. It must not block, run the task, or
-/// drop the last share of a context. CUDA calls in `wake` run in the
-/// [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller. The poller runs
-/// no other code of the caller, except [observers](cuda_events::Driver::observe) of its queries. Such
-/// an observer must not block either.
+/// The poller runs two kinds of your code: `wake` of a waker, and
+/// [observers](cuda_events::Driver::observe) of its queries. Both delay all other completions of
+/// the process, and must not block.
+///
+/// `wake` should hand the task to an executor, as executors' wakers do. It must not run the task,
+/// or drop the last object that keeps a context alive. CUDA calls in `wake` run in the
+/// [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller.
 ///
 /// # A borrowed event
 ///
@@ -119,15 +121,21 @@ use crate::calls::*;
 /// while the poller still queries it. So this does not compile:
 ///
 /// ```compile_fail,E0597
-/// # use cuda_events::{Event, EventRef};
-/// # use cuda_timelines::Completion;
+/// use cuda_events::{Event, EventRef};
+/// use cuda_timelines::Completion;
+///
 /// struct Borrowed<'a>(&'a Event);
-/// # impl AsRef<EventRef> for Borrowed<'_> {
-/// #     fn as_ref(&self) -> &EventRef { self.0 }
-/// # }
-/// # fn borrow(event: Event) {
-/// core::mem::forget(Completion::new(Borrowed(&event))); // error: `event` does not live long enough
-/// # }
+///
+/// impl AsRef<EventRef> for Borrowed<'_> {
+///     fn as_ref(&self) -> &EventRef {
+///         self.0
+///     }
+/// }
+///
+/// fn leak(event: Event) {
+///     // error: `event` does not live long enough
+///     core::mem::forget(Completion::new(Borrowed(&event)));
+/// }
 /// ```
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Completion<E: AsRef<EventRef> + 'static = Event> {
@@ -144,8 +152,9 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
     /// Record the event first: an event that was never recorded is done. If the event is recorded
     /// again before the future has resolved, the future waits for the new record.
     ///
-    /// It calls `as_ref` once, for the event's handle. If the wait fails, dropping the future calls
-    /// `as_ref` once more, and marks the event as failed, so that a pool does not use it again.
+    /// This method calls `as_ref` once, for the event's handle. If the wait fails, the drop of the
+    /// future calls `as_ref` once more, and marks the event as failed. A pool then does not use the
+    /// event again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);
         let named: &EventRef = (*event).as_ref();

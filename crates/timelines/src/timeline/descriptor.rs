@@ -18,12 +18,12 @@ const MEMORY: Envelope = Envelope { magic: *b"CUTH", version: 1 };
 /// Send it as [bytes](Self::to_bytes). Its checksum detects damage, not forgery.
 ///
 /// * The descriptor of a timeline in a [file](super::TimelineFile) names a place in the file. Send
-///   it together with the file descriptor. A forged one names another timeline of the same file, or
-///   is refused.
+///   it together with the file descriptor. A forged descriptor is refused, or names another
+///   timeline of the same file.
 /// * The descriptor of a timeline in [device memory](super::TimelineMemory) is sent alone. It
 ///   contains the driver's 64 bytes, the timeline's place in the memory, a random number that
-///   identifies the memory, the UUID of the device, and the exporter's process. A forged one can
-///   name other device memory of the same user: accept it only from processes that you trust.
+///   identifies the memory, the UUID of the device, and the exporter's process. A forged descriptor
+///   can name other device memory of the same user: accept it only from processes that you trust.
 ///
 /// [`TimelineFile`](super::TimelineFile) and [`TimelineMemory`](super::TimelineMemory) have
 /// examples.
@@ -60,9 +60,9 @@ impl TimelineDescriptor {
     /// The number of bytes of a timeline in device memory.
     pub const MEMORY_LEN: usize = 136;
 
-    /// Returns the bytes to send: [20](Self::FILE_LEN) of a timeline in a file,
-    /// [136](Self::MEMORY_LEN) of one in device memory. The numbers are little-endian. The last
-    /// four bytes are a CRC-32 (ISO-HDLC) of the others.
+    /// Returns the bytes to send: [20](Self::FILE_LEN) for a timeline in a file, and
+    /// [136](Self::MEMORY_LEN) for a timeline in device memory. The numbers are little-endian. The
+    /// last four bytes are a CRC-32 (ISO-HDLC) of the other bytes.
     ///
     /// | in a file | in memory | field |
     /// | --- | --- | --- |
@@ -95,8 +95,8 @@ impl TimelineDescriptor {
     ///
     /// # Errors
     ///
-    /// [`Error::SharedTimeline`] with the first of these that
-    /// applies: [`DescriptorMagic`](Refusal::DescriptorMagic),
+    /// [`Error::SharedTimeline`] with the first of these that applies:
+    /// [`DescriptorMagic`](Refusal::DescriptorMagic),
     /// [`DescriptorVersion`](Refusal::DescriptorVersion),
     /// [`DescriptorLength`](Refusal::DescriptorLength),
     /// [`DescriptorChecksum`](Refusal::DescriptorChecksum) or

@@ -30,23 +30,23 @@ use crate::sync::lock;
 /// The first word of a page.
 pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 
-/// Device memory for timelines that other processes import with the bytes of a
-/// [descriptor](TimelineDescriptor) alone, for [`Timeline::in_memory`](super::Timeline::in_memory).
+/// Device memory for timelines of [`Timeline::in_memory`](super::Timeline::in_memory). Other
+/// processes import them with the bytes of a [descriptor](TimelineDescriptor) alone.
 ///
-/// It has room for 63 timelines. A process that has the descriptor of one of them can open the
-/// memory, if it belongs to the same user on the same system. It may be in another container.
+/// It has room for 63 timelines. A process with the descriptor of one of them can open the memory,
+/// if the process belongs to the same user on the same system. It may be in another container.
 /// Create one memory for each group of processes that may see the same timelines. If you can send
 /// file descriptors, prefer a [file](super::TimelineFile), which guarantees more:
 /// `docs/timelines.md` compares the two.
 ///
-/// **Keep it until no other process uses its timelines.** The memory is freed when it and all its
-/// timelines are dropped. The last of these drops blocks: it waits for the last writes of the
-/// timelines' streams ([`cuEventSynchronize`]), and then for all work of the device
-/// ([`cuMemFree`]). While you keep the memory, dropping its timelines never blocks. Captures of
+/// **Keep it until no other process uses its timelines.** The memory is freed when this object and
+/// all its timelines are dropped. The last of these drops blocks: it waits for the last writes of
+/// the timelines' streams ([`cuEventSynchronize`]), and then for all work of the device
+/// ([`cuMemFree`]). While you keep this object, dropping its timelines never blocks. Captures of
 /// other threads go on ([`cuThreadExchangeStreamCaptureMode`] before and after these calls).
 ///
 /// It takes 2 MiB. The driver shares device memory in blocks of that size, so a smaller allocation
-/// would expose the rest of its block to the other processes.
+/// would expose other data of the block to the other processes.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -156,7 +156,7 @@ impl TimelineMemory {
     /// [`cuMemAlloc`], [`cuMemsetD8Async`], [`cuIpcGetMemHandle`], [`cuStreamWriteValue64`] twice,
     /// [`cuStreamSynchronize`] and [`cuStreamDestroy`]. They are between two calls of
     /// [`cuThreadExchangeStreamCaptureMode`], so captures go on. The first call for a context makes
-    /// one more, for the device's UUID. Drivers before CUDA 11.7 need a setting, as for
+    /// one more driver call, for the device's UUID. Drivers before CUDA 11.7 need the setting of
     /// [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors

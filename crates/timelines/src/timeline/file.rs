@@ -32,16 +32,20 @@ const VERSION: u16 = 1;
 const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 
 /// Memory for timelines that other processes see: those of streams
-/// ([`Timeline::shared`](super::Timeline::shared)) and of the host
+/// ([`Timeline::shared`](super::Timeline::shared)) and those of the host
 /// ([`HostTimeline::shared`](super::HostTimeline::shared)).
 ///
 /// It is a memory file (`memfd`): one page with room for 63 timelines. Every process that has its
 /// file descriptor sees all of them. The processes need not share `/dev/shm`, a namespace or a
 /// user.
 ///
-/// Send the descriptor over a Unix socket (`SCM_RIGHTS`; this type implements `AsFd`) or let a
-/// child inherit it. Send each timeline's [descriptor](super::Timeline::descriptor) as bytes. The
-/// other process creates an [`ImportedTimeline`](super::ImportedTimeline) from the two. On
+/// Send two things to the other process:
+///
+/// * the file descriptor: over a Unix socket (`SCM_RIGHTS`; this type implements `AsFd`), or a
+///   child inherits it;
+/// * the [`TimelineDescriptor`](super::Timeline::descriptor) of each timeline, as bytes.
+///
+/// The other process makes an [`ImportedTimeline`](super::ImportedTimeline) from both. On
 /// [Windows](#on-windows) handles take the place of file descriptors.
 ///
 /// Create one file for each group of processes that may see the same timelines. If you cannot send
@@ -87,50 +91,52 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | | access of importers | streams of an importer |
 /// | --- | --- | --- |
 /// | [`new`](Self::new) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
-/// | [`writable`](Self::writable) | They map it read-only. When this process ends they write once, to release their streams. | They wait for the shared memory directly: the fastest way. |
+/// | [`writable`](Self::writable) | This crate maps it read-only in the importers. When this process ends, it maps the file for writing once, to release their streams. | They wait for the shared memory directly: the fastest way. |
 ///
-/// An importer of `new` can neither write the file nor remove its page. One gap remains: a process
-/// of the same user or of root can change the file's mode and open it again through `/proc`. It
-/// still cannot write the file, but it can lock it, and so hide the end of this process from the
-/// importers. If that matters, run importers as other users, and let them wait with a timeout.
-/// [`writable`](Self::writable) lists what its importers can do.
+/// An importer of a file from `new` can neither write the file nor remove its page. One gap
+/// remains: a process of the same user or of root can change the file's mode and open it again
+/// through `/proc`. It still cannot write the file, but it can lock the file. Importers see the end
+/// of this process by a lock on the file, so a lock of another process hides the end. If that
+/// matters, run importers as other users, and let them wait with a timeout.
 ///
-/// The exporter cannot harm an importer's memory, but in a `writable` file it can hold up the
-/// importer's streams. An importer can prevent that: it opens the file read-only before the import.
-/// Its streams then wait as for a file of `new`.
+/// The exporter cannot harm an importer's memory. With a file from `writable` it can hold up the
+/// importer's streams. To prevent that, open the file read-only in the importer before the import.
+/// Its streams then wait as for a file from `new`.
 ///
 /// # Lifetime
 ///
-/// Timelines keep their file. When the file and all its timelines are dropped, importers see the
-/// end, after the last signals. If this process ends or is killed, importers see that:
-/// [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does not keep
-/// the file alive.
+/// Timelines keep their file. When the file and all its timelines are dropped, importers see that
+/// the timelines have ended, after the last signals. Importers also see if this process ends or is
+/// killed: [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does
+/// not keep the file alive.
 ///
-/// If the context fails, importers get [`Error::Poisoned`] within 10 ms and one pass of the crate's
-/// thread. Importers cannot query this process's driver, so that thread does: while a signal of a
-/// [`Timeline::shared`](super::Timeline::shared) is pending, it makes one [`cuEventQuery`] for each
-/// file every 5 ms, between two calls of [`cuThreadExchangeStreamCaptureMode`]. The first shared
-/// timeline starts the thread. The thread makes no call while no signal is pending.
+/// If the context fails, importers get [`Error::Poisoned`] within 10 ms, plus the time in which the
+/// crate's [poller](crate#threads) checks everything that is pending once. Importers cannot query
+/// this process's driver, so the poller does: it makes one [`cuEventQuery`] for each file every
+/// 5 ms, between two calls of [`cuThreadExchangeStreamCaptureMode`]. It makes no call while no
+/// signal of a [`Timeline::shared`](super::Timeline::shared) is pending. The first shared timeline
+/// starts the poller.
 ///
 /// Each file that a process creates or imports keeps one mapping until the process ends. Linux
 /// allows a process 65530 mappings (`vm.max_map_count`). So use one file for many timelines and
 /// many importers. The page stays registered until the context ends.
 ///
-/// On Linux it needs `/proc`. Systems other than Linux and Windows have no such files: the error is
-/// [`Platform`](Refusal::Platform).
+/// On Linux this type needs `/proc`. Systems other than Linux and Windows have no such files: the
+/// error is [`Platform`](Refusal::Platform).
 ///
 /// # On Windows
 ///
 /// On Windows the file is an unnamed section of the page file, and this type implements `AsHandle`.
 /// Copy the handle into the other process with `DuplicateHandle`, or let a child inherit a copy.
 ///
-/// * The handle of a section of [`new`](Self::new) is read-only, and no copy of it allows more. But
-///   a process that may open this process for writing can still write the memory. Most processes of
-///   the same user may do that.
-/// * For the direct wait of streams, copy the handle of [`writable`](Self::writable) unchanged.
-///   With a read-only copy (`FILE_MAP_READ`) streams wait as for a section of `new`.
-/// * The importer watches the exporter's process; the section contains its process id and start
-///   time. The importer must be allowed to open it (`SYNCHRONIZE`,
+/// * The handle of a section from [`new`](Self::new) is read-only, and no copy of it allows more.
+///   But a process that may open this process for writing can still write the memory. Most
+///   processes of the same user may do that.
+/// * Streams of the importer wait for the memory directly if you copy the handle of a section from
+///   [`writable`](Self::writable) unchanged. With a read-only copy (`FILE_MAP_READ`) they wait as
+///   for a section from `new`.
+/// * The importer watches the exporter's process, whose process id and start time are in the
+///   section. It must be allowed to open the process (`SYNCHRONIZE`,
 ///   `PROCESS_QUERY_LIMITED_INFORMATION`).
 pub struct TimelineFile(Arc<SharedFile>);
 
@@ -164,7 +170,7 @@ pub(super) fn sweep() {
 }
 
 impl TimelineFile {
-    /// Creates a file that only this process can write. Linux 5.1.
+    /// Creates a file that only this process can write. It needs Linux 5.1 or later, or Windows.
     ///
     /// Driver calls: [`cuEventCreate`], and [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`]
     /// between two calls of [`cuThreadExchangeStreamCaptureMode`], all with the context current.
@@ -197,9 +203,8 @@ impl TimelineFile {
     ///
     /// # Errors
     ///
-    /// * [`Error::SharedTimeline`] with [`System`](Refusal::System)
-    ///   if the system refuses the file, or with [`Platform`](Refusal::Platform) on other systems
-    ///   than Linux and Windows.
+    /// * [`Error::SharedTimeline`] with [`System`](Refusal::System) if the system refuses the file,
+    ///   or with [`Platform`](Refusal::Platform) if the system is neither Linux nor Windows.
     /// * Errors of the driver, such as those of work that was launched earlier;
     ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     pub fn new(context: &Context) -> Result<Self> {
@@ -215,27 +220,26 @@ impl TimelineFile {
     ///
     /// * A point of a [`Timeline::shared`](super::Timeline::shared) can look reached too early.
     ///   Work that waits for it then runs on unfinished data.
-    /// * Waits for such a point can end with [`Error::Poisoned`], or stay
-    ///   pending forever, in hosts, futures and streams. Use timeouts. No other error can be
-    ///   forged.
-    /// * The thread of this process can be made to query the driver every 5 ms until the file is
+    /// * Waits for such a point can end with [`Error::Poisoned`], or stay pending forever, in
+    ///   hosts, futures and streams. Use timeouts. No other error can be forged. After the drop of
+    ///   the timeline, too, a write to the file can block the streams that wait for it.
+    /// * The poller of this process can be made to query the driver every 5 ms until the file is
     ///   dropped.
     /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
-    ///   are pending. The values can then go back, and the end can come before the signals of the
-    ///   earlier stream, or be overwritten by them.
+    ///   are pending. The values can then go back. Importers can see the end of the timeline before
+    ///   signals of the earlier stream, and such signals can overwrite the end.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
-    /// It cannot read or write other memory. These do not depend on what is in the file:
+    /// It cannot read or write other memory. These do not depend on the bytes in the file:
     ///
-    /// * The values of this process's signals.
-    /// * The points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
-    ///   this process.
-    /// * The end of a timeline that was not moved. Its drop releases the streams that wait for it,
-    ///   unless the file is written again afterwards. After the last signal this process closes
-    ///   the file.
+    /// * the values of this process's signals;
+    /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
+    ///   this process;
+    /// * when this process closes the file after a drop: after the last signal, if the timeline was
+    ///   not moved.
     ///
-    /// For this a timeline of the file has a second line, which only this process can write: see
-    /// [`Timeline::shared`](super::Timeline::shared). Driver calls are those of [`new`](Self::new).
+    /// To that end each timeline in the file also has a cache line in memory that only this process
+    /// can write. Driver calls: those of [`new`](Self::new).
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {

@@ -22,20 +22,20 @@ use crate::calls::*;
 /// A future that resolves when a [`Point`] is reached, created by `point.await`.
 ///
 /// It resolves with an error in the cases where [the waiting methods](Point#failures) return one.
-/// It needs no particular executor.
+/// It works with any executor.
 ///
-/// One thread of the process checks all pending points, with one load for each timeline, and wakes
-/// the tasks. The thread starts when it is first needed, and sleeps while nothing is pending. It
-/// checks every 15 µs, and less often if nothing happens for long: once a millisecond after half a
-/// second. Every 5 ms it queries the driver for each context with awaited timelines.
+/// The crate's [poller](crate#threads) checks all pending points, with one load for each timeline,
+/// and wakes the tasks. It checks every 15 µs at first. If nothing happens it checks less often:
+/// after half a second, once a millisecond. Every 5 ms it queries the driver for each context with
+/// awaited timelines.
 ///
-/// Dropping the future ends the wait and nothing else, so it can be used in `select!` and with a
-/// timeout. The drop waits for at most one [`cuEventQuery`] that the thread may be making.
+/// Dropping the future ends the wait and nothing else. So the future can be used in `select!` and
+/// with a timeout. The drop waits for at most one [`cuEventQuery`] that the poller may be making.
 ///
-/// The first poll that finds the point pending creates an event as [`Point::query`] does, unless
-/// another task or thread already waits for the same timeline. While the point is pending the
-/// future holds a share of the timeline's context. The rules of
-/// [`Completion`](crate::Completion#executors-and-observers) for wakers hold here too.
+/// The first poll of a pending point creates an event, as [`Point::query`] does, unless another
+/// task or thread already waits for the same timeline. A pending future keeps the timeline's
+/// context alive. The rules of [`Completion`](crate::Completion#executors-and-observers) for wakers
+/// hold here, too.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -64,7 +64,7 @@ use crate::calls::*;
 /// # }
 /// let timeline = Timeline::new(stream)?;
 /// let point = timeline.signal()?;
-/// // `block_on` is that of any executor.
+/// // `block_on` comes from your executor, for example `pollster::block_on`.
 /// block_on(async { point.await })?;
 /// // The future itself, for code that needs its type:
 /// let future = point.into_future();

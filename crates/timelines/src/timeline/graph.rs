@@ -20,12 +20,13 @@ use crate::calls::*;
 
 /// An executable graph with nodes that signal a timeline, from [`Timeline::in_graph`].
 ///
-/// A capture cannot hold a signal, because each launch would write the same value. Here
-/// [`launch`](Self::launch) gives the nodes their next values first. Earlier launches that are
-/// pending keep theirs.
+/// A capture cannot contain a signal, because each launch would write the same value. A
+/// [`launch`](Self::launch) of this type first gives the nodes their next values. Earlier launches
+/// that are pending keep their values.
 ///
 /// Use it for points within a launch: the host, other streams and other processes go on while the
-/// rest of the graph runs. For a point after the whole launch, signal after it instead.
+/// rest of the graph runs. For a point after the whole launch, signal the timeline after the launch
+/// instead.
 ///
 /// ```
 /// use std::sync::Arc;

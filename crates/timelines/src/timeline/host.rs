@@ -28,14 +28,15 @@ use crate::sync::lock;
 /// [`signal`](Self::signal) is one atomic operation: no driver call and no lock. Any thread may
 /// signal. Each signal has its own value, and the value never goes back.
 ///
-/// A signal of the host happens at once, so the point that it returns is already reached. Streams
-/// [wait ahead](Self::wait_ahead) for such signals: you submit their waits before the host signals.
-/// Read the deadlock rule of `wait_ahead`. If the host can submit the second GPU stage after its
-/// own stage, you need no timeline.
+/// A signal of the host happens at once, so the point that `signal` returns is already reached.
+/// Streams [wait ahead](Self::wait_ahead) for such signals: you submit their waits before the host
+/// signals. Read the deadlock rule of `wait_ahead`. If the host can submit the second GPU stage
+/// after its own stage, you need no timeline.
 ///
-/// Dropping the timeline releases streams that still wait ahead, at once and without a driver call:
-/// nothing can signal it afterwards. The drop never blocks. Like an event, the timeline holds a
-/// share of its context, and only [the last share](Context#dropping-the-last-share) can block.
+/// Dropping the timeline releases the streams that still wait ahead, at once and without a driver
+/// call. The timeline, like an event, keeps its context alive. If it is the [last
+/// object](Context#dropping-the-last-share) that does so, its drop ends the context, which can
+/// block. Otherwise the drop never blocks.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -90,10 +91,11 @@ impl HostTimeline {
     /// Creates a timeline that every process with the file sees.
     ///
     /// Its [descriptor](Self::descriptor) identifies it in those processes. Their streams and hosts
-    /// can wait for it. Dropping it releases all waits for it. It makes no driver call. In a
-    /// [writable](TimelineFile::writable) file it makes those of [`new`](Self::new): the timeline
-    /// there has a second line for this process's own waits, which only this process can write.
-    /// [`TimelineFile::new`] has an example.
+    /// can wait for it. Dropping it releases all waits for it. [`TimelineFile::new`] has an
+    /// example.
+    ///
+    /// Driver calls: those of [`new`](Self::new) for a [writable](TimelineFile::writable) file, and
+    /// none for others.
     ///
     /// # Errors
     ///
@@ -153,9 +155,8 @@ impl HostTimeline {
     /// share hardware channels, so other work may be queued behind this wait. If the host waits for
     /// that work before it signals, neither continues.
     ///
-    /// It makes the driver calls of
-    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a
-    /// capture.
+    /// Its driver calls, and its effect in a capture, are those of
+    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
     ///
     /// # Errors
     ///

@@ -40,14 +40,14 @@ use cuda_events::ipc::ExporterProcess;
 ///     let timeline = ImportedTimeline::open(context, file, &descriptor)?;
 ///     let point = timeline.point(value)?;
 ///     stream.wait_point(point)?; // the stream's later work waits
-///     point.wait() // and so does the host: an error if the exporter is killed
+///     point.wait() // the host waits, too; it gets an error if the exporter is killed
 /// }
 /// # }
 /// ```
 ///
-/// Streams, hosts and futures wait for its [points](Self::point) as for those of a timeline of this
-/// process. Any number of processes can import one timeline, and two processes can import each
-/// other's timelines. There are two ways:
+/// Streams, hosts and futures wait for its [points](Self::point) as for points of this process. Any
+/// number of processes can import one timeline, and two processes can import each other's
+/// timelines. There are two ways:
 ///
 /// * [`open`](Self::open): by the file descriptor of the exporter's
 ///   [`TimelineFile`](super::TimelineFile). Prefer it.
@@ -57,9 +57,9 @@ use cuda_events::ipc::ExporterProcess;
 /// # Values
 ///
 /// The exporter sends the [`Point::value`] of each signal, by any means. It should first signal,
-/// and then send. Waits for values that were sent in this way cannot deadlock, across all
-/// processes, like waits for [points](super::Timeline#waiting) of one process. A wait for a value that the
-/// exporter has not signalled yet is a wait ahead, and can deadlock: see
+/// and then send. Waits for such values cannot deadlock, like waits for
+/// [points](super::Timeline#waiting) of one process. A wait for a value that the exporter has not
+/// signalled yet is a wait ahead, and can deadlock: see
 /// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
 ///
 /// # When the exporter ends
@@ -69,8 +69,8 @@ use cuda_events::ipc::ExporterProcess;
 ///
 /// * Hosts and futures get [`Error::ExporterGone`].
 /// * Streams go on **as if the value were reached**. Their next work may then find data missing. So
-///   check a point on the host with [`Point::query`] before you trust a result of the stream.
-///   Streams and contexts can be used and dropped as usual.
+///   check the point on the host with [`Point::query`] before you trust a result of the stream. You
+///   can use and drop streams and contexts as usual.
 ///
 /// How soon this happens depends on the import:
 ///
@@ -78,34 +78,36 @@ use cuda_events::ipc::ExporterProcess;
 /// | --- | --- | --- |
 /// | how the end is detected | the exporter holds a lock on the file while it lives; on Windows the importer watches the process, and must be allowed to open it | as by [`ExporterProcess`], while a point is pending |
 /// | where | in every container | in the exporter's pid namespace only |
-/// | hosts and futures | within 5 ms and one driver call | within 10 ms and one pass of the crate's thread |
-/// | streams | within 5 ms and one pass of the thread | the same |
+/// | hosts and futures | within 5 ms and one driver call | within 10 ms and one pass of the poller |
+/// | streams | within 5 ms and one pass of the poller | within 10 ms and one pass of the poller |
+///
+/// In one pass, the crate's [poller](crate#threads) checks everything that is pending once. The
+/// bounds do not hold while this process is stopped or gets no processor time.
 ///
 /// **By memory, the end is never detected in another pid namespace**, such as another container. If
-/// you have a connection that shows the end, call [`exporter_ended`](Self::exporter_ended). The
-/// bounds do not hold while this process is stopped or gets no processor time.
+/// you have a connection that shows the end, call [`exporter_ended`](Self::exporter_ended).
 ///
 /// # When the exporter lives and the timeline ends
 ///
 /// If the exporter drops or [poisons](super::Timeline::poison) the timeline, hosts get
-/// [`Error::Poisoned`], and streams are released. By memory this happens only after the last signal.
+/// [`Error::Poisoned`], and streams are released. By memory this happens only after the last
+/// signal.
 ///
-/// The same happens if the exporter's context fails and the import is by a file: within [a
+/// If the exporter's context fails, an import by a file behaves in the same way: within [a
 /// bound](super::TimelineFile#lifetime) if a signal is pending, otherwise at the exporter's next
 /// signal. By memory **a failed context is not detected while the exporter's process lives**: let
-/// the exporter report it, or wait with a timeout.
+/// the exporter report the failure, or wait with a timeout.
 ///
 /// # Dropping it
 ///
-/// By a file, dropping it never waits. Streams that wait already go on waiting, and are released as
+/// By a file, the drop never waits. Streams that already wait go on waiting, and are released as
 /// described above. A host that starts to wait for a pending point afterwards gets
 /// [`Error::ContextDropped`]. Each imported file keeps 4 KiB mapped until the process ends, so put
 /// many timelines into one file.
 ///
-/// By memory, the drop closes the memory, which can block like the drop of [the last
-/// share](Context#dropping-the-last-share) of a context. If points are pending, the drop neither
-/// closes the memory nor blocks. The context then lives until the points are reached or the exporter
-/// ends.
+/// By memory, the drop closes the memory if no point is pending. Closing it can block, like the
+/// [end of a context](Context#dropping-the-last-share). If points are pending, the drop does not
+/// block, and the context lives until the points are reached or the exporter ends.
 pub struct ImportedTimeline(Import);
 
 enum Import {
@@ -119,22 +121,22 @@ impl ImportedTimeline {
     /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The
     /// exporter may also be this process. It works on Linux and on Windows.
     ///
-    /// It checks the file before it reads from it. A file that is refused does not stay mapped.
+    /// This method checks the file before it reads timelines from it. A refused file does not stay
+    /// mapped. [`TimelineFile`](super::TimelineFile) has an example.
     ///
-    /// The descriptor stays open while anything waits for the timeline, and while a graph exists
-    /// that has captured such a wait. If other code than a
-    /// [`Capture`](cuda_events::capture::Capture) began the capture, the descriptor stays open
-    /// until the value is reached or the exporter ends. On Windows one more handle stays open for
-    /// each file, and one for the exporter's process while anything waits.
+    /// The file descriptor stays open while anything waits for the timeline, and while a graph with
+    /// a captured wait exists. If the capture was not begun by a
+    /// [`Capture`](cuda_events::capture::Capture), it stays open until the value is reached or the
+    /// exporter ends. On Windows one more handle stays open for each file, and one for the
+    /// exporter's process while anything waits.
     ///
-    /// Driver calls: those of [`HostTimeline::new`](super::HostTimeline::new), unless importers
-    /// [may write](super::TimelineFile#write-access) the file. In such a file, the first timeline
-    /// that is opened in the context calls [`cuDeviceGetAttribute`], then [`cuMemHostRegister`] and
-    /// [`cuMemHostGetDevicePointer`] with the context current, between two calls of
-    /// [`cuThreadExchangeStreamCaptureMode`]. Later timelines of the file make no call. If the
-    /// attribute shows that the device cannot register read-only memory, each timeline calls
-    /// `cuDeviceGetAttribute` and makes the calls of `HostTimeline::new`.
-    /// [`TimelineFile`](super::TimelineFile) has an example.
+    /// Driver calls for a file from [`TimelineFile::new`](super::TimelineFile::new), or with a
+    /// read-only descriptor: those of [`HostTimeline::new`](super::HostTimeline::new). For a
+    /// [writable](super::TimelineFile#write-access) file, the first timeline in the context calls
+    /// [`cuDeviceGetAttribute`], then [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with
+    /// the context current, between two calls of [`cuThreadExchangeStreamCaptureMode`]. Later
+    /// timelines of the file make no call. If the device cannot register read-only memory, each
+    /// timeline calls `cuDeviceGetAttribute` and makes the calls of `HostTimeline::new`.
     ///
     /// # Errors
     ///
@@ -159,18 +161,16 @@ impl ImportedTimeline {
     /// Opens a timeline of another process by bytes alone, in a context of its device. Streams of
     /// other devices can wait for its points, too.
     ///
-    /// It copies 16 bytes to check that the memory still belongs to the descriptor. So a descriptor
-    /// of freed memory is refused.
+    /// This method copies 16 bytes to check that the memory still belongs to the descriptor. So a
+    /// descriptor of freed memory is refused.
     ///
     /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
     /// [`Stream::new`](cuda_events::Stream::new) twice, [`cuMemcpyDtoHAsync`] and
-    /// [`cuStreamSynchronize`]; and, once for each context, one for the device's UUID. The first
-    /// such timeline in a context, and then each 64th, may also call [`cuMemHostRegister`] and
+    /// [`cuStreamSynchronize`]. The first call for a context makes one more, for the device's UUID.
+    /// The first import in a context, and then each 64th, may also call [`cuMemHostRegister`] and
     /// [`cuMemHostGetDevicePointer`], between two calls of [`cuThreadExchangeStreamCaptureMode`].
     ///
-    /// Each import uses 64 bytes of host memory that stay mapped until the process ends, because
-    /// points may be read at any time. When a context has ended, later contexts use the rest of its
-    /// pages.
+    /// Each import uses 64 bytes of host memory that stay mapped until the process ends.
     ///
     /// ```
     /// use cuda_events::{Context, StreamRef};
@@ -205,9 +205,9 @@ impl ImportedTimeline {
     /// # Safety
     ///
     /// The descriptor must come from a trusted process. That process must keep its
-    /// [`TimelineMemory`](super::TimelineMemory) until it ends, or as long as this process uses the
-    /// result. The driver cannot detect a forged descriptor: it may open other device memory of the
-    /// same user. This method copies 16 bytes of that memory before it refuses the descriptor.
+    /// [`TimelineMemory`](super::TimelineMemory) as long as this process uses the result, or until
+    /// it ends. The driver cannot detect a forged descriptor, and may open other device memory of
+    /// the same user. This method copies 16 bytes of such memory before it refuses the descriptor.
     #[doc(alias = "cuIpcOpenMemHandle")]
     #[allow(unsafe_code)]
     pub unsafe fn open_memory(context: &Context, descriptor: &TimelineDescriptor) -> Result<Self> {
@@ -219,21 +219,21 @@ impl ImportedTimeline {
 
     /// Returns the point of a value that the exporter has sent: the exporter's [`Point::value`].
     ///
-    /// Any value gives a point. If the exporter never signals the value, waits end with an error
-    /// [as above](Self#when-the-exporter-ends). A value above the largest possible one gives the
+    /// Any value gives a point. If the exporter ends without a signal of the value, waits end [with
+    /// an error](Self#when-the-exporter-ends). A value above the largest possible one gives the
     /// point of the largest. [`TimelineFile`](super::TimelineFile) has an example.
     ///
-    /// By a file it makes no driver call, and returns no error.
+    /// By a file this method makes no driver call, and returns no error.
     ///
     /// By memory a host cannot load the value. So this method makes a stream of the import wait for
     /// the value and copy it: [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context
-    /// current. It makes no driver call if the value is reached or was asked for before. Ask for
-    /// values in rising order. A point of a lower value than an earlier one is reached only
-    /// together with the earlier one.
+    /// current. It makes no driver call if the value is reached, or if an earlier call was for the
+    /// same value. Call it for values in rising order: the point of a lower value is reached only
+    /// together with the points of earlier calls.
     ///
     /// **By memory it blocks while 256 points of the timeline are pending**, because the driver
-    /// itself blocks when a stream is full. It returns when one of them is reached, or cannot be
-    /// reached any more. Calls for one timeline take turns.
+    /// itself blocks when a stream is full. It returns when one of the 256 points is reached, or
+    /// cannot be reached any more. Calls for one timeline take turns.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl ImportedTimeline {
     ///
     /// * [`Error::ExporterGone`] or [`Error::Poisoned`] if the value is known to be
     ///   [unreachable](Self#when-the-exporter-ends).
-    /// * [`Error::NoThread`] if the system starts no thread.
+    /// * [`Error::NoThread`] if the system refuses to start the poller.
     /// * Errors of work that was launched earlier;
     ///   [`ForkedChild`](cuda_events::Error::ForkedChild).
     #[inline]
@@ -252,8 +252,8 @@ impl ImportedTimeline {
         }
     }
 
-    /// Returns the value of the last point that was reached, with one load. By memory, only values
-    /// for which [`point`](Self::point) was called are seen.
+    /// Returns the value of the last point that was reached, with one load. By memory, it sees only
+    /// values for which [`point`](Self::point) was called.
     ///
     /// [`TimelineFile::new`](super::TimelineFile::new) has an example.
     #[must_use]
@@ -269,12 +269,12 @@ impl ImportedTimeline {
     ///
     /// Use it for an import by memory, if this process [cannot detect](Self#when-the-exporter-ends)
     /// the end. **It also releases other importers of the timeline**, so call it only after the
-    /// process has ended. By a file the end is always detected, and this method only looks for it
-    /// at once.
+    /// process has ended. By a file the end is always detected, and this method only checks for the
+    /// end at once.
     ///
     /// Driver calls, by memory and if points are pending: [`cuStreamQuery`] twice, and
-    /// [`cuMemsetD8Async`] with the context current. The crate's thread repeats them until no point
-    /// is pending.
+    /// [`cuMemsetD8Async`] with the context current. The [poller](crate#threads) repeats these
+    /// calls until no point is pending.
     ///
     /// ```
     /// use std::time::Duration;

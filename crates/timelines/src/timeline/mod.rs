@@ -59,8 +59,10 @@ use crate::sync::lock;
 
 /// A counter that a stream advances.
 ///
-/// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load, and
-/// every stream of the process can wait for it.
+/// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load. Every
+/// stream of the process can [wait](crate::CudaStreamExt::wait_point) for the point. A wait by a
+/// stream of another context makes more driver calls, and needs the crate's
+/// [poller](crate#threads).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -79,7 +81,8 @@ use crate::sync::lock;
 /// consumer.wait_point(point)?;
 /// // ... submit work that needs it to `consumer` ...
 /// while !point.is_done() {
-///     // The host does other work. If this is the only exit of the loop, use `query` instead.
+///     // The host does other work. After a failure `is_done` stays false forever. To leave the
+///     // loop then, check with `point.query()?` instead.
 /// #   point.wait()?;
 /// }
 /// assert!(produced.completed() >= point.value());
@@ -106,9 +109,9 @@ use crate::sync::lock;
 /// # One stream
 ///
 /// A timeline takes one stream: a [`Stream`], an `Arc<Stream>`, a [`StreamRef`] or a
-/// [`ForeignStream`](cuda_events::ForeignStream). It signals in no other stream. A stream does its
-/// work in order, so the values only rise. [`stream`](Self::stream) returns the stream for
-/// everything else. A stream may have several timelines.
+/// [`ForeignStream`](cuda_events::ForeignStream). It signals in this stream only, until
+/// [`move_to`](Self::move_to) gives it another one. A stream does its work in order, so the values
+/// only rise. Submit your work to [`stream`](Self::stream). A stream may have several timelines.
 ///
 /// Several threads may signal one timeline at once. `signal` holds a lock of the timeline during
 /// its driver call, so the values rise in stream order. If two threads submit work to one stream
@@ -118,7 +121,7 @@ use crate::sync::lock;
 ///
 /// A wait takes a [`Point`], which exists only after its signal was submitted. A program that waits
 /// only for points and events cannot deadlock: `docs/timelines.md` has the proof.
-/// [`wait_ahead`](Self::wait_ahead) waits for other values, and can deadlock.
+/// [`wait_ahead`](Self::wait_ahead) waits for a value that was not signalled yet, and can deadlock.
 ///
 /// # Captures
 ///
@@ -126,35 +129,36 @@ use crate::sync::lock;
 /// would write the same value again, and the counter would go back. Instead, signal in the
 /// launching stream after the launch, or within the launch by [`in_graph`](Self::in_graph).
 ///
-/// **A timeline of a [`Stream`] sees only captures of this crate**:
-/// [`Capture`](cuda_events::capture::Capture) and
-/// [`ForeignCapture`](cuda_events::foundation::ForeignCapture). It does not see a capture that other
-/// code began with the raw handle of the stream, or that the stream joined by waiting for a stream
-/// or event of other code. A signal in such a capture returns `Ok`, and each launch sets the counter
-/// back.
+/// **A timeline of a [`Stream`] sees only captures that `cuda-events` knows**: a
+/// [`Capture`](cuda_events::capture::Capture), or a capture that a
+/// [`ForeignCapture`](cuda_events::foundation::ForeignCapture) reports. It misses two kinds:
 ///
-/// If other code may capture, create the timeline from a [`StreamRef::from_raw`] of the stream.
-/// Each signal then first asks the driver ([`cuStreamIsCapturing`]). Every timeline [in
-/// memory](Self::in_memory) does so, too. A timeline from [`new`](Self::new) or
-/// [`shared`](Self::shared) does not ask if its stream was given as a `Stream` or an `Arc<Stream>`.
+/// * a capture that other code began with the raw handle of the stream;
+/// * a capture of other code that the stream joined, by a wait for a capturing stream or event.
+///
+/// A signal in such a capture returns `Ok`, and each launch sets the counter back. If other code
+/// may capture, create the timeline from a [`StreamRef::from_raw`] of the stream. Each signal then
+/// first queries the driver ([`cuStreamIsCapturing`]), and so does each signal of a timeline from
+/// [`in_memory`](Self::in_memory).
 ///
 /// # Dropping it
 ///
-/// Dropping a timeline never waits for work. Its points stay valid: a point with a pending signal
-/// is reached when the stream gets there.
+/// Dropping a timeline does not wait for its work. Its points stay valid: a point with a pending
+/// signal is reached when the stream gets there.
 ///
-/// Streams that [wait ahead](Self::wait_ahead) for values that will now never be signalled are
-/// released, after the last pending signal. `docs/timelines.md` has the time bound, and the driver
-/// calls of a drop.
+/// Some streams may [wait ahead](Self::wait_ahead) for values that will now never be signalled.
+/// They are released after the last pending signal. `docs/timelines.md` has the time bound, and the
+/// driver calls of a drop.
 ///
-/// The drop also drops the stream. Like an event, a timeline holds a share of its context, and only
-/// [the last share](cuda_events::Context#dropping-the-last-share) can block.
+/// The drop also drops the stream. A timeline, like an event, keeps its context alive. If it is the
+/// [last object](cuda_events::Context#dropping-the-last-share) that does so, its drop ends the
+/// context, which can block.
 ///
 /// # Memory
 ///
 /// A timeline uses one cache line of pinned host memory, and 64 timelines of one context share a
-/// page. The page stays pinned until the context ends. Later timelines reuse the lines, except those
-/// of poisoned timelines. Points keep nothing alive.
+/// page. The page stays pinned until the context ends. Later timelines reuse the lines, except
+/// those of poisoned timelines. A point keeps nothing alive.
 pub struct Timeline {
     slot: &'static Slot,
     /// Names the stream that `owner` keeps alive.
@@ -206,8 +210,9 @@ impl Timeline {
 
     /// Signals the next value after all work that is in the stream now.
     ///
-    /// One driver call: [`cuStreamWriteValue64`]. If [other code may capture in the
-    /// stream](Self#captures), [`cuStreamIsCapturing`] comes before it.
+    /// One driver call: [`cuStreamWriteValue64`]. Before it comes [`cuStreamIsCapturing`] if [other
+    /// code may capture in the stream](Self#captures). A timeline from
+    /// [`in_memory`](Self::in_memory) makes three calls.
     ///
     /// # Errors
     ///
@@ -258,15 +263,15 @@ impl Timeline {
     /// identifies it in the other processes. Dropping it releases all their waits for it, after the
     /// last signal.
     ///
-    /// It starts the crate's thread, which watches pending signals: see [`TimelineFile`], which
-    /// also has an example. It makes no driver call, except in a [writable](TimelineFile::writable)
-    /// file, where it makes those of [`new`](Self::new).
+    /// This method starts the crate's [poller](crate#threads), which watches pending signals. For a
+    /// [writable](TimelineFile::writable) file it makes the driver calls of [`new`](Self::new); for
+    /// others it makes none. [`TimelineFile`] has an example.
     ///
     /// # Errors
     ///
     /// Those of [`new`](Self::new), and
     ///
-    /// * [`Error::NoThread`] if the system starts no thread;
+    /// * [`Error::NoThread`] if the system refuses to start the poller;
     /// * [`Error::ContextMismatch`] if the file was created in another context than the stream's;
     /// * [`Error::SharedTimeline`] with [`FileFull`](crate::SharedTimelineError::FileFull) if the
     ///   file already had 63 timelines.
@@ -277,21 +282,21 @@ impl Timeline {
         Self::make(stream, Place::File(file.shared()))
     }
 
-    /// Creates a timeline of the stream in device memory; other processes import it with
-    /// the bytes of its [descriptor](Self::descriptor) only.
+    /// Creates a timeline of the stream in device memory. Other processes import it with the bytes
+    /// of its [descriptor](Self::descriptor) only.
     ///
     /// In this process it works like a timeline from [`new`](Self::new). Each
-    /// [`signal`](Self::signal) makes two more driver calls: [`cuStreamWriteValue64`] to the device
-    /// memory, and before it [`cuStreamIsCapturing`], for every kind of stream. A signal in a
-    /// capture is refused, even if [other code began the capture](Self#captures): a graph would
-    /// write to the memory after it was freed.
+    /// [`signal`](Self::signal) makes three driver calls: [`cuStreamIsCapturing`],
+    /// [`cuStreamWriteValue64`] to the device memory, and the one of `new`. A signal in any capture
+    /// is refused, even if [other code began the capture](Self#captures): a graph would write to
+    /// the memory after it was freed.
     ///
-    /// The drop and [`poison`](Self::poison) make the same two calls. They release all waits in
-    /// other processes, after the last signal. They cannot do so while the stream captures, or
-    /// after its context has failed: see `docs/timelines.md`.
+    /// The drop and [`poison`](Self::poison) release all waits in other processes, after the last
+    /// signal. They cannot do so while the stream captures, or after its context has failed:
+    /// `docs/timelines.md` has the calls.
     ///
-    /// Driver calls are those of [`new`](Self::new) and, with the context current,
-    /// [`cuEventCreate`]. [`TimelineMemory`] has an example.
+    /// Driver calls: those of [`new`](Self::new) and, with the context current, [`cuEventCreate`].
+    /// [`TimelineMemory`] has an example.
     ///
     /// # Errors
     ///
@@ -323,10 +328,12 @@ impl Timeline {
 impl Timeline {
     /// Moves the timeline to another stream of its context, if its signals are all reached.
     ///
-    /// Returns `true` if it did. Otherwise it returns `false`, drops `stream`, and changes nothing.
-    /// Points stay as they are, and the next signal has the next value. A [`TimelineFile`] has a
-    /// limited number of places, and a timeline keeps its place. So a program that moves its
-    /// timelines can share any number of streams, one after the other. No driver call.
+    /// Returns `true` if the timeline was moved. Otherwise this method returns `false`, drops
+    /// `stream`, and changes nothing. Points stay as they are, and the next signal has the next
+    /// value. No driver call.
+    ///
+    /// A moved timeline keeps its place in its [`TimelineFile`], which has a limited number of
+    /// places. So a program can share any number of streams, one after the other.
     ///
     /// A [shared](Self::shared) timeline reads from its file whether its signals are reached. If
     /// the file is [writable](TimelineFile::writable), an importer can forge that answer.
@@ -373,13 +380,16 @@ impl Timeline {
 
     /// Makes an executable graph that signals this timeline in each launch.
     ///
-    /// Each item of `after` makes one signal, after the item's nodes and after the signal before it.
+    /// Each item of `after` adds one signal. The signal runs when the nodes of the item are done,
+    /// and the signal of the previous item was made.
     ///
-    /// The graph may come from a capture: after a layer's work,
-    /// [`Capture::dependencies`](cuda_events::capture::Capture::dependencies) has the nodes for
-    /// `after`. This method consumes the graph, so that no other executable graph can be made of
-    /// it: a launch of another one would set the counter back. The timeline can still be
-    /// [signalled](Self::signal).
+    /// The graph may come from a capture. At each place where you want a signal,
+    /// [`Capture::dependencies`](cuda_events::capture::Capture::dependencies) returns the nodes for
+    /// an item.
+    ///
+    /// Each launch of a [`SignalGraph`] writes new values. Another executable graph of the same
+    /// graph would write old values, so this method consumes the graph. You can also signal the
+    /// [timeline](SignalGraph::timeline) itself.
     ///
     /// Driver calls: [`cuGraphAddBatchMemOpNode`] (CUDA 11.7) for each signal, and those of
     /// [`Graph::instantiate`].
@@ -404,23 +414,20 @@ impl Timeline {
     ///
     /// A deadlock does not need a cycle in your program. Streams share a few hardware channels: 8,
     /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
-    /// blocks all work that is submitted to that channel later, of all its streams. That work may
-    /// contain the signal that would end the wait. With as many waits as channels, all other
-    /// streams are blocked. Even with fewer waits some streams may be blocked, if many streams get
-    /// work at once.
+    /// blocks all later work of that channel, of all its streams. The blocked work may contain the
+    /// signal that would end the wait. With as many waits as channels, all other streams are
+    /// blocked. With fewer waits, some streams may be blocked if many streams get work at once.
     ///
     /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
     /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
     /// Create streams in advance: creating many while a stream waits can block until the wait ends.
     ///
-    /// It is memory-safe: a deadlock corrupts no data. The wait ends when the value is reached or
-    /// the timeline is [poisoned](Self::poison). If the timeline is dropped before it has signalled
-    /// the value, the wait ends [after the last signal](Self#dropping-it), if that signal can
-    /// happen.
+    /// It is memory-safe: a deadlock corrupts no data. The wait ends when the value is reached, or
+    /// when the timeline is [poisoned](Self::poison). The drop of the timeline also ends the wait,
+    /// [after the last signal](Self#dropping-it).
     ///
-    /// It makes the driver calls of
-    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point), and does the same in a
-    /// capture.
+    /// Its driver calls, and its effect in a capture, are those of
+    /// [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -453,12 +460,11 @@ impl Timeline {
     /// go on as if the point were reached**, and their next work may find data missing. Use it when
     /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
     ///
-    /// Submitted signals still happen if the stream gets there. A point that is reached before or
-    /// after this call is done. Dropping the timeline is gentler: it releases no wait before the
-    /// last signal.
+    /// Submitted signals still happen if the stream gets there, and their points are then done.
+    /// Dropping the timeline is gentler: it releases no wait before the last signal.
     ///
-    /// One driver call: [`cuStreamWriteValue64`], which releases streams that reach their waits
-    /// later. As for [`signal`](Self::signal), [`cuStreamIsCapturing`] may come before it.
+    /// A store of the host releases the streams that wait now. The driver calls of a
+    /// [`signal`](Self::signal) release the streams that reach their waits later.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -479,9 +485,9 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But if the stream
-    /// still works, a pending signal can overwrite the poison: streams that come to their waits
-    /// after that signal may not be released.
+    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But a pending signal
+    /// can overwrite the poison if the stream still works. Streams that reach their waits after
+    /// that signal may then stay blocked.
     pub fn poison(self) -> Result<()> {
         self.end_now()
     }

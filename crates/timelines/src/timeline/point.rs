@@ -54,7 +54,7 @@ use crate::{CudaStreamExt, calls::*};
 /// | [`query`](Self::query) | checks, and queries the driver if the point is not reached | |
 /// | [`spin`](Self::spin), [`spin_timeout`](Self::spin_timeout) | checks all the time, and uses its core | the shortest |
 /// | [`wait`](Self::wait), [`wait_timeout`](Self::wait_timeout) | sleeps between checks, for 20 µs at first and for 1 ms at most | grows with the time waited, up to the length of a sleep |
-/// | `point.await` | none: one thread of the process checks all points | as for [`Completion`](crate::Completion) |
+/// | `point.await` | none: the crate's [poller](crate#threads) checks all points | as for [`Completion`](crate::Completion) |
 /// | [`CudaStreamExt::wait_point`] | none: the stream waits | |
 ///
 /// `docs/performance.md` has figures of the delays.
@@ -62,18 +62,19 @@ use crate::{CudaStreamExt, calls::*};
 /// # Failures
 ///
 /// A failed context never signals. So the waiting methods and futures query the driver every 5 ms,
-/// and return its error. They never wait longer than that, plus the time of one driver call, for a
-/// signal that cannot come. A loop of waits with a short timeout detects the failure equally soon.
-/// `is_done` never queries: a loop around it alone may never end.
+/// and return its error. They detect a failure within 5 ms, plus the time of one driver call. A
+/// loop of waits with a short timeout detects it equally soon. `is_done` never queries: a loop
+/// around it alone may never end.
 ///
 /// For a point of an [imported](crate::ImportedTimeline) timeline, the waiting methods and
-/// futures also check, equally often, whether the exporter's process lives. If it does not, they
-/// return [`Error::ExporterGone`].
+/// futures also check, equally often, whether the exporter's process lives.
 ///
-/// [`Error::Poisoned`] means that the timeline was [poisoned](crate::Timeline::poison) before
-/// it reached the point. [`Error::ContextDropped`] means that the last share of the context was
-/// dropped first, so the driver cannot be queried. In a forked child `is_done` returns what the
-/// parent would see, and all other methods return [`ForkedChild`].
+/// * [`Error::ExporterGone`]: the exporter's process has ended.
+/// * [`Error::Poisoned`]: the timeline was [poisoned](crate::Timeline::poison) before it reached
+///   the point.
+/// * [`Error::ContextDropped`]: the timeline's context has ended, so the driver cannot be queried.
+/// * [`ForkedChild`]: all methods except `is_done` return it in a forked child. `is_done` returns
+///   what the parent would see.
 #[derive(Clone, Copy)]
 pub struct Point {
     /// The slot's, so that a look is one load.
@@ -176,8 +177,8 @@ impl Point {
     ///
     /// No driver call if the point is reached. Otherwise [`cuEventQuery`], between two calls of
     /// [`cuThreadExchangeStreamCaptureMode`], so captures of other threads go on. Unless another
-    /// thread waits for this timeline, it creates an event for this call ([`cuEventCreate`] with
-    /// the context current, [`cuEventDestroy`]).
+    /// thread waits for this timeline, this method also creates an event and destroys it
+    /// ([`cuEventCreate`] with the context current, [`cuEventDestroy`]).
     ///
     /// # Errors
     ///
@@ -210,9 +211,9 @@ impl Point {
     /// Blocks until the point is reached, for at most `timeout`, and returns whether it is. The
     /// thread sleeps between checks.
     ///
-    /// Its driver calls may delay the return beyond the timeout. Driver calls: those of
-    /// [`query`](Self::query) every 5 ms. A wait [with a shorter timeout](Self#failures) makes them
-    /// only if no wait for the timeline has made them in the last 5 ms.
+    /// Driver calls: those of [`query`](Self::query) every 5 ms. They may delay the return beyond
+    /// the timeout. A wait with a timeout below 5 ms makes them only if no wait for the timeline
+    /// has made them in the last 5 ms.
     ///
     /// ```
     /// use std::time::Duration;
