@@ -113,7 +113,7 @@ impl fmt::Display for Agent {
     }
 }
 
-/// One of the two accesses of a [`Report`].
+/// One of the two accesses that a finding is about.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Side {
@@ -140,7 +140,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// The kind of a [`Report`].
+/// The kind of error that a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
@@ -151,9 +151,9 @@ pub enum Problem {
     /// One thread destroys an event or a stream while another thread uses it, and nothing orders
     /// the two. Only in [`HostOrder::Reported`](crate::HostOrder::Reported).
     DestroyedWhileUsed,
-    /// One thread records an event, another one waits for it or has a stream wait for it, and
-    /// nothing orders the two. So it depends on the run which record the wait is for. Only in
-    /// [`HostOrder::Reported`](crate::HostOrder::Reported).
+    /// One thread records an event. Another thread waits for the event, or has a stream wait for
+    /// it. Nothing orders the two, so the record that the wait is for may differ from run to run.
+    /// Only in [`HostOrder::Reported`](crate::HostOrder::Reported).
     RecordedWhileAwaited,
 }
 

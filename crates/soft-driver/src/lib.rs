@@ -2,9 +2,9 @@
 //!
 //! It implements the event, stream, context, capture, graph, host-function, memory and interprocess
 //! entry points of the CUDA driver on host threads and host memory. It interprets no device code: a
-//! kernel is a [closure](SoftDriver::kernel) of the test. It behaves like the real driver, as
-//! measured on an NVIDIA H200, in all ways that matter to programs that order work. Where the real
-//! driver crashes because of a program's mistake, it reports the mistake. A test can make any call
+//! kernel is a [closure](SoftDriver::kernel) of the test. For programs that order work it behaves
+//! like the real driver, as measured on an NVIDIA H200. If a mistake of the program crashes the
+//! real driver, the software driver reports the mistake. A test can make any call
 //! [fail](#making-it-fail).
 //!
 //! # In a test
@@ -45,24 +45,24 @@
 //!
 //! The package `cuda-soft-driver-shared` contains the same driver as a C shared library, for
 //! programs that load `libcuda.so.1` themselves. It exports the driver's names. The variable
-//! `CUDA_SOFT_DRIVER` configures it, with the settings of [`Builder::from_text`]. Another program
-//! can control it as [`SoftDriver::control`] describes. It is for tests only: do not install it in
-//! a folder that the system searches for libraries. `cuDeviceGetName` returns `CUDA software driver
-//! (no GPU)`.
+//! `CUDA_SOFT_DRIVER` configures it, with the settings of [`Builder::from_text`]. A program that
+//! has loaded the library can control it: see [`SoftDriver::control`]. The library is for tests
+//! only: do not install it in a folder that the system searches for libraries. `cuDeviceGetName`
+//! returns `CUDA software driver (no GPU)`.
 //!
 //! # Features
 //!
-//! `courtesy`, on by default, adds the entry points that `cuda-events` does not bind. Without it the
-//! driver is the core that the tests of `cuda-events` and `cuda-timelines` use.
-//! These programs need it:
+//! `courtesy`, on by default, adds the entry points that `cuda-events` does not bind. Without it
+//! the driver is the core that the tests of `cuda-events` and `cuda-timelines` use. These programs
+//! need it:
 //!
 //! | program | what it needs |
 //! | --- | --- |
-//! | cudarc | settings of contexts, copies without a stream and between contexts, managed memory, pools, clones and uploads of graphs, modules and kernels |
-//! | numba-cuda | devices by bus address, access between devices, copies without a stream, questions about addresses, the profiler |
-//! | cuda.core | host memory, managed memory, pools, copies of layers, graph definitions: nodes, edges, updates, user objects |
-//! | FFmpeg | pitched memory, copies of rows, limits and primary contexts |
-//! | any program that is linked with `libcuda.so.1` | the names that return `CUDA_ERROR_NOT_SUPPORTED` |
+//! | cudarc | settings of contexts, synchronous copies, peer copies, managed memory, pools, clones and uploads of graphs, modules and kernels |
+//! | numba-cuda | devices by PCI bus id, peer access, synchronous copies, pointer attributes, the profiler |
+//! | cuda.core | host memory, managed memory, pools, 3D copies, graph definitions: nodes, edges, updates, user objects |
+//! | FFmpeg | pitched memory, 2D copies, limits and primary contexts |
+//! | any program that is linked with `libcuda.so.1` | stubs for all other names of the driver, so that the program links; they return `CUDA_ERROR_NOT_SUPPORTED` |
 //!
 //! # What it does
 //!
@@ -73,29 +73,31 @@
 //! * Host functions run on one thread, one after the other, as on the real driver.
 //! * The streams of a context share a few channels: eight, or `CUDA_DEVICE_MAX_CONNECTIONS`. A wait
 //!   for a value blocks its channel, as on a GPU. If this leads to a deadlock, the driver
-//!   [reports](OnDeadlock) it and does not hang.
-//! * It detects a destroyed, foreign or made-up handle, and [`OnMisuse`] decides what happens then.
+//!   [reports](OnDeadlock) the deadlock and does not hang.
+//! * It detects a destroyed, foreign or made-up handle. [`OnMisuse`] sets the reaction.
 //! * Interprocess events and memory work between processes of one user. As on a GPU, interprocess
 //!   memory needs neither a common `/dev/shm` nor a common pid namespace. Unlike on a GPU, it needs
 //!   a common network namespace. On Windows there are interprocess events, but no interprocess
 //!   memory.
-//! * Device attributes are those of an H200. Attributes of missing features are 0: virtual memory,
-//!   multicast, pools of host memory, and direct access of other devices (GPUDirect RDMA).
+//! * Device attributes are those of an H200. The attributes of missing features are 0: virtual
+//!   memory, multicast, pools of host memory, and access by network cards and other PCIe devices
+//!   (GPUDirect RDMA).
 //! * [External semaphores](ExternalSemaphore) work, external memory does not. Memory of a pool
 //!   cannot be allocated in a stream capture.
 //! * In a forked child, and while the process ends, calls return the same codes as on the real
 //!   driver.
 //! * The first call of an unsupported function prints its name on standard error. Programs of the
-//!   CUDA runtime (PyTorch, CuPy) need the tables of `cuGetExportTable`, and cannot run here.
+//!   CUDA runtime (PyTorch, CuPy) cannot run here, because they need the tables of
+//!   `cuGetExportTable`.
 //!
 //! `crates/soft-driver/ARCHITECTURE.md` in the source tree describes how it works.
 //!
 //! # Making it fail
 //!
 //! [`Fault`] defines which calls fail, when, and how. It selects calls by name or pattern: the
-//! n-th, every k-th, at random with a seed, once or from then on. The call fails without doing its
-//! work, or after it. It leaves its out-parameters unchanged, or fills them with garbage. It can
-//! also block until it is released.
+//! n-th, every k-th, at random with a seed, once or from then on. The call fails before its work or
+//! after it. The out-parameters stay unchanged, or get garbage. A call can also block until the
+//! test releases it.
 //!
 //! [`SoftDriver::fail_contexts`] simulates a kernel that trapped. [`SoftDriver::shut_down`]
 //! simulates the end of the process, and [`Builder::without`] simulates an old driver.
@@ -108,14 +110,15 @@
 //! it does one of the things that a real driver may do. So a program that passes here may still
 //! have a race.
 //!
-//! The [order checker](OrderCheck) finds races. It reports each pair of accesses to the same bytes,
-//! at least one of them a write or a free, that no event, wait, value or synchronization orders. If
-//! only events order the streams, it finds the race on every run. A driver cannot see the order
-//! that threads, host functions and values in host memory create. By default the checker assumes
-//! that this order exists, and so finds some races on some runs only. With [`HostOrder::Reported`]
-//! it uses only the order that the program [reports](SoftDriver::hand_over). A program that passes
-//! then has no race in this run, for all accesses that the driver sees or that the program
-//! [reports](SoftDriver::reads).
+//! The [order checker](OrderCheck) finds races. It reports two accesses to the same bytes if at
+//! least one is a write or a free, and no event, wait, value or synchronization orders them. In a
+//! program that orders its streams by events only, it finds each race on every run.
+//!
+//! A driver cannot see the order that threads, host functions and values in host memory create. By
+//! default the checker takes the order in which the calls came in this run as intended. So it can
+//! miss a race in some runs. With [`HostOrder::Reported`] it uses only the order that the program
+//! [reports](SoftDriver::hand_over). A program that passes then has no race in this run, for all
+//! accesses that the driver sees or that the program [reports](SoftDriver::reads).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unreachable_pub)]

@@ -148,9 +148,9 @@ impl Builder {
 
     /// Sets whether `CUDA_VISIBLE_DEVICES` selects and orders the [devices](Self::devices).
     ///
-    /// As for a real driver, it contains numbers or UUIDs, and `cuInit` reads it. By default only
-    /// the shared library uses it. A driver in the process ignores it, because on a machine with
-    /// GPUs the variable is about those.
+    /// As for a real driver, the variable contains numbers or UUIDs, and `cuInit` reads it. By
+    /// default only the shared library uses it. A [`SoftDriver`] ignores it, because on a machine
+    /// with GPUs the variable is meant for the GPUs.
     pub fn visible_from_environment(mut self, on: bool) -> Self {
         self.config.visible_from_environment = Some(on);
         self
@@ -189,10 +189,10 @@ impl Builder {
 
     /// Sets the number of hardware channels that a context's streams share, 1 to 32.
     ///
-    /// A wait for a value in memory blocks later work in its channel, also that of other streams.
-    /// An idle stream takes a channel without waits, if there is one. The default is the
-    /// environment variable `CUDA_DEVICE_MAX_CONNECTIONS` when `cuInit` is called, as for a real
-    /// driver, or 8.
+    /// A wait for a value in memory blocks later work in its channel, including work of other
+    /// streams. An idle stream takes a channel without waits, if there is one. As for a real
+    /// driver, `cuInit` reads the default from the environment variable
+    /// `CUDA_DEVICE_MAX_CONNECTIONS`. Without the variable it is 8.
     pub fn connections(mut self, channels: u32) -> Self {
         let good = (1..=MOST_CHANNELS).contains(&channels);
         if good {
@@ -234,17 +234,17 @@ impl Builder {
     /// Sets which order on the host the [order checker](OrderCheck) assumes.
     ///
     /// [`HostOrder::Submission`] is the default. The checker assumes that each call is ordered
-    /// after all earlier calls, of all threads. It also assumes that the program looks at each host
-    /// function that has run, and at each value in host memory, and so learns how far the stream
-    /// is. With these assumptions no correct program is reported. But an assumed order may hide an
-    /// error, which is then found only in runs without that order.
+    /// after all earlier calls, of all threads. It also assumes that the program notices each host
+    /// function that has run, and each value in host memory. With these assumptions no correct
+    /// program is reported. But an assumed order may hide an error, which is then found only in
+    /// runs without that order.
     ///
     /// With [`HostOrder::Reported`] the checker assumes less. A thread is ordered after the work
     /// for which its own calls have waited, and after everything that was [handed
     /// over](SoftDriver::hand_over) to it. A new thread is ordered after the work that all earlier
     /// threads are ordered after. So errors among threads are found on every run. The program must
-    /// report all other order between threads; otherwise it gets false reports. Destroying an event
-    /// or a stream that another thread uses is an error as well.
+    /// report all other order between threads; otherwise it gets false reports. The checker also
+    /// reports the destruction of an event or a stream that another thread uses without an order.
     pub fn order_host(mut self, order: HostOrder) -> Self {
         self.config.order_host = order;
         self
@@ -262,8 +262,9 @@ impl Builder {
     /// Sets whether each finding of the [order checker](OrderCheck), and the summary, is written as
     /// a JSON object in one line.
     ///
-    /// [`Finding::to_json`](cuda_order_check::Finding::to_json) describes the objects. That of the
-    /// summary has the `severity` `summary`, and the counts `errors`, `warnings` and `suppressed`.
+    /// [`Finding::to_json`](cuda_order_check::Finding::to_json) describes the objects. The object
+    /// of the summary has the `severity` `summary`, and the counts `errors`, `warnings` and
+    /// `suppressed`.
     pub fn order_json(mut self, on: bool) -> Self {
         self.config.order_json = on;
         self
@@ -271,11 +272,12 @@ impl Builder {
 
     /// Suppresses findings of the [order checker](OrderCheck): the summary only counts them.
     ///
-    /// `call:NAME` covers the findings that name this call, such as `call:cuMemcpyDtoHAsync*`.
-    /// `function:NAME` covers those with this text in a line of a backtrace, or in the source line
-    /// of a call. Backtraces require [`order_backtraces`](Self::order_backtraces). `*` stands for
-    /// any text. As text, `order_suppress=file:PATH` reads a file with one of these in each line;
-    /// empty lines and lines that begin with `#` are ignored.
+    /// * `call:NAME` covers findings that name this call, such as `call:cuMemcpyDtoHAsync*`.
+    /// * `function:NAME` covers findings with this text in a line of a backtrace, or in the source
+    ///   line of a call. Backtraces require [`order_backtraces`](Self::order_backtraces).
+    ///
+    /// `*` stands for any text. In [`from_text`](Self::from_text), `order_suppress=file:PATH` reads
+    /// a file with one pattern in each line. Empty lines and lines that begin with `#` are ignored.
     pub fn order_suppress(self, pattern: &str) -> Self {
         match Suppression::from_text(pattern) {
             Ok(suppression) => self.suppress(suppression),
@@ -288,11 +290,11 @@ impl Builder {
         self
     }
 
-    /// Sets the exit status of the process for the case that the [order checker](OrderCheck) has
-    /// found an error. 0, the default, does not change the status.
+    /// Sets the exit status of a process in which the [order checker](OrderCheck) has found an
+    /// error. 0, the default, does not change the status.
     ///
-    /// The status replaces the program's own one, also that of a failure. It has no effect if the
-    /// process ends by a signal or by `_exit`. Windows ignores it.
+    /// The status replaces the status of the program, even if the program failed. It has no effect
+    /// if the process ends by a signal or by `_exit`, and on Windows.
     pub fn order_exitcode(mut self, status: u8) -> Self {
         self.config.order_exitcode = status;
         self
@@ -354,9 +356,9 @@ impl Builder {
 
     /// Removes an exported name from the driver.
     ///
-    /// `cuGetProcAddress` then does not find that version. It also does not return an older
-    /// function instead, because the program would call it with the newer function's arguments. A
-    /// look-up of the older version still returns the older function.
+    /// `cuGetProcAddress` then does not find this version, and returns no older function in its
+    /// place: the program would call the older function with the newer arguments. A look-up of the
+    /// older version still returns the older function.
     pub fn without(mut self, name: &str) -> Self {
         self.config.missing.push(name.to_owned());
         self.needs_export(name)
@@ -375,7 +377,7 @@ impl Builder {
     }
 
     /// Makes `cuGetProcAddress` return the address of another exported function for a base name, as
-    /// if the wrong version was requested.
+    /// if the wrong version were requested.
     pub fn lookup_as(mut self, base: &str, exported: &str) -> Self {
         self.config.wrong_lookups.push((base.to_owned(), exported.to_owned()));
         self.needs_base(base).needs_export(exported)
@@ -480,8 +482,8 @@ impl Builder {
     /// | `init` | a result code by number or name | [`init_result`](Self::init_result) |
     /// | `fault` | a fault, as for `Fault::from_text` | [`fault`](Self::fault) |
     ///
-    /// `without`, `null`, `fault` and `order_suppress` may appear more than once. [`Fault::from_text`] describes the
-    /// words of a fault.
+    /// `without`, `null`, `fault` and `order_suppress` may appear more than once.
+    /// [`Fault::from_text`] describes the words of a fault.
     ///
     /// # Errors
     ///

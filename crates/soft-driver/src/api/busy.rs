@@ -44,21 +44,21 @@ impl SoftDriver {
     /// Keeps a stream busy for `duration`, as a kernel would.
     ///
     /// When the stream reaches this work, it is busy, and its later work waits. Other streams go
-    /// on, and any number of streams are busy at the same time. In a capturing stream it becomes a
-    /// node of the graph, which looks like an empty node.
+    /// on, and any number of streams can be busy at the same time. In a capturing stream the work
+    /// becomes a node of the graph, which looks like an empty node.
     ///
     /// In [virtual time](Time::Virtual) nothing sleeps. The stream is done when
     /// [`advance`](Self::advance) has moved the time far enough. Time also moves by itself when
     /// everything waits; [`Time::Virtual`] has the rules. Host functions of the program take no
-    /// virtual time. If a host function runs for more than some milliseconds while a thread waits,
-    /// the time moves on without the function.
+    /// virtual time. If a host function runs for more than a few milliseconds while a thread waits,
+    /// virtual time no longer waits for the function.
     ///
-    /// It counts as a call. The shared library exports it as `CUresult
+    /// This method counts as a driver call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.
     ///
     /// # Panics
     ///
-    /// If the stream accepts no work, as for a launch.
+    /// If a kernel launch in this stream would fail, for example because the context has failed.
     #[track_caller]
     pub fn busy(&self, stream: &StreamRef, duration: Duration) {
         if let Err(code) = submit(self.machine(), stream.as_raw(), duration) {

@@ -29,11 +29,11 @@ use crate::processes;
 /// another is dropped, and panics after two minutes.
 ///
 /// Dropping a driver ends everything that belongs to it. From then on its functions return
-/// `CUDA_ERROR_DEINITIALIZED`. So do calls that wait at that time or are [blocked](Fault::block).
+/// `CUDA_ERROR_DEINITIALIZED`, and so do calls that are waiting or [blocked](Fault::block).
 ///
-/// Drop it after the objects that were created with it: make it the last field of a fixture. The
-/// drop of an object that outlives its driver does nothing to other drivers. There are two rare
-/// exceptions, which `crates/soft-driver/ARCHITECTURE.md` in the source tree describes.
+/// Drop the driver after the objects that were created with it: make it the last field of a
+/// fixture. An object that outlives its driver almost never affects other drivers.
+/// `crates/soft-driver/ARCHITECTURE.md` in the source tree describes two rare exceptions.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -147,8 +147,7 @@ impl SoftDriver {
 
     /// The live objects as text: the count of each kind, and the calls that created the first few.
     ///
-    /// With a call [log](crate::Builder::log) it contains those calls; without one it contains
-    /// their numbers.
+    /// Without a call [log](crate::Builder::log) the text has only the numbers of these calls.
     pub fn leak_report(&self) -> String {
         let (live, which) = report::look(self.machine());
         format!("{live}{which}")
@@ -191,18 +190,17 @@ impl SoftDriver {
     /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
     /// channels, and the calls that submitted the waits.
     ///
-    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. A deadlock is reported in the call
-    /// that completes it. If values were written and then reset, a later call may report it
-    /// instead.
+    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
+    /// usually reports it; rarely, a later call does.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().engine.deadlocks().to_vec()
     }
 
-    /// The errors that the [order checker](crate::OrderCheck) has found so far: two accesses to the
+    /// The findings of the [order checker](crate::OrderCheck) so far. Each has two accesses to the
     /// same bytes, their calls, the existing order, and the missing order. `Display` gives the
     /// text.
     ///
-    /// The list has the first thousand errors, without those that
+    /// The list has the first thousand findings. It leaves out those that the setting
     /// [`order_suppress`](crate::Builder::order_suppress) covers.
     ///
     /// [`hand_over`](Self::hand_over) has an example.
@@ -279,7 +277,7 @@ impl SoftDriver {
     /// Makes all contexts fail, as after a kernel that trapped.
     ///
     /// The pending work of their streams is skipped, and all calls on them return `code` from now
-    /// on. A real driver recovers in a new process only; this one does not recover either.
+    /// on. Like a real driver, this driver does not recover.
     ///
     /// # Panics
     ///
@@ -356,7 +354,7 @@ impl SoftDriver {
     ///
     /// Functions that already run are not stopped. A call that waits for the stream of a held
     /// function waits until the function has run. The last release of a context is such a call.
-    /// When a context fails, its functions are no longer held: host functions are skipped, and
+    /// When a context fails, its functions are no longer held. Host functions are then skipped, and
     /// callbacks are called with the error, as always in a failed context.
     ///
     /// ```

@@ -13,13 +13,13 @@ use crate::processes::semaphore::{Descriptor, Semaphore, SemaphoreKind};
 /// Pass its `descriptor` to `cuImportExternalSemaphore` of any software driver, in this process or
 /// in another process that received the descriptor. A binary semaphore has the type
 /// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD`, a timeline
-/// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD`. It is a special memory file: a
-/// software driver imports no other descriptors, and no other driver imports these. Linux only.
+/// `CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD`. The descriptor belongs to a special
+/// memory file: a software driver imports no other descriptors, and no other driver imports these.
+/// Linux only.
 ///
-/// The driver checks a waiting stream from time to time, at least every 2 ms. The wait blocks no
-/// other stream. The order checker orders a wait after the signals of the same driver that can have
-/// ended the wait. It does not see the signals of other drivers and processes, and reports nothing
-/// about them.
+/// The driver checks a waiting stream at least every 2 ms. The wait blocks no other stream. The
+/// order checker orders a wait after the signals of the same driver that can have ended the wait.
+/// It does not see the signals of other drivers and processes, and reports nothing about them.
 ///
 /// # Misuse
 ///
@@ -32,12 +32,12 @@ use crate::processes::semaphore::{Descriptor, Semaphore, SemaphoreKind};
 ///   launched again may outlive the import.
 /// * A signal of a timeline whose value is not above the current value when the stream executes the
 ///   signal. The value stays as it is.
-/// * A signal of a binary semaphore that is signalled already when the stream executes it: no wait
-///   has consumed the earlier signal.
+/// * A signal of a binary semaphore that is already signalled when the stream executes the signal:
+///   no wait has consumed the earlier signal.
 ///
 /// In the last two cases the call that submitted the signal cannot return the error. The report
-/// names that call, and the stream goes on. Of signals by other drivers and processes the driver
-/// sees only the current value, so it finds no other misuse by them.
+/// names that call, and the stream goes on. The driver does not see misuse by other drivers and
+/// processes, because it sees only the current value.
 ///
 /// # Example
 ///
@@ -101,7 +101,7 @@ impl ExternalSemaphore {
         }
     }
 
-    /// Duplicates the descriptor: for one import, which takes it, or for another process.
+    /// Duplicates the descriptor. An import takes the duplicate, or you send it to another process.
     ///
     /// # Errors
     ///

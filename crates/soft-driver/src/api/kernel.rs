@@ -18,20 +18,21 @@ use crate::machine::DropUnlocked;
 impl SoftDriver {
     /// Registers a closure as the kernel `name`, and replaces an earlier one of this name.
     ///
-    /// From then on the program can load modules and libraries. Any image is accepted and none is
-    /// interpreted: each has the kernels that are registered with this driver. Without any kernel
-    /// these calls return `CUDA_ERROR_NOT_SUPPORTED`. The lookup of another name returns
-    /// `CUDA_ERROR_NOT_FOUND`, and the driver prints the names that are registered. C++ compilers
-    /// mangle names: register the name that the program looks up, such as `_Z4fillPji`.
+    /// From then on the program can load modules and libraries. The driver accepts any image and
+    /// interprets none: each has the kernels that are registered with this driver. Before the first
+    /// kernel is registered, these calls return `CUDA_ERROR_NOT_SUPPORTED`. The lookup of a name
+    /// that is not registered returns `CUDA_ERROR_NOT_FOUND`, and the driver prints the registered
+    /// names. C++ compilers mangle names: register the name that the program looks up, such as
+    /// `_Z4fillPji`.
     ///
     /// A launch runs the closure once, in stream order, on a thread of the driver. A kernel of
     /// another stream may run at the same time. In a capturing stream a launch becomes a kernel
-    /// node. In virtual time a kernel takes no time; [`busy`](Self::busy) beside it adds a
+    /// node. In virtual time a kernel takes no time; [`busy`](Self::busy) in the same stream adds a
     /// duration. A kernel that panics fails its context with `CUDA_ERROR_LAUNCH_FAILED`. Calls of
     /// the driver in a kernel return `CUDA_ERROR_NOT_PERMITTED`.
     ///
-    /// The closure is dropped with the driver, or after it was replaced: when its last launch is
-    /// over and no graph has such a launch. Its drop may call the driver.
+    /// A replaced closure is dropped when its last launch is over and no graph contains a launch of
+    /// it. All other closures are dropped with the driver. The drop may call the driver.
     ///
     /// ```
     /// use cuda_soft_driver::SoftDriver;
@@ -76,19 +77,19 @@ impl SoftDriver {
 
 /// A kernel that was [registered](SoftDriver::kernel), which can be described further.
 ///
-/// Once another kernel of its name is registered, its methods change nothing.
+/// After another kernel with the same name was registered, its methods change nothing.
 pub struct Kernel<'a> {
     driver: &'a SoftDriver,
     kernel: Arc<Registered>,
 }
 
 impl Kernel<'_> {
-    /// Declares the parameters: the size of each in bytes. Without this a kernel has none.
+    /// Declares the parameters: the size of each in bytes. Without this call a kernel has no
+    /// parameters.
     ///
     /// # Panics
     ///
-    /// If they have more than the 32764 bytes that a kernel can have, with the gaps between them
-    /// that alignment leaves.
+    /// If all parameters together, with the gaps for their alignment, have more than 32764 bytes.
     #[track_caller]
     pub fn parameters(self, sizes: &[usize]) -> Self {
         assert!(can_have(sizes), "a kernel cannot have parameters of these sizes: {sizes:?}");
@@ -97,8 +98,8 @@ impl Kernel<'_> {
 
     /// Declares what a launch reads and writes, for the [order checker](crate::OrderCheck).
     ///
-    /// The driver calls the closure in each call that launches or captures the kernel, in that
-    /// call's thread. Without it the checker sees no access of the kernel.
+    /// The driver runs the closure in each call that launches or captures the kernel, in the thread
+    /// of the call. Without the closure the checker sees no access of the kernel.
     pub fn accesses<F>(self, declare: F) -> Self
     where
         F: Fn(&Launch, &mut Accesses) + Send + Sync + 'static,

@@ -153,19 +153,21 @@ fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answe
 
 /// # Accesses
 ///
-/// Reports of accesses that a driver cannot see: those of kernels, and the host's own. If the
-/// [order checker](crate::OrderCheck) is off they do nothing. Each counts as a call, so reports can
-/// number it.
+/// These methods tell the [order checker](crate::OrderCheck) about accesses that a driver cannot
+/// see: those of kernels, and the host's own. While the checker is off they record nothing. Each
+/// counts as a driver call, and a finding gives the number of the call.
 impl SoftDriver {
-    /// Reports that work submitted to a stream now, such as a kernel, reads `bytes` bytes from
-    /// `address` on.
+    /// Reports that work which is submitted to the stream now, such as a kernel, reads `bytes`
+    /// bytes that start at `address`.
     ///
-    /// In a capturing stream it becomes a node of the graph, which looks like an empty node.
+    /// In a capturing stream the report becomes a node of the graph, which looks like an empty
+    /// node.
     ///
     /// # Panics
     ///
-    /// If the stream accepts no work, as for a launch. A handle that is not a stream is misuse, as
-    /// in any call: it ends the process unless [`OnMisuse`](crate::OnMisuse) makes it an error.
+    /// If a kernel launch in this stream would fail, for example because the context has failed. A
+    /// handle that is not a stream is misuse: it ends the process unless
+    /// [`OnMisuse`](crate::OnMisuse) makes it an error.
     #[track_caller]
     pub fn reads(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
         self.access(Some(stream.as_raw()), (address, bytes), false);
@@ -181,8 +183,8 @@ impl SoftDriver {
         self.access(Some(stream.as_raw()), (address, bytes), true);
     }
 
-    /// Reports that the host itself reads `bytes` bytes of pinned memory from `memory` on, at this
-    /// place in the sequence of its calls.
+    /// Reports that the host reads `bytes` bytes that start at `memory`, now. Streams use pinned
+    /// memory, but any host memory is accepted.
     ///
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
@@ -201,10 +203,11 @@ impl SoftDriver {
     /// Reports that the calling thread or host function hands over to another one: it unlocks,
     /// sends, or ends and is joined.
     ///
-    /// Everything that this thread did or waited for before this call is ordered before everything
-    /// that another thread does after it [takes over](Self::take_over) with the same number. The
-    /// program chooses the numbers, for example the address of the lock or the channel. It matters
-    /// with [`HostOrder::Reported`](crate::HostOrder::Reported) only.
+    /// Another thread [takes over](Self::take_over) with the same number. Everything that the first
+    /// thread did or waited for before its call is ordered before everything that the second thread
+    /// does after its call. The program chooses the numbers, for example the address of the lock or
+    /// the channel. The call has an effect with [`HostOrder::Reported`](crate::HostOrder::Reported)
+    /// only.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -245,8 +248,8 @@ impl SoftDriver {
     /// (`cuStreamWriteValue32` and `64`).
     ///
     /// The calling thread is then ordered after the work before that write, like a stream that
-    /// waited for the value. It matters with [`HostOrder::Reported`](crate::HostOrder::Reported)
-    /// only.
+    /// waited for the value. The call has an effect with
+    /// [`HostOrder::Reported`](crate::HostOrder::Reported) only.
     ///
     /// # Panics
     ///
@@ -266,8 +269,8 @@ impl SoftDriver {
     ///
     /// let soft = SoftDriver::builder().check_order(OrderCheck::Report).build();
     /// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
-    /// let [one, two] = [(); 2].map(|()| Stream::new(&context, StreamOptions::new()));
-    /// let (uploads, work) = (one?, two?);
+    /// let uploads = Stream::new(&context, StreamOptions::new())?;
+    /// let work = Stream::new(&context, StreamOptions::new())?;
     /// soft.name_stream(&uploads, "uploads");
     /// soft.writes(&uploads, 0x7000, 256);
     /// soft.reads(&work, 0x7000, 256);

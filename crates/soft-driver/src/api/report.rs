@@ -13,7 +13,7 @@ pub struct Live {
     pub retains: usize,
     /// Contexts that were created and not destroyed. Primary contexts are counted by their retains.
     pub contexts: usize,
-    /// Streams that were created and not destroyed. In a failed context destroying returns the
+    /// Streams that were created and not destroyed. In a failed context the destruction returns the
     /// context's error; streams that the program tried to destroy there are not counted.
     pub streams: usize,
     /// Events that were created or imported, and not destroyed; counted like streams.

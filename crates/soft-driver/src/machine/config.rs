@@ -31,10 +31,10 @@ pub enum OnMisuse {
 /// value.
 ///
 /// In a deadlock, streams wait for values in memory, and the writes of these values are queued
-/// behind such waits. A write is queued behind the waits of its own stream, and of all streams in
-/// its channel ([`Builder::connections`](crate::Builder::connections)). A wait that no queued write
-/// would end is not part of a deadlock: the host, another process or a later call may write the
-/// value.
+/// after such waits. A write is queued after the earlier waits of its own stream, and of all
+/// streams in its channel ([`Builder::connections`](crate::Builder::connections)). If no queued
+/// write would end a wait, the wait is not part of a deadlock: the host, another process or a later
+/// call may write the value.
 ///
 /// Each deadlock is printed once on standard error, and [`deadlocks`](crate::SoftDriver::deadlocks)
 /// returns it. A deadlock that arises during another one counts as part of it.
@@ -54,22 +54,26 @@ pub enum OnDeadlock {
 /// Whether to search for unordered accesses to the same bytes.
 ///
 /// The driver sees each copy, memset, value, allocation and free, and each record, wait and
-/// synchronization. The checker reports each pair of accesses, at least one of them a write, that
-/// no event, wait or synchronization orders, no matter which came first in this run. It does not
-/// see the accesses of the program's own kernels and threads, unless the program
-/// [reports](crate::SoftDriver::reads) them. `docs/order-check.md` has the rules.
+/// synchronization. The checker reports two accesses to the same bytes if at least one is a write
+/// or a free, and no event, wait, value or synchronization orders them. It does not matter which
+/// access came first in this run. The checker does not see the accesses of kernels and of the
+/// program's threads, unless the program [reports](crate::SoftDriver::reads) them.
+/// `docs/order-check.md` has the rules.
 ///
-/// If only events order the streams, an error is found on every run. No driver sees the order of
-/// the host's threads; [`Builder::order_host`](crate::Builder::order_host) chooses the assumption.
-/// With [`HostOrder::Submission`] a correct program is never reported. An error between two
-/// threads, or one that a host function or a value in host memory may hide, is found on some runs
-/// only. With [`HostOrder::Reported`] such errors are found on every run, too, and the program
-/// reports the order of its threads ([`hand_over`](crate::SoftDriver::hand_over)).
+/// In a program that orders its streams by events only, an error is found on every run. No driver
+/// sees the order of the host's threads, so
+/// [`Builder::order_host`](crate::Builder::order_host) sets the assumption:
+///
+/// * With [`HostOrder::Submission`] a correct program is never reported. Some errors are found on
+///   some runs only: errors between two threads, and errors that a host function or a value in host
+///   memory may hide.
+/// * With [`HostOrder::Reported`] these errors are found on every run, too. The program must report
+///   the order of its threads ([`hand_over`](crate::SoftDriver::hand_over)).
 ///
 /// Each pair of places is reported once. A place is the source line if it is known, as for calls of
 /// `reads`, `writes` and similar methods from Rust. For a call of the driver, a plain C function,
 /// the place is the function and its stream or thread. With
-/// [`order_backtraces`](crate::Builder::order_backtraces) it is the call's backtrace.
+/// [`order_backtraces`](crate::Builder::order_backtraces) the place is the call's backtrace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum OrderCheck {
@@ -108,21 +112,20 @@ pub enum Time {
     /// [busy](crate::SoftDriver::busy) takes its duration, and all other work one tick.
     ///
     /// Time moves when everything waits: it jumps to the end of the next busy stream, or to the
-    /// next limit of a wait. These wait:
+    /// next timeout. These wait:
     ///
     /// * a thread in a call of the driver that waits,
     /// * a thread in a wait of `cuda-events`, such as `Event::synchronize_timeout` or
-    ///   `Point::wait`. Limits are in virtual time.
+    ///   `Point::wait` (timeouts are in virtual time),
     /// * a task that awaits a future of `cuda-events`,
-    /// * a thread in a loop of queries (`cuEventQuery`, `cuStreamQuery`, `Point::is_done`): one that
-    ///   has asked the same question eight times without another call in between. A few queries
-    ///   move no time.
+    /// * a thread in a loop of queries (`cuEventQuery`, `cuStreamQuery`, `Point::is_done`). The
+    ///   loop counts as a wait after eight equal queries without another call in between.
     ///
     /// Time moves only while all other threads of the process sleep, as in a lock or in an
-    /// executor. A thread that runs holds the time, as long as it makes calls. After one second of
-    /// processor time without a call it no longer holds it (after a tenth of a second if it has
-    /// never called this driver). Threads that use only other software drivers do not hold the
-    /// time.
+    /// executor. A thread that runs holds the time as long as it makes calls. It no longer holds
+    /// the time after one second of processor time without a call, or after a tenth of a second if
+    /// it has never called this driver. Threads that use only other software drivers do not hold
+    /// the time.
     ///
     /// So the same program has the same times on every run, however busy the machine is. If threads
     /// submit work at the same moment of virtual time, the order of the calls may differ, as on a
@@ -130,8 +133,8 @@ pub enum Time {
     /// moves as soon as one thread waits.
     ///
     /// Waits of `cuda-events` use this clock through [`HostClock`](cuda_events::HostClock), which
-    /// [`SoftDriver::driver`](crate::SoftDriver::driver) attaches. In the shared library limits are
-    /// in real time, and a loop of queries takes part.
+    /// [`SoftDriver::driver`](crate::SoftDriver::driver) attaches. In the shared library timeouts
+    /// are in real time, and a loop of queries counts as a wait.
     Virtual,
 }
 
@@ -147,11 +150,10 @@ pub enum Scheduler {
     /// before the call returns.
     ///
     /// Work is done in steps between the program's calls and while the program waits. The same seed
-    /// gives the same order if the program makes its calls from one thread and its host functions
-    /// do not wait for it, regardless of the machine's load. (This holds on Linux. On other
-    /// systems, a machine that delays a thread for long may change the order.) If the program's
-    /// thread makes no driver call for a tenth of a second of its time, the work is done anyway, in
-    /// an order that depends on time.
+    /// gives the same order, regardless of the machine's load, under three conditions: the program
+    /// makes its calls from one thread, its host functions do not wait for that thread, and the
+    /// thread makes a driver call at least every tenth of a second of its time. On systems other
+    /// than Linux, a machine that delays a thread for long may change the order, too.
     Seeded(u64),
 }
 

@@ -170,9 +170,9 @@ impl Table {
     fn listing(&self) -> String {
         let early = self.places.iter().filter(|place| matches!(place, Place::Retired(..))).count();
         format!(
-            "a process can have {SLOTS} software drivers, of which some are kept for threads that \
-             have one, and none came free in two minutes; {early} were dropped before what was \
-             made with them: drop contexts first, and the driver last"
+            "no place for another software driver came free in two minutes: a process can have \
+             {SLOTS}, and {early} were dropped before their contexts; drop contexts first, and the \
+             driver last"
         )
     }
 }
