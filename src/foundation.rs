@@ -1,16 +1,18 @@
 //! Items for crates on top of this one, beyond events and streams.
 //!
 //! A crate that wraps more of the driver (memory, modules, kernels) makes the calls by itself, with
-//! these items. This workspace's own crates use no others: `cuda-events-cudarc` uses
-//! [`ForeignCapture`], and `cuda-timelines` each of the others.
+//! these items. `cuda-timelines` and `cuda-events-cudarc` are such crates: beyond the ordinary
+//! methods, they use only the items of this page.
 //!
 //! | for | use |
 //! | --- | --- |
-//! | a driver call that no method makes | [`call!`]; [`Function::check`] turns a code into an [`Error`] that names the call |
+//! | a driver call that no method makes | [`call!`] |
+//! | a call that you make by a raw function pointer | [`sys::Function::check`](Function::check) turns the result code into an [`Error`] that names the call |
 //! | calls that depend on the current context | [`with_current`] |
 //! | referring to a context without keeping it alive | [`WeakContext`] |
 //! | dropping a context without blocking | [`Context::drop_unless_last`] |
-//! | whether contexts of one device share memory | [`Context::is_retained`]; [`Context::is_borrowed`] |
+//! | whether two contexts of one device share memory and events | they do if [`Context::is_retained`] is true for both |
+//! | whether other code may end a context | [`Context::is_borrowed`] |
 //! | whether two objects belong to one driver library | [`Driver::is_same_library`](crate::Driver::is_same_library) |
 //! | reporting that an event failed | [`EventRef::mark_failed`](crate::EventRef::mark_failed) |
 //! | skipping calls that would become part of a capture | [`is_capture_under_way`] |
@@ -60,7 +62,7 @@
 //! # let driver = soft.driver();
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let buffer = Buffer::new(&context, 4096)?;
-//! // Its error reads as those of this crate do.
+//! // The error looks like the errors of this crate.
 //! let refused = Buffer::new(&context, 0).err().map(|error| error.to_string());
 //! assert!(refused.is_some_and(|text| text.starts_with("cuMemAlloc_v2 failed")));
 //! # Ok::<(), cuda_events::Error>(())
@@ -84,11 +86,11 @@ pub use crate::ipc::origin::Origin;
 
 /// Makes a driver call, and returns a [`Result<()>`](crate::Result) whose error names it.
 ///
-/// The first argument is the [`Driver`]. The second is the call: the name of a field
-/// of [`Symbols`], with its arguments. An entry point that some drivers lack
-/// has a question mark. Like the methods of this crate, the macro calls nothing in a forked child.
+/// The first argument is the [`Driver`]. The second argument is the call: the name of a field of
+/// [`Symbols`], with its arguments. Put a question mark after the name of an entry point that some
+/// drivers lack. Like the methods of this crate, the macro calls nothing in a forked child.
 /// [Observers](crate::Driver::observe) see the call. The caller writes the `unsafe` block, and
-/// argues that the arguments are valid.
+/// must pass valid arguments.
 ///
 /// ```
 /// use cuda_events::foundation::{call, with_current};
@@ -116,8 +118,8 @@ pub use crate::ipc::origin::Origin;
 ///
 /// # Errors
 ///
-/// [`Error::Driver`] for every code except `CUDA_SUCCESS`; [`Error::Unsupported`] if the driver lacks
-/// the entry point; [`Error::ForkedChild`].
+/// [`Error::Driver`] for every code except `CUDA_SUCCESS`; [`Error::Unsupported`] if the driver
+/// lacks the entry point; [`Error::ForkedChild`].
 #[doc(inline)]
 pub use crate::foundation_call as call;
 
@@ -173,11 +175,11 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 
 /// Returns whether a [`Capture`] is in progress anywhere in this process.
 ///
-/// During a capture some calls, of any thread, invalidate it or become a part of its graph:
-/// destroying an event that it recorded, for example. Code that can do without such a call checks
-/// this first. It is one load, and no driver call. Captures that other libraries begin count while
-/// a [`ForeignCapture`] of them exists; [`capture_status`](crate::StreamRef::capture_status) asks
-/// the driver about one stream.
+/// During a capture some calls of any thread invalidate the capture or become a part of its graph:
+/// for example, the destruction of an event that was recorded in it. Code that can do without such
+/// a call checks this function first. It is one load, and no driver call. A capture that another
+/// library began counts while a [`ForeignCapture`] for it exists.
+/// [`capture_status`](crate::StreamRef::capture_status) queries the driver about one stream.
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode};
@@ -204,9 +206,10 @@ pub fn is_capture_under_way() -> bool {
 
 /// Returns whether this process was forked after the driver was initialised, and so cannot use it.
 ///
-/// Methods of this crate that would call the driver return [`Error::ForkedChild`] in such a
-/// process. Other code checks this function: a destructor, for example, or code that takes a lock
-/// that a thread of the parent may have held. It is one load, and no driver call.
+/// In such a process, methods of this crate that would call the driver return
+/// [`Error::ForkedChild`]. Other code checks this function. Examples are a destructor, and code
+/// that takes a lock which a thread of the parent may have held. It is one load, and no driver
+/// call.
 ///
 /// ```
 /// use cuda_events::foundation::is_forked_child;

@@ -123,8 +123,8 @@ struct Deferred {
     elapsed: Duration,
 }
 
-/// A guard whose drop calls the observers of the calls that were made under it, from
-/// [`deferring_observers`].
+/// A guard, from [`deferring_observers`]. When it is dropped, the observers learn of the driver
+/// calls that were made while it existed.
 pub struct Deferring<G> {
     guard: G,
     // Dropped after the guard.
