@@ -18,11 +18,10 @@ pub struct AdoptedCapture<'a> {
     capture: ForeignCapture,
 }
 
-/// Adopts the capture that the stream takes part in; `None` if it takes part in none.
+/// Adopts the capture that the stream takes part in. Returns `None` if the stream does not capture.
 ///
 /// Call it after cudarc's `begin_capture`. While the result exists, pools of cuda-events reuse no
-/// event of the capture, and a signal of a timeline in the capture is refused, whichever stream it
-/// is in.
+/// event of the capture, and timelines refuse signals in all streams of the capture.
 ///
 /// One driver call: that of [`capture_info`](cuda_events::StreamRef::capture_info).
 ///
@@ -37,7 +36,7 @@ impl AdoptedCapture<'_> {
     /// Ends the capture by cudarc's `end_capture`. The graph keeps the events, contexts and
     /// timelines that its nodes refer to.
     ///
-    /// If cudarc's `end_capture` is called instead, they are never dropped.
+    /// If you call cudarc's `end_capture` instead, these objects are never dropped.
     ///
     /// One driver call before those of cudarc: that of
     /// [`capture_info`](cuda_events::StreamRef::capture_info).

@@ -14,7 +14,8 @@ use crate::{OfCall, driver};
 ///
 /// # Errors
 ///
-/// `CUDA_ERROR_INVALID_CONTEXT` if it is no primary context; otherwise those of `CudaContext::new`.
+/// `CUDA_ERROR_INVALID_CONTEXT` if the context is not a primary context; those of
+/// `CudaContext::new`.
 pub fn lend_context(context: &Context) -> Result<Arc<CudaContext>, DriverError> {
     let theirs = CudaContext::new(context.device().ordinal() as usize)?;
     if theirs.cu_ctx().cast() == context.as_raw() {
@@ -24,10 +25,11 @@ pub fn lend_context(context: &Context) -> Result<Arc<CudaContext>, DriverError> 
     }
 }
 
-/// A stream of cuda-events that cudarc uses, from [`lend_stream`]. It dereferences to cudarc's form.
+/// A stream of cuda-events that cudarc uses, from [`lend_stream`]. It dereferences to cudarc's
+/// form.
 ///
-/// Slices that cudarc allocates in the stream keep clones of cudarc's form. If one is left when this
-/// is dropped, the stream is never destroyed.
+/// Slices that cudarc allocates in the stream keep clones of cudarc's form. If such a clone is left
+/// when this value is dropped, the stream is never destroyed.
 #[derive(Debug)]
 pub struct LentStream {
     theirs: ManuallyDrop<Arc<CudaStream>>,
@@ -38,8 +40,8 @@ pub struct LentStream {
 
 /// Lends a stream to cudarc, for slices, copies and kernels.
 ///
-/// cudarc orders the uses of one slice in several streams only while a stream of its own exists, so
-/// this makes one.
+/// cudarc orders the uses of one slice in several streams only while a stream exists that cudarc
+/// created. So this function makes cudarc create one.
 ///
 /// # Errors
 ///

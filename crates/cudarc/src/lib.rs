@@ -46,9 +46,9 @@ fn exported(name: &CStr) -> *mut c_void {
 
 /// Adopts a context of cudarc.
 ///
-/// A primary context (`CudaContext::new`) is retained once more. Any other is kept alive by a clone
-/// of the `Arc`. So the result, and all that is made in it, stays valid when cudarc's objects are
-/// gone. To go back, use the `Arc`, or [`lend_context`].
+/// A primary context (`CudaContext::new`) is retained once more. A clone of the `Arc` keeps any
+/// other context alive. So the result, and all objects that are made in it, stay valid when
+/// cudarc's objects are gone. To get cudarc's form back, use the `Arc`, or [`lend_context`].
 ///
 /// Driver calls: [those of `Context::primary`](Context::primary), or [those of
 /// `Context::from_raw_with_owner`](Context::from_raw_with_owner).
@@ -99,9 +99,10 @@ pub struct AdoptedEvent {
 
 /// Adopts an event of cudarc, or an `Arc` of one, which is kept alive.
 ///
-/// `flags` are those that it was created with: empty for `None` and `CU_EVENT_DISABLE_TIMING`,
-/// [`TIMING`](EventFlags::TIMING) for `CU_EVENT_DEFAULT`. The driver cannot return them; if they are
-/// wrong, the error of a failed [`elapsed_ms`](EventRef::elapsed_ms) names the wrong cause.
+/// Pass the `flags` that the event was created with: empty for `None` and
+/// `CU_EVENT_DISABLE_TIMING`, [`TIMING`](EventFlags::TIMING) for `CU_EVENT_DEFAULT`. The driver
+/// cannot return them. With wrong flags, the error of a failed [`elapsed_ms`](EventRef::elapsed_ms)
+/// names the wrong cause.
 ///
 /// Driver calls: those of [`adopt_context`].
 ///

@@ -8,15 +8,15 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, sys};
 
 use crate::exported;
 
-/// Declares to the order checker that work submitted to the stream now, such as a kernel, reads the
-/// slice.
+/// Tells the order checker that work which is submitted to the stream now, such as a kernel, reads
+/// the slice.
 ///
 /// The order checker is in the driver library: the software driver with `order=report`, or
-/// `cuda-order-check run`. Any other library has none, and then this does nothing.
+/// `cuda-order-check run`. With any other library this function does nothing.
 ///
-/// Like a launch of cudarc, it first has the stream wait for the writes that cudarc has tracked, and
-/// records the read for later writes. So with cudarc's tracking on there is nothing to report
-/// between its own streams.
+/// Like a launch of cudarc, this function first makes the stream wait for the writes that cudarc
+/// has tracked, and records the read for later writes. So with cudarc's tracking on, the checker
+/// finds nothing between cudarc's streams.
 pub fn declare_reads<T>(stream: &CudaStream, slice: &impl DevicePtr<T>) {
     let Some(checker) = checker() else { return };
     let (address, _tracked) = slice.device_ptr(stream);

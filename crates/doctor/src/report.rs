@@ -16,7 +16,7 @@ pub enum Check {
     Platform,
     /// Windows Subsystem for Linux.
     Wsl,
-    /// The kind of container, and the GPUs its runtime was asked for.
+    /// The kind of container, and the GPUs that were requested from its runtime.
     Container,
     /// GPUs on the PCI bus, and the kernel driver of each.
     Bus,
@@ -180,9 +180,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns whether at least one device can be used.
-    ///
-    /// It may be one of the [software driver](Self::is_software).
+    /// Returns whether at least one device can be used. The device may belong to the [software
+    /// driver](Self::is_software).
     pub fn usable(&self) -> bool {
         self.usable
     }
@@ -208,10 +207,10 @@ impl Report {
         &self.findings
     }
 
-    /// The report as one JSON object: `doctor` (this crate's version), `usable`,
-    /// `software`, `next`, `then` (a list of [further advice](Self::further_advice)), `checks`
-    /// (each with `check`, `level` and `text`; that of a library also has `lacks` if it lacks
-    /// functions) and `devices`.
+    /// The report as one JSON object: `doctor` (this crate's version), `usable`, `software`,
+    /// `next`, `then` (a list of [further advice](Self::further_advice)), `checks` and `devices`.
+    /// Each check has `check`, `level` and `text`. The check of a library that lacks functions also
+    /// has `lacks`.
     pub fn to_json(&self) -> String {
         let checks = self.findings.iter().map(|finding| {
             let mut shown = json!({

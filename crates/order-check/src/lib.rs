@@ -1,14 +1,14 @@
 //! Finds missing order in programs that use CUDA streams.
 //!
-//! Two streams that access the same memory need an order: for example an event that one stream
-//! records and the other waits for. Without it a program may pass every test and still fail one
-//! day. This crate reads the sequence of a program's operations. It reports each pair of unordered
-//! accesses to the same bytes if at least one of the two writes. It does not matter which of the
-//! two came first in this run: if only events order the streams, a missing order is found on every
-//! run. For threads of the host see [`HostOrder`].
+//! Two streams that access the same memory need an order: for example, one stream records an event,
+//! and the other stream waits for it. Without an order a program may pass every test and still fail
+//! one day. This crate reads the sequence of a program's operations. It reports two accesses to the
+//! same bytes if at least one is a write or a free, and nothing orders them. It does not matter
+//! which access came first in this run. In a program that orders its streams by events only, each
+//! missing order is found on every run. For threads of the host see [`HostOrder`].
 //!
-//! The crate contains no driver. The program that sees the calls reports them to the checker: a
-//! software driver, or an observer of a real one.
+//! The crate contains no driver. Another program sees the calls and reports them to the checker: a
+//! software driver, or an observer of a real driver.
 //!
 //! # Example
 //!
@@ -54,11 +54,10 @@
 //!
 //! # How to feed it
 //!
-//! [`feed`] takes a CUDA driver's calls. An observer of something else reports operations:
-//!
-//! Call [`Checker::apply`] once for each operation, in the order in which the driver got the calls,
-//! and only for calls that the driver accepted. Report a call that waits only after its return.
-//! [`Op`] lists the operations. You choose the numbers: handles work well, as long as two objects
+//! [`feed`] takes a CUDA driver's calls. If you observe something else, report operations: call
+//! [`Checker::apply`] once for each operation, in the order in which the driver got the calls, and
+//! only for calls that the driver accepted. Report a call that waits after its return. [`Op`] lists
+//! the operations. You choose the numbers of objects. Handles work well, as long as two objects
 //! that live at the same time have different numbers.
 //!
 //! * Host memory and the memory of all devices are one address space, as in CUDA itself.
@@ -67,21 +66,22 @@
 //!   that the program declares.
 //! * A stream that waits for a value goes on when a write of that value is reported. A host
 //!   function is over when its end is reported. Until then the checker holds back the work that
-//!   comes after the wait or the host function. But if a thread has waited for such work, the work
-//!   is done, and the checker goes on.
+//!   comes after the wait or the host function. If a thread has waited for such work, the work is
+//!   done, and the checker no longer holds it back.
 //!
 //! # Sources of order
 //!
-//! * Work in a stream is in order. It comes after everything that the submitting thread is after.
-//! * A wait for an event is after the work before one record: the event's last record that was
+//! * Work in a stream is in order. It comes after everything that the submitting thread is ordered
+//!   after.
+//! * A wait for an event is ordered after the work before the event's last record that was
 //!   submitted before the wait. The same holds for records and waits of a whole context.
 //! * The legacy default stream waits for the blocking streams of its context, and they wait for it.
-//! * A thread that has synchronized, or whose query returned that the work is done, is after that
-//!   work.
-//! * A wait for a value is after the write that ended it. If several writes may have ended it, it
-//!   is after everything that all of them are after. If no reported write can have ended it, a copy
-//!   or an unreported writer did: the wait is then after all copies to the value. So a wait does
-//!   not race with a copy to its value.
+//! * A thread is ordered after the work for which it has synchronized, or for which its query
+//!   returned that the work is done.
+//! * A wait for a value is ordered after the write that ended it. If several writes may have ended
+//!   the wait, it is ordered after everything that all of them are ordered after. If no reported
+//!   write can have ended the wait, a copy or an unreported writer did. The wait is then ordered
+//!   after all copies to the value, so it does not race with a copy.
 //! * A graph's nodes are in the order of its edges, and a launch is an operation of its stream.
 //! * Threads: see [`HostOrder`].
 //! * A wait for an interprocess event is after the records of this process. Records of other
@@ -89,19 +89,21 @@
 //!
 //! # Limits
 //!
-//! * Accesses that are not reported: those of kernels, of other processes, and the program's own
-//!   loads and stores.
-//! * A race that a waiting thread hides: with [`HostOrder::Submission`], work that one thread
-//!   waited for is before all later calls of all threads.
-//! * A second race after a reported one. Of two accesses that are in order, only the later one is
-//!   compared with the next access, because any access after the later one is after both. So a
-//!   report names the nearest access. Fix that error, and run again.
+//! The checker misses:
+//!
+//! * accesses that nobody reports: those of kernels and of other processes, and the program's own
+//!   loads and stores;
+//! * a race that a waiting thread hides: with [`HostOrder::Submission`], work that one thread
+//!   waited for is ordered before all later calls of all threads;
+//! * a second race after a reported one. If two accesses are in order, the checker compares only
+//!   the later one with the next access. So a report names the nearest access. Fix this error, and
+//!   run again.
 //!
 //! # Cost
 //!
-//! The checker keeps live objects, and the byte ranges and accesses that some thread is not yet
-//! after. An operation costs a few look-ups. The cost also grows with the number of streams whose
-//! work comes before the operation's stream but not yet before the host.
+//! The checker keeps live objects. It also keeps byte ranges and their accesses until all threads
+//! are ordered after them. An operation costs a few look-ups. The cost grows with the number of
+//! streams whose work the operation's stream is ordered after, and the host is not yet.
 #![cfg_attr(not(feature = "process"), forbid(unsafe_code))]
 #![deny(
     missing_docs,

@@ -1,19 +1,20 @@
 //! Options of a checker.
 
-/// The assumed order of the host's threads, of which a driver sees only the calls.
+/// The assumed order of the host's threads. A driver sees only their calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostOrder {
     /// Calls are ordered as they are reported, for all threads and host functions together. A call
-    /// is after all work that any thread has waited for before, and after the host functions that
-    /// have ended. So no order is reported as missing that threads may have created among
-    /// themselves. An error between two threads is found on some runs only.
+    /// is ordered after all work that any thread has waited for before, and after the host
+    /// functions that have ended. So the checker never reports an order as missing that threads may
+    /// have created among themselves. An error between two threads is found on some runs only.
     #[default]
     Submission,
     /// Only reported operations order threads: [`Op::HandOver`](crate::Op::HandOver),
     /// [`Op::TakeOver`](crate::Op::TakeOver), [`Op::ThreadStart`](crate::Op::ThreadStart) and
-    /// [`Op::ThreadJoin`](crate::Op::ThreadJoin). A thread without a reported start is after
-    /// everything that all other threads are after, because one of them has started it.
+    /// [`Op::ThreadJoin`](crate::Op::ThreadJoin). A thread without a reported start is ordered
+    /// after everything that all other threads are ordered after, because one of them has started
+    /// it.
     Reported,
 }
 
@@ -98,8 +99,8 @@ impl Options {
         self
     }
 
-    /// Sets the least number of operations between two clean-ups. A clean-up forgets accesses that
-    /// nothing can race with any more. It does not change the findings.
+    /// Sets the least number of operations between two clean-ups. A clean-up forgets accesses with
+    /// which nothing can race any more. It does not change the findings.
     #[must_use]
     pub fn retire_every(mut self, operations: usize) -> Self {
         self.retire_every = operations;
