@@ -1,5 +1,5 @@
-//! What becomes of findings in a process: which are suppressed, where the others are written, and
-//! how many there were.
+//! The findings of a process: some are suppressed, the others are written to files or to standard
+//! error, and all are counted.
 //!
 //! ```
 //! use cuda_order_check::findings::{Findings, Sink, Suppression};
@@ -63,7 +63,7 @@ impl Suppression {
     ///
     /// # Errors
     ///
-    /// One sentence about a line that is no suppression.
+    /// One sentence, if the line is not a suppression.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let within = |pattern: &str| format!("*{pattern}*");
         match text.split_once(':').map(|(kind, pattern)| (kind, pattern.trim())) {
@@ -78,12 +78,12 @@ impl Suppression {
         }
     }
 
-    /// Parses a file's text: one in each line. Empty lines, and lines that begin with `#`, are
-    /// ignored.
+    /// Parses the text of a file with one suppression in each line. Empty lines, and lines that
+    /// begin with `#`, are ignored.
     ///
     /// # Errors
     ///
-    /// One sentence about the first line that is no suppression.
+    /// One sentence about the first line that is not a suppression.
     pub fn from_lines(text: &str) -> Result<Vec<Self>, String> {
         let lines = text.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -211,8 +211,8 @@ impl Findings {
         &self.warnings
     }
 
-    /// Writes a finding. `class` is the name of its class, for [`Suppression::Class`]; without one
-    /// it is not written. Returns whether it is an error, and not suppressed.
+    /// Writes a finding. `class` is the name of its class, for [`Suppression::Class`]; an empty
+    /// name is not written. Returns whether the finding is an error and not suppressed.
     pub fn add(&mut self, finding: Finding, class: &str) -> bool {
         if self.suppressed.iter().any(|of| of.covers(&finding, class)) {
             self.counts.suppressed += 1;
@@ -250,9 +250,9 @@ impl Findings {
         self.sinks.iter_mut().filter(|sink| !sink.json).for_each(|sink| sink.write(text));
     }
 
-    /// Writes the counts, once. `seen` are counts of what was checked, such as `("kernels", 7)`:
-    /// the text is then `order check: 0 findings in 7 kernels`. Without them, a sink that is no
-    /// file gets the counts only if one is not zero. A file then shows that the checker was on.
+    /// Writes the counts, once. `seen` has further counts, such as `("kernels", 7)`: the text is
+    /// then `order check: 0 findings in 7 kernels`. If `seen` is empty and there was no finding,
+    /// only files get the summary, to show that the checker was on.
     pub fn summary(&mut self, seen: &[(&str, u64)]) {
         let Counts { errors, warnings, suppressed } = self.counts;
         if std::mem::replace(&mut self.ended, true) {

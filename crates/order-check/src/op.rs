@@ -79,7 +79,7 @@ pub trait Backtrace: fmt::Debug + fmt::Display + Send + Sync {}
 
 impl<T: fmt::Debug + fmt::Display + Send + Sync> Backtrace for T {}
 
-/// The call that an operation belongs to. Reports name it.
+/// The call that an operation belongs to. Findings name it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Call {
@@ -207,8 +207,8 @@ impl Access {
         Self { kind, range: address..address.saturating_add(len), stride: None, content: None }
     }
 
-    /// Accesses rows: each has this size, and the first one begins where the range of `self` does.
-    /// A row of zero bytes accesses nothing; rows without gaps are one range.
+    /// Accesses rows of this size. The first row begins where the range of `self` begins. A row of
+    /// zero bytes accesses nothing; rows without gaps are one range.
     #[must_use]
     pub fn rows(self, rows: u64, stride: Stride) -> Self {
         let Stride { width, pitch } = stride;
@@ -228,8 +228,8 @@ impl Access {
     /// Sets the written bytes: these eight, in little-endian order, repeated from the begin of the
     /// range, or of each row, to its end.
     ///
-    /// A memset has such bytes, and a copy of at most eight bytes. They are used if a stream waits
-    /// for a value among them.
+    /// Set them for a memset, and for a copy of at most eight bytes. The checker uses them if a
+    /// stream waits for a value among the bytes.
     #[must_use]
     pub fn filled(self, content: u64) -> Self {
         Self { content: Some(content), ..self }
@@ -512,9 +512,9 @@ pub enum Op<'a> {
         /// The event.
         event: EventId,
     },
-    /// Puts all work before this call, of all streams and contexts and of the host, before all work
-    /// after it. In a capture the nodes before it come before those after it. Use it for a call
-    /// that may order something in a way that nothing else describes.
+    /// Orders all work before this call before all work after it, of all streams and contexts and
+    /// of the host. In a capture, all earlier nodes come before all later nodes. Use it for a call
+    /// that may order something in a way that no other operation describes.
     Barrier,
     /// Writes a value in a stream.
     WriteValue {
@@ -601,9 +601,10 @@ pub enum Op<'a> {
     },
     /// Reports that the driver saw the end of a wait for a value.
     ///
-    /// If a reported write may have ended it, this has no effect. Otherwise an unreported writer
-    /// ended it: the host, another process, or a copy. The work after the wait is then also after
-    /// everything that the host is after now, and after all reported writes of values.
+    /// If a reported write may have ended the wait, this has no effect. Otherwise an unreported
+    /// writer ended it: the host, another process, or a copy. The work after the wait is then also
+    /// ordered after everything that the host is ordered after now, and after all reported writes
+    /// of values.
     WaitEnded {
         /// The number of the call that submitted the wait.
         call: u64,
@@ -632,8 +633,9 @@ pub enum Op<'a> {
         value: u64,
     },
     /// A value was found in memory that no reported write has written: the host or another process
-    /// has stored it, at some time before this report. An operation that sees it is after what
-    /// the host is after now, and after all reported writes of values.
+    /// has stored it, at some time before this report. An operation that sees the value is ordered
+    /// after everything that the host is ordered after now, and after all reported writes of
+    /// values.
     FoundValue {
         /// The place of the value.
         cell: Cell,

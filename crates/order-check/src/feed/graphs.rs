@@ -24,7 +24,7 @@ fn next(count: &AtomicU64) -> u64 {
 }
 
 impl Semaphore {
-    /// A semaphore with a value that only rises, or a binary one.
+    /// Creates a semaphore: binary, or with a value that only rises.
     #[must_use]
     pub fn new(binary: bool) -> Self {
         /// Addresses from here on are no memory of a program.
@@ -33,7 +33,7 @@ impl Semaphore {
         Self { address, counts: binary.then(Arc::default) }
     }
 
-    /// The place of its value, as if that were in memory.
+    /// The place of the semaphore's value, as if the value were in memory.
     #[must_use]
     pub fn cell(&self) -> Cell {
         Cell { address: self.address, bytes: 8 }
@@ -154,13 +154,14 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::GraphDefine { graph, nodes: &nodes });
     }
 
-    /// A capture begins. Until it ends, operations of this stream and of those that join it are
-    /// nodes. A driver that reports its graphs with [`graph`](Self::graph) reports no captures.
+    /// A capture begins. Until it ends, operations of this stream, and of streams that join the
+    /// capture, are nodes. A driver that reports its graphs with [`graph`](Self::graph) reports no
+    /// captures.
     pub fn capture_begin(&mut self, stream: StreamId) {
         self.apply(Op::CaptureBegin { stream });
     }
 
-    /// A capture ends, in the stream in which it began. `graph` is what it gives, if it succeeds.
+    /// A capture ends, in the stream in which it began. `graph` is its graph, if the call succeeds.
     pub fn capture_end(&mut self, stream: StreamId, graph: Option<GraphId>) {
         self.apply(Op::CaptureEnd { stream, graph });
     }
@@ -171,8 +172,8 @@ impl<O: Observer> Feed<O> {
         self.checker.capture_of(stream)
     }
 
-    /// What the nodes of a graph access that are copies, memsets or kernels, as far as it is
-    /// wanted.
+    /// The accesses of the copies, memsets and kernels of a graph for which `wanted` returns
+    /// `true`.
     #[must_use]
     pub fn graph_accesses(&self, graph: GraphId, wanted: impl Fn(&Access) -> bool) -> Vec<Access> {
         let nodes = self.checker.nodes(graph).unwrap_or_default();
@@ -202,9 +203,9 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::EventDestroy { event: last });
     }
 
-    /// An executable graph is launched. Until [`launched`](Self::launched) what is submitted are
-    /// its nodes, one after the other: host functions, and operations that write. (Other nodes may
-    /// be left out.)
+    /// An executable graph is launched. Until [`launched`](Self::launched), report the nodes of the
+    /// launch, one after the other: host functions, and operations that write. You may leave out
+    /// other nodes.
     pub fn launch(&mut self, stream: StreamId, graph: GraphId) {
         let nodes = self.graphs.remove(&graph);
         if let Some(nodes) = &nodes
@@ -247,7 +248,7 @@ impl<O: Observer> Feed<O> {
         self.destructors.push_back(launches);
     }
 
-    /// A destructor begins on the calling thread. They run in the order of
+    /// A destructor begins on the calling thread. Destructors run in the order of
     /// [`object_released`](Self::object_released).
     pub fn destructor_begins(&mut self) {
         let launches = self.destructors.pop_front().unwrap_or_default();

@@ -86,7 +86,7 @@ impl Places {
 }
 
 impl<O: Observer> Feed<O> {
-    /// The call allocates memory, registers it, or opens that of another process.
+    /// The call allocates memory, registers it, or opens memory of another process.
     pub fn allocate(&mut self, address: u64, bytes: u64, memory: Memory) {
         self.forget_words(address, bytes);
         self.memory.insert(address, (bytes, memory));
@@ -121,7 +121,7 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// The memory is no longer registered. It is the program's as before.
+    /// The memory is no longer registered. It remains memory of the program.
     pub fn unregister(&mut self, address: u64) {
         if let Some((bytes, _)) = self.memory.remove(address) {
             self.forget_words(address, bytes);
@@ -129,15 +129,15 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// Who can read what is at an address; `None` for memory that no call has allocated or
-    /// registered.
+    /// Who can read the memory at an address without a call; `None` for memory that no call has
+    /// allocated or registered.
     #[must_use]
     pub fn memory(&self, address: u64) -> Option<Memory> {
         Some(self.memory.places.get(self.memory.at(address)?)?.1)
     }
 
-    /// The call itself accesses ordinary memory of the program: it reads it before it returns, or a
-    /// stream writes it. It may have been anything before.
+    /// The call itself accesses pageable memory of the program: it reads the memory before it
+    /// returns, or a stream writes the memory. Earlier uses of these addresses do not matter.
     pub fn pageable(&mut self, accesses: &[Access]) {
         let anew = |access: &Access| Access { kind: AccessKind::Allocate, ..access.clone() };
         let reads = accesses.iter().filter(|access| access.kind == AccessKind::Read);
@@ -200,9 +200,9 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// The write with this place is done, or begins. If it can be seen without a call, then the
-    /// host may have seen from now on that the stream has come so far; but not if the same value
-    /// was there before.
+    /// The write with this place is done, or begins. If the host can read the memory without a
+    /// call, it may have seen from now on that the stream has come so far. Pass `false` for
+    /// `changes` if the same value was there before: the host then sees nothing new.
     pub fn written(&mut self, place: u64, changes: bool) {
         if let Some(visible) = self.visible.remove(&place)
             && changes
@@ -250,8 +250,8 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// A wait for a value or a semaphore is over, which the call with this number submitted.
-    /// Others may have ended it: the host, or another API.
+    /// A wait for a value or a semaphore is over. The call with this number had submitted the wait.
+    /// The host or another API may have ended it.
     pub fn wait_ended(&mut self, cell: Cell, call: u64) {
         // No thread's call: the thread that came to see it has done nothing.
         let by = By::Function(FunctionId(0));
@@ -273,8 +273,9 @@ impl<O: Observer> Feed<O> {
     }
 
     /// A stream has written a word. The host may store another value there, which
-    /// [`find_stored`](Self::find_stored) finds. Where only reported order orders threads, it is
-    /// not known which of them does.
+    /// [`find_stored`](Self::find_stored) finds. With
+    /// [`HostOrder::Reported`](crate::HostOrder::Reported) nothing is kept, because the storing
+    /// thread is not known.
     pub fn word_written(&mut self, cell: Cell, value: u64) {
         if self.reported_order || self.memory(cell.address) != Some(Memory::Host) {
             return;
@@ -286,8 +287,8 @@ impl<O: Observer> Feed<O> {
         self.words.insert(cell.address, (cell.bytes, value));
     }
 
-    /// A copy or a memset of these bytes begins, or they are other memory: no word there is what a
-    /// stream wrote.
+    /// A copy or a memset of these bytes begins, or the bytes become other memory. The words there
+    /// are no longer the values that streams wrote.
     pub fn forget_words(&mut self, address: u64, bytes: u64) {
         let around = address.saturating_sub(7)..address.saturating_add(bytes);
         if self.words.range(around.clone()).next().is_some() {
@@ -295,8 +296,8 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// A stream will wait for a word, or write it, where the host can store values as well. If
-    /// there is another value than the one that streams have written, the host has stored it.
+    /// A stream will wait for a word, or write it, and the host can store values there, too. If the
+    /// word differs from the value that streams have written, the host has stored it.
     pub fn find_stored(&mut self, cell: Cell, load: impl FnOnce() -> u64) {
         let Some((bytes, written)) = self.words.get_mut(&cell.address) else { return };
         if *bytes != cell.bytes {

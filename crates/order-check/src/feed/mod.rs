@@ -1,13 +1,15 @@
 //! A driver's calls, as operations of the checker.
 //!
-//! A [`Feed`] has a method for each call that orders work or touches memory. It takes handles,
-//! addresses and sizes, and no state of the driver: so it works for a software driver and in front
-//! of a real one. It keeps what the checker's operations leave to their caller: the memory that the
-//! host can read without a call, the words that streams and the host write there, the events of
-//! other processes, the nodes of graphs, the host functions, and the names of threads.
+//! A [`Feed`] has a method for each call that orders work or touches memory. The methods take
+//! handles, addresses and sizes, and no state of the driver. So a feed works for a software driver
+//! and in front of a real one. It keeps the state that the checker's operations leave to their
+//! caller: the memory that the host can read without a call, the words that streams and the host
+//! write there, the events of other processes, the nodes of graphs, the host functions, and the
+//! names of threads.
 //!
-//! Call [`Feed::begin`] when a call begins, and then the methods for what it does, in the order in
-//! which the driver accepted the calls. Handles are the numbers of objects, as in [`Op`].
+//! Call [`Feed::begin`] when a call begins. Then call the methods for the actions of the call, in
+//! the order in which the driver accepted the calls. Handles are the numbers of objects, as in
+//! [`Op`].
 //!
 //! ```
 //! use cuda_order_check::feed::{Feed, Memory, Observer};
@@ -61,7 +63,7 @@ pub use graphs::{GraphNode, GraphWork, Semaphore};
 pub use memory::Memory;
 pub use streams::{Awaited, Creator};
 
-/// What a feed asks of the program that sees the calls.
+/// The program that sees the calls, as a feed uses it.
 pub trait Observer {
     /// The calling thread.
     fn thread(&self) -> ThreadId;
@@ -69,7 +71,7 @@ pub trait Observer {
     /// The name of a thread. Reports put "thread" before it.
     fn thread_name(&self, thread: ThreadId) -> String;
 
-    /// The path of the program to the call that begins, if reports are to show it.
+    /// The backtrace of the call that begins, if findings are to show it.
     fn backtrace(&self) -> Option<Arc<dyn Backtrace>> {
         None
     }
@@ -84,7 +86,7 @@ pub trait Observer {
         false
     }
 
-    /// Takes a finding, within the call that led to it.
+    /// Takes a finding. The feed calls this within the call that led to the finding.
     fn finding(&mut self, finding: Finding);
 }
 
@@ -108,8 +110,9 @@ struct Launch {
 
 /// A checker that takes a driver's calls. See the [module](self).
 ///
-/// Some operations have a `place`: a number that the caller chooses, and with which it reports that
-/// the operation begins or is done. Without a place an operation may be done at any time.
+/// Some operations have a `place`: a number that the caller chooses. With the same number it
+/// reports later that the operation begins or is done. An operation without a place may be done at
+/// any time.
 pub struct Feed<O> {
     checker: Checker,
     observer: O,
@@ -191,14 +194,14 @@ impl<O: Observer> Feed<O> {
         &mut self.observer
     }
 
-    /// The memory use of the checker, and the number of operations under way that the feed keeps.
+    /// The memory use of the checker, and the number of unfinished operations that the feed keeps.
     #[must_use]
     pub fn size(&self) -> (Size, usize) {
         let places = self.functions.len() + self.visible.len() + self.records.len();
         (self.checker.size(), places + self.objects.len() + self.destructors.len())
     }
 
-    /// A call of this thread begins. Reports name it for what the next methods do.
+    /// A call of this thread begins. Findings about the next methods name this call.
     pub fn begin(&mut self, name: &'static str, number: u64, location: Option<Location>) {
         let thread = self.observer.thread();
         let other = self.call.by != By::Thread(thread) || self.named.is_empty();
@@ -240,13 +243,14 @@ impl<O: Observer> Feed<O> {
         });
     }
 
-    /// The call under way. Other calls come between while it waits.
+    /// The current call. Keep it for [`resume`](Self::resume) if other calls may come while it
+    /// waits.
     #[must_use]
     pub fn caller(&self) -> Call {
         self.call.clone()
     }
 
-    /// A call goes on after it has waited.
+    /// A call goes on after it has waited: it is the current call again.
     pub fn resume(&mut self, caller: Call) {
         self.call = caller;
     }
@@ -337,8 +341,8 @@ impl<O: Observer> Feed<O> {
         self.begin("a host function", self.call.number, None);
     }
 
-    /// The host function with this place begins on the calling thread. Calls of this thread are the
-    /// function's until its end.
+    /// The host function with this place begins on the calling thread. Until its end, calls of this
+    /// thread belong to the function.
     pub fn function_begins(&mut self, place: u64) {
         let Some(&function) = self.functions.get(&place) else { return };
         self.begin_function(function);
@@ -351,7 +355,7 @@ impl<O: Observer> Feed<O> {
         self.functions.remove(&place);
     }
 
-    /// The host function with this place has ended, or the driver leaves it out.
+    /// The host function with this place has ended, or the driver does not call it.
     pub fn function_ends(&mut self, place: u64) {
         let Some(function) = self.functions.remove(&place) else { return };
         // One that is left out has no begin.

@@ -8,7 +8,7 @@ use crate::op::{ContextId, EventId, Op, StreamId, StreamKind, What};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Creator {
-    /// The call under way. Reports name it.
+    /// The current call. Findings name it.
     Call,
     /// The driver: a legacy default stream, or a stream for the driver's own work.
     Driver,
@@ -16,7 +16,7 @@ pub enum Creator {
     PerThread,
 }
 
-/// What a call waits for, from its begin to its end.
+/// The work that a call waits for, from its begin to its end.
 #[derive(Clone, Debug)]
 pub struct Awaited(Vec<Mark>);
 
@@ -105,9 +105,9 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::Wait { stream, event, external: true });
     }
 
-    /// The record of an event that other processes may have is submitted. Once it is done another
-    /// process may report that to the host. [`record_done`](Self::record_done) with the same place
-    /// reports its end; without a place it may be done.
+    /// The record of an event that other processes may have is submitted. After the record is done,
+    /// another process may report it to the host. [`record_done`](Self::record_done) with the same
+    /// place reports the end of the record. Without a place the record may be done at any time.
     pub fn record_exported(&mut self, event: EventId, place: Option<u64>) {
         if !self.exported.contains(&event) {
             return;
@@ -167,7 +167,7 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// A call waits for the last record of an event, which is done when it begins.
+    /// A call waits for the last record of an event. The record is done when the call begins.
     pub fn event_synchronize(&mut self, event: EventId) {
         if self.warns {
             let mark = self.begin_wait(event);
@@ -205,7 +205,8 @@ impl<O: Observer> Feed<O> {
         Awaited(contexts.iter().map(|of| self.checker.mark(What::Context(*of))).collect())
     }
 
-    /// Whether the host is after this work: calls have waited for it, or have seen that it is done.
+    /// Whether the host is ordered after this work: calls have waited for it, or have seen that it
+    /// is done.
     #[must_use]
     pub fn host_is_after(&self, awaited: &Awaited) -> bool {
         awaited.0.iter().all(|mark| self.checker.host_is_after(mark))
@@ -239,8 +240,8 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// The call may order anything, or access anything: all work before it, of the host too, counts
-    /// as before all work after it.
+    /// The call may order anything, or access anything. All work before it, including the host's,
+    /// counts as ordered before all work after it.
     pub fn barrier(&mut self) {
         self.apply(Op::Barrier);
     }
