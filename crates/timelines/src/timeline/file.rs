@@ -235,8 +235,8 @@ impl TimelineFile {
     /// * the values of this process's signals;
     /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
     ///   this process;
-    /// * when this process closes the file after a drop: after the last signal, if the timeline was
-    ///   not moved.
+    /// * the time at which this process closes the file after the drops: after the last signal of
+    ///   each timeline that was not moved.
     ///
     /// To that end each timeline in the file also has a cache line in memory that only this process
     /// can write. Driver calls: those of [`new`](Self::new).
