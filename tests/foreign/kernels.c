@@ -153,7 +153,9 @@ __attribute__((constructor)) static void register_all(void) {
         {"latch", latch, 2, {8, 8}},
         {"nanosleep_kernel", nanosleep_kernel, 0, {0}},
     };
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    // Its own path, as another library may be in front of it under the usual name.
+    const char *path = getenv("FOREIGN_DRIVER");
+    void *driver = dlopen(path ? path : "libcuda.so.1", RTLD_NOW);
     Register add = driver ? (Register)dlsym(driver, "cuda_soft_driver_kernel") : NULL;
     if (!add) {
         fprintf(stderr, "libcuda.so.1 is not the software driver\n");
