@@ -38,7 +38,7 @@ use crate::driver::Driver;
 ///         }
 ///     }
 /// }
-/// // The second event is done after ten seconds of virtual time.
+/// # // The second event is done after ten seconds of virtual time.
 /// # use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 /// # use cuda_soft_driver::{SoftDriver, Time};
 /// # let soft = SoftDriver::builder().time(Time::Virtual).build();
@@ -50,8 +50,8 @@ use crate::driver::Driver;
 /// # soft.busy(&streams[1], Duration::from_secs(10));
 /// # let slow = streams[0].record_event(EventFlags::empty())?;
 /// # let quick = streams[1].record_event(EventFlags::empty())?;
-/// assert_eq!(first(driver, [&slow, &quick], Duration::from_secs(9))?, None);
-/// assert_eq!(first(driver, [&slow, &quick], Duration::from_secs(3600))?, Some(1));
+/// # assert_eq!(first(driver, [&slow, &quick], Duration::from_secs(9))?, None);
+/// # assert_eq!(first(driver, [&slow, &quick], Duration::from_secs(3600))?, Some(1));
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub trait HostClock: Send + Sync {

@@ -51,6 +51,9 @@ impl Device {
     /// ```
     /// use cuda_events::{Device, Error};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let first = Device::new(driver, 0)?;
@@ -191,6 +194,9 @@ impl Device {
     /// use cuda_events::sys::CUdevice_attribute as Attribute;
     /// use cuda_events::Device;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let device = Device::new(driver, 0)?;

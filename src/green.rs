@@ -276,6 +276,9 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let device = Device::new(driver, 0)?;

@@ -66,6 +66,9 @@ impl StreamRef {
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     /// use cuda_events::capture::{Capture, CaptureMode};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -156,6 +156,9 @@ impl<'a> Capture<'a> {
     /// use cuda_events::graph::Graph;
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

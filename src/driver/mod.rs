@@ -197,6 +197,9 @@ impl Driver {
     /// driver call.
     ///
     /// ```
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let observed = driver.observe(|_call| {})?;
@@ -251,6 +254,9 @@ impl Driver {
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -288,6 +294,9 @@ impl Driver {
     /// use cuda_events::Device;
     /// use std::sync::mpsc::channel;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let (sender, receiver) = channel();
@@ -384,6 +393,9 @@ impl Driver {
     ///     fn serve(&self) {}
     /// }
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let clock: &'static Fast = Box::leak(Box::new(Fast(Instant::now())));
@@ -430,6 +442,9 @@ impl Driver {
     ///
     /// static SEEN: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// assert!(driver.host_reads().is_none());

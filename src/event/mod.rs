@@ -163,6 +163,9 @@ impl Event {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -211,6 +214,9 @@ impl Event {
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -317,6 +323,9 @@ impl EventRef {
     /// use cuda_events::ext::EventPool;
     /// use cuda_events::{Context, Device, EventFlags};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -44,6 +44,9 @@ impl EventRef {
     /// ```
     /// use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::builder().devices(2).build();
     /// # let driver = soft.driver();
     /// let first = Context::primary(Device::new(driver, 0)?)?;
@@ -86,6 +89,9 @@ impl EventRef {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -126,6 +132,9 @@ impl EventRef {
     /// use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

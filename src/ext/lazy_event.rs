@@ -66,6 +66,9 @@ use crate::sys::calls::*;
 /// let event = LazyEvent::new(EventFlags::empty())?; // no driver is loaded yet
 /// assert_eq!(event.state(), LazyState::NotCreated);
 /// assert!(event.query()?.is_done());
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -218,6 +221,9 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -270,6 +276,9 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -316,6 +325,9 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, Error, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -411,6 +423,9 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

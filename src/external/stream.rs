@@ -95,10 +95,13 @@ impl StreamRef {
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
-    /// # use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
+    /// use cuda_events::external::{BinarySemaphore, TimelineSemaphore};
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
     /// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -107,13 +110,13 @@ impl StreamRef {
     /// # let made = [SemaphoreKind::Timeline, SemaphoreKind::Binary].map(|kind| {
     /// #     ExternalSemaphore::new(kind).and_then(|made| made.descriptor()).expect("a descriptor")
     /// # });
-    /// # let [one, other] = made;
-    /// # // SAFETY: descriptors of these kinds, for the one import; the stream is done at the end.
-    /// # let (timeline, binary) = unsafe {
-    /// #     (TimelineSemaphore::import_fd(&context, one, uuid)?,
-    /// #         BinarySemaphore::import_fd(&context, other, uuid)?)
-    /// # };
-    /// // `timeline` and `binary` are imported semaphores: see their `import_fd`.
+    /// # let [first, second] = made;
+    /// // `first`, `second` and `uuid` come from Vulkan.
+    /// // SAFETY: the descriptors were exported from semaphores of these kinds. The stream is done
+    /// // with both before they are dropped.
+    /// let timeline = unsafe { TimelineSemaphore::import_fd(&context, first, uuid) }?;
+    /// // SAFETY: as above.
+    /// let binary = unsafe { BinarySemaphore::import_fd(&context, second, uuid) }?;
     /// stream.signal_externals(&[timeline.at(3), binary.once()])?;
     /// stream.wait_externals(&[timeline.at(3), binary.once()])?;
     /// stream.synchronize()?;

@@ -124,6 +124,9 @@ impl IpcEventDescriptor {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

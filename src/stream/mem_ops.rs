@@ -292,6 +292,9 @@ impl StreamRef {
     /// use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let symbols = driver.symbols();

@@ -42,6 +42,9 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -73,6 +76,9 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -156,6 +162,9 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -223,6 +232,9 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -255,6 +267,9 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -292,6 +307,9 @@ impl StreamRef {
     ///
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
