@@ -17,13 +17,13 @@ impl EventRef {
     /// Returns the milliseconds from this event's record to the record of `end`; negative if `end`
     /// was recorded first.
     ///
-    /// NVIDIA documents a resolution of about half a microsecond. A long time is less precise,
-    /// because the driver returns an `f32` of milliseconds. Its steps grow with the time: 0.06 µs
-    /// at one second, 4 µs at one minute, 250 µs at one hour. The result is off by at most half a
-    /// step.
+    /// NVIDIA documents a resolution of about half a microsecond. The driver returns an `f32` of
+    /// milliseconds, so a long time is less precise: the gap between two neighbouring values is
+    /// 0.06 µs at one second, 4 µs at one minute, and 250 µs at one hour. Rounding adds an error of
+    /// at most half a gap.
     ///
     /// To measure a long time precisely, record an event every half second, and add the times from
-    /// each event to the next as `f64`. Each of these times is exact to 16 ns.
+    /// each event to the next as `f64`. Rounding then adds at most 16 ns to each of these times.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -53,13 +53,13 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// The first of these that applies:
+    /// These are checked in this order:
     ///
     /// * [`Error::TimingDisabled`]: an event was created without [`TIMING`](EventFlags::TIMING).
-    /// * [`Error::ContextMismatch`]: the events belong to two contexts.
+    /// * [`Error::ContextMismatch`]: the events belong to different contexts.
     /// * [`Error::NotRecorded`]: an event was never recorded.
     ///
-    /// Or one of:
+    /// Any other error, in no fixed order:
     ///
     /// * [`Error::NotReady`]: an event is not complete.
     /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that

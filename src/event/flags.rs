@@ -11,10 +11,10 @@ use super::EventRef;
 bitflags! {
     /// Flags for creating an event.
     ///
-    /// The default is no flag, which is the cheapest: no timing, waits spin, and only this process
-    /// can use the event.
+    /// The default is no flag, which is the cheapest: no timing, waits of the host spin, and only
+    /// this process can use the event.
     ///
-    /// The bits are this crate's own; the driver's timing bit has the opposite sense.
+    /// The bits are this crate's own. The driver's bit for timing has the opposite meaning.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -31,7 +31,7 @@ bitflags! {
     /// ```
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// [`synchronize`](EventRef::synchronize) sleeps instead of spinning
+        /// The thread sleeps in [`synchronize`](EventRef::synchronize) instead of spinning
         /// (`CU_EVENT_BLOCKING_SYNC`). This saves a core, but the thread wakes later
         /// (`docs/performance.md`). Waits of streams are not affected.
         const BLOCKING_SYNC = 1;
@@ -39,10 +39,11 @@ bitflags! {
         /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Such records cost several times
         /// as much as others (`docs/performance.md`).
         const TIMING = 2;
-        /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). It excludes `TIMING`. A
-        /// new record does not replace a record that is still pending: the stream of the new record
-        /// first waits for the old one. This holds among all processes. Such records cost several
-        /// times as much as others (`docs/performance.md`).
+        /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). An event cannot have both
+        /// `INTERPROCESS` and `TIMING`. A new record does not replace a record that is still
+        /// pending: the stream of the new record first waits for the old one, even if another
+        /// process made it. Such records cost several times as much as others
+        /// (`docs/performance.md`).
         const INTERPROCESS = 4;
     }
 }

@@ -9,7 +9,7 @@ mod elapsed;
 mod flags;
 
 pub use flags::EventFlags;
-pub use record::RecordFlags;
+pub use record_with::RecordFlags;
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -32,11 +32,13 @@ use crate::sys::calls::*;
 
 /// An event that this process created or imported, and owns: dropping it destroys it.
 ///
-/// Its methods are on [`EventRef`], to which this type dereferences.
+/// It dereferences to [`EventRef`], which has most of its methods. The basic ones are
+/// [`record`](EventRef::record), [`query`](EventRef::query), [`synchronize`](EventRef::synchronize)
+/// and [`elapsed`](EventRef::elapsed).
 ///
-/// An event that was never recorded stands for no work: a query returns `Done`, and a wait ends at
-/// once. A record stands for the work that is in the stream when the record is made. Recording
-/// again replaces the record; waits that were queued earlier still wait for the old one.
+/// A record stands for the work that is in the stream at that moment. A new record replaces the old
+/// one; waits that were queued before still wait for the old one. An event that was never recorded
+/// stands for no work: a query returns `Done`, and a wait ends at once.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -64,24 +66,25 @@ use crate::sys::calls::*;
 /// context that has failed, the driver keeps the event until the context is released. Do not keep
 /// events in statics or thread-locals: their destructors run while the driver is shutting down.
 ///
-/// An event holds a share of its context. Dropping or closing it blocks only if that was the last
-/// share. It then blocks until all work of the context is done: see
-/// [`Context`](Context#dropping-the-last-share).
+/// An event holds a share of its context. Dropping or closing the event can block only if that is
+/// [the last share](Context#dropping-the-last-share).
 pub struct Event(EventRef);
 
 impl_handle_traits!(EventRef: Event);
 
-/// For types that take an event, or a share of one.
+/// Lets generic code take an `Arc<Event>`.
 impl AsRef<EventRef> for Arc<Event> {
     fn as_ref(&self) -> &EventRef {
         self
     }
 }
 
-/// An event that other code owns; [`Event`] dereferences to this type.
+/// An event without the duty to destroy it; [`Event`] dereferences to this type.
 ///
-/// Its methods may be called from any thread, and none needs a current context. Like an [`Event`],
-/// it holds a share of its context. Dropping it can block only if that is [the last
+/// [`from_raw`](Self::from_raw) makes one for an event that other code owns.
+///
+/// The methods may be called from any thread, and none needs a current context. An `EventRef` holds
+/// a share of its context. Dropping the `EventRef` can block only if that is [the last
 /// share](Context#dropping-the-last-share).
 ///
 /// ```
@@ -137,7 +140,8 @@ impl Event {
     ///
     /// * [`Error::TimingWithInterprocess`]: both flags are set.
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
-    /// * `CUDA_ERROR_OUT_OF_MEMORY`: memory, or the context's interprocess events, are used up.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory is used up, or the context has no room for one more
+    ///   interprocess event (it has room for a few thousand).
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventCreate")]
     #[inline]
@@ -152,58 +156,6 @@ impl Event {
                 .check()?;
             Ok(Self(EventRef::new(context, raw, flags, false)))
         })
-    }
-
-    /// Takes ownership of an event that other code created in `context`.
-    ///
-    /// `flags` are the flags that the event was created with. The driver cannot return them. This
-    /// crate needs them for [`flags`](EventRef::flags), for error messages, and to refuse waits
-    /// that would crash. This method makes no driver call.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, Event, EventFlags};
-    ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// // Another binding takes the handle, and gives it back.
-    /// let raw = Event::new(&context, EventFlags::TIMING)?.into_raw();
-    /// // SAFETY: the event is alive, was created in this context with these flags, and nothing
-    /// // else owns it.
-    /// let event = unsafe { Event::from_raw(&context, raw, EventFlags::TIMING) };
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a live event of `context`, and no other code may destroy it. `flags` must have
-    /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from
-    /// another process.
-    ///
-    /// If `raw` is recorded in a capture, only one thread at a time may use the event or end the
-    /// capture, from that record until the capture has ended. The driver takes no lock there: two
-    /// threads at once make it crash. This rule includes all other code that has the handle. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
-    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        Self(EventRef::new(context, raw, flags, false))
-    }
-
-    /// Wraps an event from [`cuIpcOpenEventHandle`].
-    pub(crate) fn imported(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        Self(EventRef::new(context, raw, flags, true))
-    }
-
-    /// Gives up ownership and returns the handle. The caller must destroy the event
-    /// ([`cuEventDestroy`]) and keep its context alive until then.
-    ///
-    /// [`from_raw`](Self::from_raw) has an example.
-    pub fn into_raw(self) -> CUevent {
-        let raw = self.0.raw;
-        drop(self.disarm());
-        raw
     }
 
     /// Destroys the event and returns the driver's error, if any. A pending event still completes.
@@ -229,14 +181,71 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do not
-    /// use the handle again: it may be destroyed. In a context that has failed, the driver returns
-    /// the context's error and keeps the event until the context is released.
+    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After an error, do not use
+    /// a copy of the raw handle: the driver may have destroyed the event. In a context that has
+    /// failed, the driver returns the context's error and keeps the event until the context is
+    /// released.
     #[doc(alias = "cuEventDestroy")]
     pub fn close(self) -> Result<()> {
         let event = self.disarm();
         // SAFETY: the event is owned, and as `self` is consumed this is the one destruction.
         unsafe { call!(event.driver, cuEventDestroy_v2(event.raw)) }?.check()
+    }
+}
+
+/// # Raw handles
+#[allow(unsafe_code)]
+impl Event {
+    /// Takes ownership of an event that other code created in `context`.
+    ///
+    /// `flags` are the flags that the event was created with. The driver cannot return them. This
+    /// crate needs them for the method [`flags`](EventRef::flags), for error messages, and to
+    /// refuse waits that would crash. `from_raw` makes no driver call.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags};
+    ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // Another binding takes the handle, and gives it back.
+    /// let raw = Event::new(&context, EventFlags::TIMING)?.into_raw();
+    /// // SAFETY: the event is alive, was created in this context with these flags, and nothing
+    /// // else owns it.
+    /// let event = unsafe { Event::from_raw(&context, raw, EventFlags::TIMING) };
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live event of `context`, and no other code may destroy it. `flags` must have
+    /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from
+    /// another process.
+    ///
+    /// While a capture in which `raw` was recorded is in progress, only one thread at a time may
+    /// use the event. Ending the capture counts as a use, and so do calls of other code that has
+    /// the handle. The driver takes no lock there: two threads at once make it crash. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
+    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        Self(EventRef::new(context, raw, flags, false))
+    }
+
+    /// Gives up ownership and returns the handle. The caller must destroy the event
+    /// ([`cuEventDestroy`]) and keep its context alive until then.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
+    pub fn into_raw(self) -> CUevent {
+        let raw = self.0.raw;
+        drop(self.disarm());
+        raw
+    }
+
+    /// Wraps an event from [`cuIpcOpenEventHandle`].
+    pub(crate) fn imported(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        Self(EventRef::new(context, raw, flags, true))
     }
 
     /// Takes the inner value out, without running the destructor.
@@ -266,8 +275,29 @@ impl Deref for Event {
     }
 }
 
-/// # The event itself
+/// # Making an `EventRef`
 #[allow(unsafe_code)]
+impl EventRef {
+    /// Wraps an event that other code created in `context` and continues to own.
+    ///
+    /// Dropping the result does not affect the event. `flags` are the flags that the event was
+    /// created with: see [`Event::from_raw`]. [`EventRef`] has an example.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
+    /// The rule for `flags` is that of [`Event::from_raw`].
+    ///
+    /// While a capture in which the event was recorded is in progress, only one thread at a time
+    /// may use the event. Ending the capture counts as a use, and the owner's threads count too.
+    /// The driver takes no lock there: two threads at once make it crash. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
+    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        Self::new(context, raw, flags, false)
+    }
+}
+
+/// # The event itself
 impl EventRef {
     /// Returns the context that the event was created or opened in.
     pub fn context(&self) -> &Context {
@@ -297,27 +327,10 @@ impl EventRef {
         self.raw
     }
 
-    /// Wraps an event that other code created in `context` and continues to own. Dropping the
-    /// result does not affect the event. `flags` are the flags that it was created with; see
-    /// [`Event::from_raw`].
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
-    /// `flags` as for [`Event::from_raw`].
-    ///
-    /// If the owner records the event in a capture, only one thread at a time may use the event or
-    /// end the capture, from that record until the capture has ended. The owner's threads count,
-    /// too. The driver takes no lock there: two threads at once make it crash. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
-    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
-        Self::new(context, raw, flags, false)
-    }
-
     /// Marks the event as failed, so that a pool does not use it again.
     ///
-    /// Call it after a driver call of your own with the bare handle has failed. This crate's methods
-    /// do so themselves. It makes no driver call.
+    /// The methods of this crate mark an event whose call has failed. After a failed driver call of
+    /// your own with the raw handle, call `mark_failed`. It makes no driver call.
     ///
     /// ```
     /// use cuda_events::ext::EventPool;
@@ -379,6 +392,9 @@ impl EventRef {
     }
 }
 
+// Here, because the documentation has the methods in the order of the source.
+mod record_with;
+
 #[allow(unsafe_code)]
 impl Context {
     /// The event that `wait_stream` records in the context's legacy default stream; created when
@@ -400,11 +416,12 @@ impl Context {
         Ok(EventRef::new(self, raw, flags, false))
     }
 
-    /// Makes all work that is put into any stream of the context from now on wait for the event's
-    /// last record. CUDA 12.5.
+    /// Makes all later work in any stream of the context wait for the event's last record. Needs
+    /// CUDA 12.5.
     ///
     /// The calling thread does not wait. The event may belong to another context, unless it is an
-    /// interprocess event. [`EventRef::record_context`] has an example.
+    /// interprocess event. A wait of a primary context also holds back its [green](Self::green)
+    /// contexts. [`EventRef::record_context`] has an example.
     ///
     /// No stream of the context may be capturing: the call would invalidate that capture.
     ///

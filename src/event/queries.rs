@@ -18,15 +18,14 @@ use crate::sys::calls::*;
 /// # Queries and waits
 #[allow(unsafe_code)]
 impl EventRef {
-    /// Returns whether all work before the last record is done; `Done` if the event was never
-    /// recorded.
+    /// Returns whether all work before the last record is done. For an event that was never
+    /// recorded, it returns `Done`.
     ///
     /// It does not wait. [`Progress::Pending`] is not an error.
     ///
-    /// One driver call: [`cuEventQuery`]. It takes one lock of the driver: threads that query at
-    /// the same time slow each other down. Instead, let one thread query for all of them: see
-    /// `Completion` of the crate `cuda-timelines`. A point of a timeline of that crate needs
-    /// no lock.
+    /// One driver call: [`cuEventQuery`]. Queries share a lock of the driver: threads that query at
+    /// the same time slow each other down. If many threads need the result, let one thread query
+    /// for all of them: see `Completion` of the crate `cuda-timelines`.
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -101,10 +100,11 @@ impl EventRef {
     /// `timeout`, and returns whether it is done.
     ///
     /// The driver has no such call. This method queries in a loop: first without sleeping, then
-    /// with sleeps of at most one millisecond. So it may return a millisecond late. Use it for
-    /// imported events: if the exporter is killed, its records never complete. For such an event,
-    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) also watches the
-    /// exporter.
+    /// with sleeps of at most one millisecond. So it may return a millisecond late.
+    ///
+    /// For an imported event, use
+    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) instead, which also
+    /// watches the exporter: a record of a killed exporter never completes.
     ///
     /// ```
     /// use std::time::Duration;
