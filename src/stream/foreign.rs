@@ -1,7 +1,7 @@
-//! Streams that other libraries own.
+//! Default streams, and streams that other libraries own.
 
 use core::ops::Deref;
-use core::ptr::null_mut;
+use core::ptr::{null_mut, without_provenance_mut};
 
 use super::StreamRef;
 use crate::context::Context;
@@ -11,14 +11,101 @@ use crate::driver::call::call;
 use crate::error::Error;
 use crate::error::Result;
 use crate::handle_traits::impl_handle_traits;
-use crate::sys::{CUcontext, CUstream, Function};
+use crate::sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUstream, Function};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
 
-/// # Streams of other libraries
+/// # Making a `StreamRef`
 #[allow(unsafe_code)]
 impl StreamRef {
+    /// Returns the default stream of the context, whose handle is NULL.
+    ///
+    /// It is the [legacy](Self::legacy_default) or the [per-thread](Self::per_thread_default)
+    /// default stream, depending on how the driver was
+    /// [loaded](crate::LoadOptions::per_thread_default_stream), and compares equal to that one.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, StreamRef};
+    ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// // The driver was loaded without an option for its default stream.
+    /// let stream = StreamRef::default_stream(&context);
+    /// assert_eq!(stream, StreamRef::legacy_default(&context));
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn default_stream(context: &Context) -> Self {
+        Self::new(context, null_mut())
+    }
+
+    /// Returns the legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes
+    /// with all blocking streams of the context.
+    ///
+    /// [`per_thread_default`](Self::per_thread_default) has an example.
+    #[doc(alias = "CU_STREAM_LEGACY")]
+    #[doc(alias = "LEGACY_DEFAULT_STREAM")]
+    pub fn legacy_default(context: &Context) -> Self {
+        Self::new(context, without_provenance_mut(CU_STREAM_LEGACY))
+    }
+
+    /// Returns the per-thread default stream of the context (`CU_STREAM_PER_THREAD`).
+    ///
+    /// Each thread that uses the result uses its own stream. A [green](Context::green) context has
+    /// no such stream: there the driver returns `CUDA_ERROR_INVALID_HANDLE`.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, StreamRef};
+    ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    ///
+    /// let own = StreamRef::per_thread_default(&context);
+    /// let legacy = StreamRef::legacy_default(&context);
+    /// // Work that this thread puts into its own stream from now on runs after the work that is in
+    /// // the stream shared by all threads.
+    /// own.wait_stream(&legacy)?;
+    /// own.synchronize()?;
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    #[doc(alias = "CU_STREAM_PER_THREAD")]
+    #[doc(alias = "PER_THREAD_DEFAULT_STREAM")]
+    pub fn per_thread_default(context: &Context) -> Self {
+        Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
+    }
+
+    /// Wraps a stream that other code owns. Dropping the result does not affect the stream.
+    ///
+    /// NULL and the driver's special handles are valid: NULL is the default stream of `context`,
+    /// legacy or per thread, depending on how the driver was
+    /// [loaded](crate::LoadOptions::per_thread_default_stream).
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one
+    /// until the result is dropped.
+    ///
+    /// While the owner captures the stream, only the capturing thread may use the result, even for
+    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
+    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
+    /// an event that is recorded through the result during the capture, until the capture has
+    /// ended: do not await that event, and do not return it to a pool. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
+    ///
+    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
+    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
+    pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
+        Self::new(context, raw)
+    }
+
     /// Wraps a stream that other code owns, and gets its context from the driver.
     ///
     /// Dropping the result does not affect the stream. Use this for a handle without its context,

@@ -20,14 +20,11 @@ use crate::sys::{
     CUstream, Function, Symbols,
 };
 
-// First, because the documentation has the methods in the order of the modules.
+// These are first, because the documentation has the methods in the order of the source.
 mod waits;
 
-pub mod attributes;
-pub(crate) mod capture_info;
 mod foreign;
-pub mod host_functions;
-pub mod mem_ops;
+
 mod options;
 
 use options::Priority;
@@ -176,6 +173,28 @@ impl Stream {
         })
     }
 
+    /// Destroys the stream and returns the driver's error, if any. Work in the stream still runs to
+    /// its end.
+    ///
+    /// One driver call: [`cuStreamDestroy`]. It does not wait, unless the stream holds
+    /// [the last share](Context#dropping-the-last-share) of its context.
+    ///
+    /// # Errors
+    ///
+    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do not
+    /// use the handle again: it may be destroyed. In a context that has failed, the driver returns
+    /// the context's error and keeps the stream until the context is released.
+    #[doc(alias = "cuStreamDestroy")]
+    pub fn close(self) -> Result<()> {
+        let stream = self.disarm();
+        // SAFETY: the stream is owned, and as `self` is consumed this is the one destruction.
+        unsafe { call!(stream.driver, cuStreamDestroy_v2(stream.raw)) }?.check()
+    }
+}
+
+/// # Raw handles
+#[allow(unsafe_code)]
+impl Stream {
     /// Takes ownership of a stream that other code created in `context`.
     ///
     /// It makes no driver call.
@@ -224,24 +243,6 @@ impl Stream {
         raw
     }
 
-    /// Destroys the stream and returns the driver's error, if any. Work in the stream still runs to
-    /// its end.
-    ///
-    /// One driver call: [`cuStreamDestroy`]. It does not wait, unless the stream holds
-    /// [the last share](Context#dropping-the-last-share) of its context.
-    ///
-    /// # Errors
-    ///
-    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do not
-    /// use the handle again: it may be destroyed. In a context that has failed, the driver returns
-    /// the context's error and keeps the stream until the context is released.
-    #[doc(alias = "cuStreamDestroy")]
-    pub fn close(self) -> Result<()> {
-        let stream = self.disarm();
-        // SAFETY: the stream is owned, and as `self` is consumed this is the one destruction.
-        unsafe { call!(stream.driver, cuStreamDestroy_v2(stream.raw)) }?.check()
-    }
-
     /// Takes the inner value out, without running the destructor.
     fn disarm(self) -> StreamRef {
         let this = ManuallyDrop::new(self);
@@ -273,93 +274,6 @@ impl Deref for Stream {
 impl StreamRef {
     fn new(context: &Context, raw: CUstream) -> Self {
         Self { raw, driver: context.driver(), context: context.clone(), join: OnceLock::new() }
-    }
-
-    /// Wraps a stream that other code owns. Dropping the result does not affect the stream.
-    ///
-    /// NULL and the driver's special handles are valid: NULL is the default stream of `context`,
-    /// legacy or per thread, depending on how the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream).
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one
-    /// until the result is dropped.
-    ///
-    /// While the owner captures the stream, only the capturing thread may use the result, even for
-    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
-    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
-    /// an event that is recorded through the result during the capture, until the capture has
-    /// ended: do not await that event, and do not return it to a pool. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
-    ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
-    pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
-        Self::new(context, raw)
-    }
-
-    /// Returns the default stream of the context, whose handle is NULL.
-    ///
-    /// It is the [legacy](Self::legacy_default) or the [per-thread](Self::per_thread_default)
-    /// default stream, depending on how the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream), and compares equal to that one.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, StreamRef};
-    ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    /// // The driver was loaded without an option for its default stream.
-    /// let stream = StreamRef::default_stream(&context);
-    /// assert_eq!(stream, StreamRef::legacy_default(&context));
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    pub fn default_stream(context: &Context) -> Self {
-        Self::new(context, null_mut())
-    }
-
-    /// Returns the legacy default stream of the context (`CU_STREAM_LEGACY`), which synchronizes
-    /// with all blocking streams of the context.
-    ///
-    /// [`per_thread_default`](Self::per_thread_default) has an example.
-    #[doc(alias = "CU_STREAM_LEGACY")]
-    #[doc(alias = "LEGACY_DEFAULT_STREAM")]
-    pub fn legacy_default(context: &Context) -> Self {
-        Self::new(context, without_provenance_mut(CU_STREAM_LEGACY))
-    }
-
-    /// Returns the per-thread default stream of the context (`CU_STREAM_PER_THREAD`).
-    ///
-    /// Each thread that uses the result uses its own stream. A [green](Context::green) context has
-    /// no such stream: there the driver returns `CUDA_ERROR_INVALID_HANDLE`.
-    ///
-    /// ```
-    /// use cuda_events::{Context, Device, StreamRef};
-    ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// let context = Context::primary(Device::new(driver, 0)?)?;
-    ///
-    /// let own = StreamRef::per_thread_default(&context);
-    /// let legacy = StreamRef::legacy_default(&context);
-    /// // Work that this thread puts into its own stream from now on runs after the work that is in
-    /// // the stream shared by all threads.
-    /// own.wait_stream(&legacy)?;
-    /// own.synchronize()?;
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    #[doc(alias = "CU_STREAM_PER_THREAD")]
-    #[doc(alias = "PER_THREAD_DEFAULT_STREAM")]
-    pub fn per_thread_default(context: &Context) -> Self {
-        Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
     }
 
     /// Whether the handle is NULL or one of the driver's constants, which stand for a stream of the
@@ -401,6 +315,31 @@ impl StreamRef {
         });
         // The call's own error comes first, as everywhere.
         if answer.is_success() { restored.map(|()| answer) } else { Ok(answer) }
+    }
+
+    /// Returns the context that the stream was created in, or that was given for a default or
+    /// foreign stream.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Returns the device of the stream's context.
+    #[doc(alias = "cuStreamGetDevice")]
+    pub fn device(&self) -> Device {
+        self.context.device()
+    }
+
+    #[inline(always)]
+    pub(crate) fn driver(&self) -> Driver {
+        self.driver
+    }
+
+    /// Returns the driver's handle, for other bindings. It is valid as long as the stream is.
+    #[doc(alias = "handle")]
+    #[doc(alias = "native_handle")]
+    #[inline(always)]
+    pub fn as_raw(&self) -> CUstream {
+        self.raw
     }
 
     /// Returns the stream's priority; for a default stream the driver returns 0.
@@ -453,31 +392,6 @@ impl StreamRef {
         Ok(id)
     }
 
-    /// Returns the context that the stream was created in, or that was given for a default or
-    /// foreign stream.
-    pub fn context(&self) -> &Context {
-        &self.context
-    }
-
-    /// Returns the device of the stream's context.
-    #[doc(alias = "cuStreamGetDevice")]
-    pub fn device(&self) -> Device {
-        self.context.device()
-    }
-
-    #[inline(always)]
-    pub(crate) fn driver(&self) -> Driver {
-        self.driver
-    }
-
-    /// Returns the driver's handle, for other bindings. It is valid as long as the stream is.
-    #[doc(alias = "handle")]
-    #[doc(alias = "native_handle")]
-    #[inline(always)]
-    pub fn as_raw(&self) -> CUstream {
-        self.raw
-    }
-
     /// Returns the pair for Python's `__cuda_stream__` protocol: the protocol's version (0) and the
     /// handle.
     ///
@@ -490,6 +404,15 @@ impl StreamRef {
         (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
     }
 }
+
+// These are here, because the documentation has the methods in the order of the source.
+pub(crate) mod capture_info;
+
+pub mod host_functions;
+
+pub mod mem_ops;
+
+pub mod attributes;
 
 /// If the handle is NULL or a constant of the driver, which stand for a stream of the current
 /// context, the call is made with the stream's context current.

@@ -120,34 +120,9 @@ impl StreamRef {
         .check()
     }
 
-    /// Makes all later work in this stream wait for the event's last record, with flags for this
-    /// wait. Without flags it is [`wait_event`](Self::wait_event).
-    ///
-    /// [`wait_external`](Self::wait_external) is the safe form: it sets the flag and keeps the
-    /// event alive. Flags need CUDA 11.1.
-    ///
-    /// One driver call: [`cuStreamWaitEvent`]. [`EventRef::record_with`] has an example.
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_ILLEGAL_STATE` for [`WaitFlags::EXTERNAL`] in a stream that is not capturing;
-    /// otherwise as [`wait_event`](Self::wait_event).
-    ///
-    /// # Safety
-    ///
-    /// After a wait with [`WaitFlags::EXTERNAL`] in a capturing stream, the event must stay alive
-    /// as long as the captured graph and every executable graph made of it: the driver crashes if
-    /// the event of a node is gone.
-    #[doc(alias = "cuStreamWaitEvent")]
-    #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
-    #[inline]
-    pub unsafe fn wait_event_with(&self, event: &EventRef, flags: WaitFlags) -> Result<()> {
-        self.wait_checked(event, flags)
-    }
-
     /// Checks first that the driver does not crash: see [`EventRef::check_wait`].
     #[inline(never)]
-    fn wait_checked(&self, event: &EventRef, flags: WaitFlags) -> Result<()> {
+    pub(super) fn wait_checked(&self, event: &EventRef, flags: WaitFlags) -> Result<()> {
         event.check_wait(Function::cuStreamWaitEvent, &self.context)?;
         // SAFETY: as in `wait_event`; the caller of `wait_event_with` answers for the flags.
         unsafe {
