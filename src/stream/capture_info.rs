@@ -48,9 +48,9 @@ pub enum CaptureStatus {
     None,
     /// The stream is capturing: its work becomes part of a graph.
     Active,
-    /// An earlier call has invalidated the stream's capture: calls that put work into the stream
-    /// fail until the capture is ended. A status of a newer driver that has no name in this crate
-    /// counts as this one.
+    /// An earlier call has invalidated the stream's capture. Calls that put work into the stream
+    /// fail until the capture is ended. A status that this crate has no name for counts as
+    /// invalidated.
     Invalidated,
 }
 
@@ -93,11 +93,11 @@ impl CaptureStatus {
 pub struct CaptureInfo {
     /// Whether the stream takes part in a capture.
     pub status: CaptureStatus,
-    /// The capture's id, unique in the process; `None` unless the capture is active.
+    /// The capture's id, which is unique in the process; `None` if the capture is not active.
     pub id: Option<u64>,
-    /// The graph under construction; NULL if the capture is not active, or if the driver is older
-    /// than CUDA 11.3. It belongs to the capture: other code may add nodes, but must not destroy or
-    /// instantiate it.
+    /// The graph under construction. NULL if the capture is not active, or if the driver is older
+    /// than CUDA 11.3. The graph belongs to the capture: other code may add nodes, but must not
+    /// destroy or instantiate it.
     pub graph: CUgraph,
 }
 
@@ -106,8 +106,8 @@ pub struct CaptureInfo {
 impl StreamRef {
     /// Returns whether the stream is capturing.
     ///
-    /// One driver call: [`cuStreamIsCapturing`], which does not disturb a capture.
-    /// [`CaptureStatus`] has an example.
+    /// One driver call: [`cuStreamIsCapturing`]. It does not disturb a capture. [`CaptureStatus`]
+    /// has an example.
     ///
     /// # Errors
     ///
@@ -124,9 +124,9 @@ impl StreamRef {
 
     /// Returns the id and the graph of the capture that the stream takes part in.
     ///
-    /// One driver call, which does not disturb a capture: [`cuStreamGetCaptureInfo_v3`] (CUDA
-    /// 12.3); on older drivers [`cuStreamGetCaptureInfo_v2`] (11.3) or [`cuStreamGetCaptureInfo`].
-    /// [`CaptureInfo`] has an example.
+    /// One driver call: [`cuStreamGetCaptureInfo_v3`] (CUDA 12.3), on older drivers
+    /// [`cuStreamGetCaptureInfo_v2`] (11.3) or [`cuStreamGetCaptureInfo`]. It does not disturb a
+    /// capture. [`CaptureInfo`] has an example.
     ///
     /// # Errors
     ///
@@ -158,11 +158,12 @@ impl StreamRef {
         })
     }
 
-    /// Makes all later work in this stream wait for the event's last record, with flags for this
-    /// wait. Without flags it is [`wait_event`](Self::wait_event).
+    /// Makes all later work in this stream wait for the event's last record, with flags. With no
+    /// flags it does the same as [`wait_event`](Self::wait_event).
     ///
-    /// [`wait_external`](Self::wait_external) is the safe form: it sets the flag and keeps the
-    /// event alive. Flags need CUDA 11.1.
+    /// With [`WaitFlags::EXTERNAL`], the wait in a capture becomes a node of the graph, and each
+    /// launch waits. [`wait_external`](Self::wait_external) is the safe form: it sets the flag and
+    /// keeps the event alive. Flags need CUDA 11.1.
     ///
     /// One driver call: [`cuStreamWaitEvent`]. [`EventRef::record_with`] has an example.
     ///

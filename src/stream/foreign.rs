@@ -23,7 +23,7 @@ impl StreamRef {
     ///
     /// It is the [legacy](Self::legacy_default) or the [per-thread](Self::per_thread_default)
     /// default stream, depending on how the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream), and compares equal to that one.
+    /// [loaded](crate::LoadOptions::per_thread_default_stream). It compares equal to that stream.
     ///
     /// ```
     /// use cuda_events::{Context, Device, StreamRef};
@@ -70,8 +70,8 @@ impl StreamRef {
     ///
     /// let own = StreamRef::per_thread_default(&context);
     /// let legacy = StreamRef::legacy_default(&context);
-    /// // Work that this thread puts into its own stream from now on runs after the work that is in
-    /// // the stream shared by all threads.
+    /// // Later work of this thread in its own stream runs after the work that is now in the stream
+    /// // shared by all threads.
     /// own.wait_stream(&legacy)?;
     /// own.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
@@ -82,44 +82,42 @@ impl StreamRef {
         Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
     }
 
-    /// Wraps a stream that other code owns. Dropping the result does not affect the stream.
+    /// Wraps a stream of `context` that other code owns. It makes no driver call.
     ///
-    /// NULL and the driver's special handles are valid: NULL is the default stream of `context`,
-    /// legacy or per thread, depending on how the driver was
-    /// [loaded](crate::LoadOptions::per_thread_default_stream).
+    /// Dropping the result does not affect the stream. NULL and the driver's special handles are
+    /// valid. NULL is the [default stream](Self::default_stream) of `context`. [`StreamRef`] has an
+    /// example.
     ///
     /// # Safety
     ///
     /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one
     /// until the result is dropped.
     ///
-    /// While the owner captures the stream, only the capturing thread may use the result, even for
-    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
-    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
-    /// an event that is recorded through the result during the capture, until the capture has
-    /// ended: do not await that event, and do not return it to a pool. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
+    /// While the owner captures the stream, or the stream has joined a capture, the rule of
+    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
+    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
+    /// The driver takes no lock there: two threads at once make it crash. So make no future of such
+    /// an event, and do not give it back to a pool: another thread would use it.
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
+    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
+    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }
 
     /// Wraps a stream that other code owns, and gets its context from the driver.
     ///
-    /// Dropping the result does not affect the stream. Use this for a handle without its context,
-    /// such as `torch.cuda.Stream.cuda_stream`. If you know the context, use
-    /// [`from_raw`](Self::from_raw), which makes no driver call. This method does not keep the
-    /// context alive. To keep the device's primary context alive, which PyTorch uses, call
+    /// Use this for a handle without its context, such as `torch.cuda.Stream.cuda_stream`. If you
+    /// know the context, use [`from_raw`](Self::from_raw). Dropping the result does not affect the
+    /// stream.
+    ///
+    /// The [`context`](Self::context) of the result is [borrowed](Context::from_raw): nothing keeps
+    /// it alive. PyTorch uses the device's primary context. To keep that one alive, call
     /// [`Context::primary`], and then [`from_raw`](Self::from_raw) or [`ForeignStream::new`].
     ///
     /// NULL and the driver's special handles are valid. They stand for a stream of the context that
-    /// is current on the calling thread now; a later change of the current context does not affect
+    /// is current on the calling thread now. A later change of the current context does not affect
     /// the result.
-    ///
-    /// For a stream of a green context, the driver returns a context that stands for the green one;
-    /// see [`Context::is_green`].
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions, StreamRef};
@@ -140,6 +138,7 @@ impl StreamRef {
     /// event.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
     /// Driver calls: [`cuStreamGetCtx`], and that of [`Context::from_raw`].
     ///
     /// # Errors
@@ -151,18 +150,17 @@ impl StreamRef {
     ///
     /// `raw` must be a live stream of this driver, or a default stream's handle, and must stay one
     /// until the result is dropped. Its context must live until every object made through the
-    /// result, such as a recorded event, is dropped. For the stream of a green context, the rule of
-    /// [`Context::green`] about threads applies.
+    /// result, such as a recorded event, is dropped. For a stream of a green context, the context
+    /// of the result is the green one: the rule of [`Context::green`] about threads applies.
     ///
-    /// While the owner captures the stream, only the capturing thread may use the result, even for
-    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
-    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
-    /// an event that is recorded through the result during the capture, until the capture has
-    /// ended: do not await that event, and do not return it to a pool. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
+    /// While the owner captures the stream, or the stream has joined a capture, the rule of
+    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
+    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
+    /// The driver takes no lock there: two threads at once make it crash. So make no future of such
+    /// an event, and do not give it back to a pool: another thread would use it.
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
+    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
+    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -192,13 +190,13 @@ unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
 /// A stream that another library owns, together with an owner that keeps it alive.
 ///
 /// The owner can be an `Arc` of that library's stream, a Python object, or a box of anything. It is
-/// dropped last. The methods of the stream are on [`StreamRef`], to which this type dereferences.
+/// dropped last. The type dereferences to [`StreamRef`], which has the methods of the stream.
 ///
-/// [`new`](Self::new) takes a [`Context`] of this crate, which keeps the stream's context alive for
-/// every object made through the stream, even after the owner is gone. For cudarc's
-/// `CudaContext::new`, PyTorch and the CUDA runtime, use [`Context::primary`] of the same device:
-/// they all use the device's primary context, which is then retained once more. For any other
-/// context use [`Context::from_raw_with_owner`].
+/// [`new`](Self::new) takes a [`Context`] of this crate. This context keeps the stream's context
+/// alive for every object made through the stream, even after the owner is gone. cudarc's
+/// `CudaContext::new`, PyTorch and the CUDA runtime use the device's primary context: pass
+/// [`Context::primary`] of the same device. For any other context use
+/// [`Context::from_raw_with_owner`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -240,8 +238,8 @@ impl<O> ForeignStream<O> {
     /// NULL and the driver's special handles are valid: they stand for a default stream of
     /// `context`.
     ///
-    /// One driver call, to check the context: [`cuStreamGetCtx`]; none for a default stream's
-    /// handle.
+    /// One driver call: [`cuStreamGetCtx`], to check the context. For a default stream's handle it
+    /// makes none.
     ///
     /// # Errors
     ///
@@ -253,15 +251,14 @@ impl<O> ForeignStream<O> {
     /// `raw` must be a live stream of the context's driver, or a default stream's handle, and must
     /// stay one until `owner` is dropped.
     ///
-    /// While the owner captures the stream, only the capturing thread may use the result, even for
-    /// a record. The driver takes no lock there: two threads at once make it crash. The same holds
-    /// while the stream takes part in a capture that it joined by a wait. No other thread may use
-    /// an event that is recorded through the result during the capture, until the capture has
-    /// ended: do not await that event, and do not return it to a pool. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
+    /// While the owner captures the stream, or the stream has joined a capture, the rule of
+    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
+    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
+    /// The driver takes no lock there: two threads at once make it crash. So make no future of such
+    /// an event, and do not give it back to a pool: another thread would use it.
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
+    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
+    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

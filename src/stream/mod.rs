@@ -38,7 +38,10 @@ use crate::sys::calls::*;
 
 /// A stream that this process created and owns: dropping it destroys it.
 ///
-/// Its methods are on [`StreamRef`], to which this type dereferences.
+/// It dereferences to [`StreamRef`], which has most of its methods. The basic ones are
+/// [`record_event`](StreamRef::record_event), [`wait_event`](StreamRef::wait_event),
+/// [`wait_stream`](StreamRef::wait_stream), [`query`](StreamRef::query) and
+/// [`synchronize`](StreamRef::synchronize).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -65,18 +68,20 @@ use crate::sys::calls::*;
 /// nothing in a forked child. In a context that has failed, the driver keeps the stream until the
 /// context is released.
 ///
-/// A stream holds a share of its context. Dropping or closing it blocks only if that was the last
-/// share. It then blocks until all work of the context, including this stream's, is done: see
-/// [`Context`](Context#dropping-the-last-share).
+/// A stream holds a share of its context. Dropping or closing the stream can block only if that is
+/// [the last share](Context#dropping-the-last-share).
 pub struct Stream(StreamRef);
 
 impl_handle_traits!(StreamRef: Stream);
 
-/// A stream that other code owns, or a default stream; [`Stream`] dereferences to this type.
+/// A stream without the duty to destroy it; [`Stream`] dereferences to this type.
 ///
-/// Its methods may be called from any thread, and none needs a current context: for a default
-/// stream, this crate makes the stream's context current for each call. Like a [`Stream`], it holds
-/// a share of its context. Dropping it can block only if that is [the last
+/// It can also be made for a default stream, or for a stream that [other code](Self::from_raw)
+/// owns.
+///
+/// The methods may be called from any thread, and none needs a current context: for a default
+/// stream, this crate makes the stream's context current for each call. A `StreamRef` holds a share
+/// of its [`Context`]. Dropping the `StreamRef` can block only if that is [the last
 /// share](Context#dropping-the-last-share).
 ///
 /// ```
@@ -98,7 +103,7 @@ impl_handle_traits!(StreamRef: Stream);
 /// theirs.synchronize()?;
 ///
 /// assert_eq!((theirs.context(), theirs.device()), (&context, context.device()));
-/// assert_eq!(theirs.id()?, owned.id()?); // CUDA 12.0
+/// assert_eq!(theirs.id()?, owned.id()?); // needs CUDA 12.0
 /// // For Python's `__cuda_stream__`: the protocol's version and the handle.
 /// assert_eq!(theirs.cuda_stream(), (0, raw.addr()));
 /// # Ok::<(), cuda_events::Error>(())
@@ -123,13 +128,15 @@ unsafe impl Sync for StreamRef {}
 impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
-    /// One driver call with the context current: [`cuStreamCreate`], or
-    /// [`cuStreamCreateWithPriority`] for a stream with a priority. [`StreamOptions::priority`]
-    /// takes one more call with the context current, [`cuCtxGetStreamPriorityRange`], to check the
-    /// priority; [`StreamOptions::priority_clamped`] does not.
+    /// By default the stream is non-blocking: it does not synchronize with the legacy default
+    /// stream. This is the opposite of the driver's default.
     ///
-    /// For a [blocking](StreamOptions::blocking) stream in a [borrowed](Context::from_raw) context
-    /// it makes one more call, that of [`Context::is_green`].
+    /// One driver call with the context current: [`cuStreamCreate`], or
+    /// [`cuStreamCreateWithPriority`] for a stream with a priority. Two options make one more call:
+    ///
+    /// * [`StreamOptions::priority`]: [`cuCtxGetStreamPriorityRange`] with the context current, to
+    ///   check the priority. [`StreamOptions::priority_clamped`] makes no such call.
+    /// * [`StreamOptions::blocking`]: that of [`Context::is_green`], to refuse a green context.
     ///
     /// # Errors
     ///
@@ -181,9 +188,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do not
-    /// use the handle again: it may be destroyed. In a context that has failed, the driver returns
-    /// the context's error and keeps the stream until the context is released.
+    /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After an error, do not use
+    /// a copy of the raw handle: the driver may have destroyed the stream. In a context that has
+    /// failed, the driver returns the context's error and keeps the stream until the context is
+    /// released.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<()> {
         let stream = self.disarm();
@@ -220,15 +228,14 @@ impl Stream {
     /// `raw` must be a live stream of `context` from [`cuStreamCreate`] or a similar call, not a
     /// default stream, and no other code may destroy it.
     ///
-    /// While the stream takes part in a capture that other code began, only the capturing thread
-    /// may use the stream, or an event that is recorded in it during the capture. The driver takes
-    /// no lock there: two threads at once make it crash. So do not await such an event, and do not
-    /// return it to a pool. Other code that has the handle must not capture the stream in one
-    /// thread while another thread uses the result. See
-    /// [`Capture::begin`](crate::capture::Capture::begin).
+    /// While the stream takes part in a capture that other code began, the rule of
+    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
+    /// the capture, its streams, or an event that is recorded in it. Threads of the other code
+    /// count too. The driver takes no lock there: two threads at once make it crash. So make no
+    /// future of such an event, and do not give it back to a pool: another thread would use it.
     ///
-    /// No graph keeps a [semaphore](crate::external#captures) that is signalled or awaited in such
-    /// a capture: the semaphore must outlive the captured graph and its executable graphs.
+    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
+    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }
@@ -317,8 +324,7 @@ impl StreamRef {
         if answer.is_success() { restored.map(|()| answer) } else { Ok(answer) }
     }
 
-    /// Returns the context that the stream was created in, or that was given for a default or
-    /// foreign stream.
+    /// Returns the context of the stream.
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -376,7 +382,7 @@ impl StreamRef {
         Ok(flags & CU_STREAM_NON_BLOCKING == 0)
     }
 
-    /// Returns the stream's id, which is unique in the process. CUDA 12.0.
+    /// Returns the stream's id, which is unique in the process. Needs CUDA 12.0.
     ///
     /// The driver never reuses an id, unlike a handle. One driver call: [`cuStreamGetId`].
     ///
@@ -397,8 +403,8 @@ impl StreamRef {
     ///
     /// A Python object for this stream returns the pair from its method `__cuda_stream__`. PyTorch,
     /// cuda.core and CuPy accept such an object as a stream. They read the handle 0 as the legacy
-    /// default stream. So if NULL stands for the per-thread default stream, this method returns 2,
-    /// that stream's explicit handle.
+    /// default stream. So for the per-thread default stream the pair always has the handle 2
+    /// (`CU_STREAM_PER_THREAD`).
     #[doc(alias = "__cuda_stream__")]
     pub fn cuda_stream(&self) -> (u32, usize) {
         (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
@@ -443,16 +449,16 @@ impl AsRef<StreamRef> for StreamRef {
     }
 }
 
-/// For types that take a stream, or a share of one.
+/// Lets generic code take an `Arc<Stream>`.
 impl AsRef<StreamRef> for Arc<Stream> {
     fn as_ref(&self) -> &StreamRef {
         self
     }
 }
 
-/// Compares handle and driver library. All contexts share the handles of default streams, so
-/// default streams also compare by context. NULL compares as the default stream that it stands for,
-/// the legacy or the per-thread one. After a stream is destroyed, the driver may reuse its handle.
+/// Compares handle and driver library. Default streams also compare by context, because all
+/// contexts share their handles. NULL is equal to the default stream that it stands for, the legacy
+/// or the per-thread one. After a stream is destroyed, the driver may reuse its handle.
 impl PartialEq for StreamRef {
     fn eq(&self, other: &Self) -> bool {
         self.meaning() == other.meaning()

@@ -63,8 +63,8 @@ impl StreamOptions {
 
     /// Sets whether the stream synchronizes with the legacy default stream of its context.
     ///
-    /// Work in the legacy default stream waits for all blocking streams, and they wait for it.
-    /// `false` is the driver's `CU_STREAM_NON_BLOCKING`.
+    /// Work in the legacy default stream waits for all earlier work in blocking streams, and later
+    /// work in blocking streams waits for it. `false` is the driver's `CU_STREAM_NON_BLOCKING`.
     #[doc(alias = "CU_STREAM_NON_BLOCKING")]
     #[doc(alias = "nonblocking")]
     pub const fn blocking(mut self, blocking: bool) -> Self {
@@ -74,16 +74,16 @@ impl StreamOptions {
 
     /// Sets the priority; a smaller number is more important.
     ///
-    /// It must be within [`Context::stream_priority_range`]; otherwise
-    /// [`Stream::new`](crate::Stream::new) fails. The priority is a hint for the order in which
-    /// kernels start.
+    /// The priority must be within [`Context::stream_priority_range`]; otherwise
+    /// [`Stream::new`](crate::Stream::new) returns an error. The priority is a hint for the order
+    /// in which kernels start.
     pub const fn priority(mut self, priority: i32) -> Self {
         self.priority = Priority::Exactly(priority);
         self
     }
 
-    /// Sets the priority; a number outside the [range](Context::stream_priority_range) becomes the
-    /// nearest one in it.
+    /// Sets the priority. A number outside the [range](Context::stream_priority_range) becomes the
+    /// nearest one in the range.
     ///
     /// The driver and PyTorch do the same. [`StreamRef::priority`](crate::StreamRef::priority)
     /// returns the priority in effect.
@@ -121,8 +121,8 @@ impl PriorityRange {
 /// # Priorities of streams
 #[allow(unsafe_code)]
 impl Context {
-    /// Returns the range of priorities for streams of this context; both ends are 0 on a device
-    /// without priorities.
+    /// Returns the range of priorities for streams of this context. On a device without priorities
+    /// both ends are 0.
     ///
     /// One driver call with the context current: [`cuCtxGetStreamPriorityRange`]. [`StreamOptions`]
     /// has an example.

@@ -18,14 +18,12 @@ use crate::sys::{CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, Function};
 use crate::sys::calls::*;
 
 bitflags! {
-    /// Flags for [`StreamRef::wait_event_with`]; usually empty.
-    ///
-    /// [`EventRef::record_with`] has an example.
+    /// Flags for [`StreamRef::wait_event_with`]; [`EventRef::record_with`] has an example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
-        /// In a capturing stream, the wait becomes a node of the graph: each launch waits for the
-        /// last record of the event outside of the graph (`CU_EVENT_WAIT_EXTERNAL`, CUDA 11.1). The
-        /// flag is an error in a stream that is not capturing.
+        /// Makes the wait in a capture a node of the graph: each launch waits for the last record
+        /// of the event outside of the graph (`CU_EVENT_WAIT_EXTERNAL`). Needs CUDA 11.1. In a
+        /// stream that is not capturing, the flag is an error.
         const EXTERNAL = CU_EVENT_WAIT_EXTERNAL;
     }
 }
@@ -35,7 +33,7 @@ debug_by_names!(WaitFlags);
 /// # Order and waits
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Creates an event in the stream's context and records it here.
+    /// Creates an event in the stream's context, and records it in the stream.
     ///
     /// Driver calls: [`cuEventCreate`] with the context current, and [`cuEventRecord`].
     ///
@@ -66,12 +64,12 @@ impl StreamRef {
         Ok(event)
     }
 
-    /// Makes all work that is put into this stream from now on wait for the event's last record;
-    /// the calling thread does not wait.
+    /// Makes all later work in this stream wait for the event's last record. The calling thread
+    /// does not wait.
     ///
     /// The event may belong to another context or another device. An interprocess event must belong
-    /// to the stream's context. If the event was never recorded, the stream does not wait, and a
-    /// later record makes no difference.
+    /// to the stream's context. For an event that was never recorded the stream does not wait, even
+    /// if the event is recorded later.
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -87,7 +85,7 @@ impl StreamRef {
     /// // ... put work into `producer` ...
     /// let done = producer.record_event(EventFlags::empty())?;
     /// consumer.wait_event(&done)?;
-    /// // Work put into `consumer` from now on runs after that work.
+    /// // Later work in `consumer` runs after that work.
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
@@ -102,9 +100,9 @@ impl StreamRef {
     ///   that has ended.
     /// * [`Error::ForkedChild`].
     ///
-    /// If this stream is capturing, a call that returns one of the two driver codes invalidates the
-    /// capture. For events that are used outside of the graph, use
-    /// [`record_external`](Self::record_external) and [`wait_external`](Self::wait_external).
+    /// In a capture, both driver codes also mean that the call has invalidated the capture. For an
+    /// event that is used outside of the graph, use [`record_external`](Self::record_external) and
+    /// [`wait_external`](Self::wait_external).
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]
     #[inline(always)]
@@ -131,8 +129,8 @@ impl StreamRef {
         .check()
     }
 
-    /// Makes all work that is put into this stream from now on wait for all work that is in `other`
-    /// now; the calling thread does not wait.
+    /// Makes all later work in this stream wait for all work that is now in `producer`. The calling
+    /// thread does not wait.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -147,24 +145,25 @@ impl StreamRef {
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
     /// // ... put work into `producer` ...
     /// consumer.wait_stream(&producer)?;
-    /// // Work put into `consumer` from now on runs after that work.
+    /// // Later work in `consumer` runs after that work.
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// Two driver calls: [`cuEventRecord`] in `other`, and [`cuStreamWaitEvent`]. The first wait
-    /// for `other` also creates the event that is recorded ([`cuEventCreate`] with the context
-    /// current). `other` keeps this event for later waits.
+    /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The first
+    /// wait for a producer also creates an event ([`cuEventCreate`] with the context current). The
+    /// [`Stream`](crate::Stream) or `StreamRef` of the producer stores this event for later waits;
+    /// that of the legacy default stream is stored in the [`Context`](crate::Context). So reuse a
+    /// [`StreamRef`] of another library's stream. With a new one for each wait, each wait makes
+    /// four calls: create, record, wait and destroy.
     ///
-    /// So keep `other`, too. If you make a new [`StreamRef`] of another library's handle for each
-    /// wait, each wait makes four calls: create, record, wait and destroy. A per-thread default
-    /// stream always costs four calls, because it is another stream in each thread.
-    /// `docs/architecture.md` has a table of all kinds of streams.
+    /// A wait for a per-thread default stream always makes these four calls, because each thread
+    /// has its own such stream.
     ///
-    /// If several threads wait for the same `other` at the same time, a wait may include work that
-    /// another thread puts into `other` meanwhile.
+    /// If several threads wait for one producer at the same time, a wait may also cover work that
+    /// is put into the producer during the call.
     ///
-    /// If `other` is capturing, this stream joins its capture. A capturing stream cannot wait for a
-    /// stream outside of its capture. Instead, record an event in that stream and use
+    /// If the producer is capturing, this stream joins its capture. A capturing stream cannot wait
+    /// for a stream outside of its capture. Instead, record an event in the producer and use
     /// [`wait_external`](Self::wait_external).
     ///
     /// # Errors
@@ -173,34 +172,34 @@ impl StreamRef {
     #[doc(alias = "wait")]
     #[doc(alias = "join")]
     #[inline]
-    pub fn wait_stream(&self, other: &Self) -> Result<()> {
-        match other.join.get() {
-            Some(event) => self.wait_for_record(event, other),
-            None => self.wait_stream_first(other),
+    pub fn wait_stream(&self, producer: &Self) -> Result<()> {
+        match producer.join.get() {
+            Some(event) => self.wait_for_record(event, producer),
+            None => self.wait_stream_first(producer),
         }
     }
 
     #[inline(always)]
-    fn wait_for_record(&self, event: &EventRef, other: &Self) -> Result<()> {
-        event.record(other)?;
+    fn wait_for_record(&self, event: &EventRef, producer: &Self) -> Result<()> {
+        event.record(producer)?;
         self.wait_event(event)
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_stream_first(&self, other: &Self) -> Result<()> {
-        if other.is_default() && !other.is_per_thread() {
+    fn wait_stream_first(&self, producer: &Self) -> Result<()> {
+        if producer.is_default() && !producer.is_per_thread() {
             // This is one stream, no matter how many `StreamRef` stand for it.
-            return self.wait_for_record(&other.context.join_event()?, other);
+            return self.wait_for_record(&producer.context.join_event()?, producer);
         }
-        let event = Event::new(&other.context, EventFlags::empty())?;
-        if other.is_per_thread() {
-            return self.wait_for_record(&event, other);
+        let event = Event::new(&producer.context, EventFlags::empty())?;
+        if producer.is_per_thread() {
+            return self.wait_for_record(&event, producer);
         }
-        self.wait_for_record(other.join.get_or_init(|| event), other)
+        self.wait_for_record(producer.join.get_or_init(|| event), producer)
     }
 
-    /// Returns whether all work in the stream is done; it does not wait.
+    /// Returns whether all work in the stream is done. It does not wait.
     ///
     /// One driver call: [`cuStreamQuery`].
     ///
@@ -269,9 +268,9 @@ impl StreamRef {
     /// Blocks the calling thread until all work that is in the stream now is done, for at most
     /// `timeout`, and returns whether it is done.
     ///
-    /// The driver has no such call. Unless the stream is idle, this method records an event and
+    /// The driver has no such call. If the stream is not idle, this method records an event and
     /// waits for it as [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout)
-    /// does. Work that is put into the stream meanwhile does not prolong the wait.
+    /// does. Work that is put into the stream during the call does not prolong the wait.
     ///
     /// Driver calls: [`cuStreamQuery`]. If the stream is not idle, also those of
     /// [`record_event`](Self::record_event), then [`cuEventQuery`] repeatedly, and
