@@ -31,9 +31,8 @@ use crate::sys::calls::*;
 
 /// How a thread waits in [`StreamRef::synchronize`].
 ///
-/// A driver may return a value that has no constant here. A stream whose policy was never set may
-/// have such a value, but no stream can be set to that value. To return to the default, set
-/// [`AUTO`](Self::AUTO).
+/// The driver may return a value that has no constant here, if the policy of the stream was never
+/// set. A stream cannot be set to such a value. To return to the default, set [`AUTO`](Self::AUTO).
 ///
 /// ```
 /// use cuda_events::attributes::SynchronizationPolicy;
@@ -94,7 +93,7 @@ impl fmt::Debug for SynchronizationPolicy {
     }
 }
 
-/// One of a stream's two memory-synchronization domains, in which its kernels run.
+/// A memory-synchronization domain, in which kernels of a stream run; a stream has two.
 ///
 /// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different
 /// domains see each other's accesses in order only across barriers of system scope.
@@ -155,9 +154,10 @@ impl fmt::Debug for MemorySyncDomain {
     }
 }
 
-/// A stream's mapping from its two memory-synchronization domains to the device's, by number.
+/// Which domain of the device each of a stream's two [domains](MemorySyncDomain) stands for, by
+/// number.
 ///
-/// The device attribute 126, `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT`, is the number of domains
+/// The device attribute `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT` (126) is the number of domains
 /// of the device. [`MemorySyncDomain`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemorySyncDomainMap {
@@ -169,7 +169,7 @@ pub struct MemorySyncDomainMap {
 
 /// # Attributes
 ///
-/// A new value of an attribute applies to work that is put into the stream afterwards.
+/// A new value of an attribute applies to later work in the stream.
 #[allow(unsafe_code)]
 impl StreamRef {
     /// Returns how [`synchronize`](Self::synchronize) waits.
@@ -205,7 +205,7 @@ impl StreamRef {
     }
 
     /// Sets the stream's [`priority`](Self::priority), within [`Context::stream_priority_range`].
-    /// CUDA 12.0.
+    /// Needs CUDA 12.0.
     ///
     /// [`Context::stream_priority_range`]: crate::Context::stream_priority_range
     ///
@@ -228,8 +228,9 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::PriorityOutOfRange`]; `CUDA_ERROR_INVALID_VALUE` from a driver before CUDA 12.0;
-    /// [`Error::ForkedChild`].
+    /// * [`Error::PriorityOutOfRange`]: the priority is outside the context's range.
+    /// * `CUDA_ERROR_INVALID_VALUE`: the driver is older than CUDA 12.0.
+    /// * [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_PRIORITY")]
     pub fn set_priority(&self, priority: i32) -> Result<()> {
         let PriorityRange { least, greatest } = self.context().stream_priority_range()?;
@@ -242,13 +243,14 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) }
     }
 
-    /// Returns the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
+    /// Returns the memory-synchronization domain in which the stream's kernels run. Needs CUDA
+    /// 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` from a driver before CUDA 12.0; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver is older than CUDA 12.0; [`Error::ForkedChild`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN")]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
@@ -256,7 +258,7 @@ impl StreamRef {
         Ok(MemorySyncDomain(unsafe { value.memSyncDomain }))
     }
 
-    /// Sets the memory-synchronization domain in which the stream's kernels run. CUDA 12.0.
+    /// Sets the memory-synchronization domain in which the stream's kernels run. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
@@ -271,7 +273,8 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns the mapping from the stream's two domains to the device's. CUDA 12.0.
+    /// Returns which domain of the device each of the stream's two [domains](MemorySyncDomain)
+    /// stands for. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
@@ -286,14 +289,15 @@ impl StreamRef {
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Sets the mapping from the stream's two domains to the device's. CUDA 12.0.
+    /// Sets which domain of the device each of the stream's two [domains](MemorySyncDomain) stands
+    /// for. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`memory_sync_domain`](Self::memory_sync_domain); `CUDA_ERROR_INVALID_VALUE` also for a
-    /// domain that the device does not have.
+    /// As [`memory_sync_domain`](Self::memory_sync_domain). The driver returns
+    /// `CUDA_ERROR_INVALID_VALUE` also if the device does not have the domain.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP")]
     pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
         let mut value = EMPTY;
@@ -306,7 +310,7 @@ impl StreamRef {
     }
 
     /// Returns the value of any attribute, even of one that this crate does not define. Bytes that
-    /// the driver does not write are 0.
+    /// the driver leaves unwritten are 0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`set_attribute`](Self::set_attribute) has an
     /// example.
@@ -356,8 +360,8 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `value` must be initialised as far as the driver reads it, and must be a value that NVIDIA's
-    /// documentation allows for the attribute.
+    /// All bytes of `value` that the driver reads must be initialised. The value must be one that
+    /// NVIDIA's documentation allows for the attribute.
     #[doc(alias = "cuStreamSetAttribute")]
     pub unsafe fn set_attribute(
         &self,
@@ -368,7 +372,7 @@ impl StreamRef {
         unsafe { call!(self, cuStreamSetAttribute?(self.as_raw(), attribute, value)) }?.check()
     }
 
-    /// Copies all attributes of `source` to this stream; both must belong to one context.
+    /// Copies all attributes of `source` to this stream; both must belong to the same context.
     ///
     /// One driver call: [`cuStreamCopyAttributes`].
     ///
@@ -393,7 +397,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] if the streams belong to two contexts; [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`] if the streams belong to different contexts; [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         let copy = entry!(self, cuStreamCopyAttributes?)?;

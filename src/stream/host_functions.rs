@@ -78,9 +78,9 @@ fn run(number: usize, status: CUresult) {
 /// Returns the number of closures of this process that wait to run in a stream.
 ///
 /// It counts the closures of [`StreamRef::launch_host_function`] and [`StreamRef::add_callback`]
-/// that have not begun to run. The driver skips the host functions of a context that has failed.
-/// Such closures, and the values they own, are kept forever, because the driver may still call
-/// them; they are counted too. It makes no driver call.
+/// that have not begun to run. The driver skips the host functions of a context that has failed. It
+/// may still call a skipped closure, so this crate keeps the closure and the values that it owns
+/// forever. Such closures are counted too. `pending_host_functions` makes no driver call.
 ///
 /// ```
 /// use cuda_events::host_functions::pending_host_functions;
@@ -108,27 +108,29 @@ pub fn pending_host_functions() -> usize {
 /// # Host functions
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Calls `function` on a thread of the driver, after all work that is in the stream now and
+    /// Calls `function` on a thread of the driver, after all work that is now in the stream and
     /// before all later work.
     ///
-    /// The function must wait only for work that is before it in the stream, because the driver may
-    /// run the host functions of all streams one after another. It must not make CUDA calls: such a
-    /// call may deadlock, or the driver may refuse it.
+    /// The function must not wait for work of another stream, or for later work of this stream: the
+    /// driver may run the host functions of all streams one after another. It must not make CUDA
+    /// calls: such a call may deadlock, or the driver may refuse it.
     ///
-    /// A drop may make a CUDA call. If the function owns a [`Stream`](crate::Stream), an
-    /// [`Event`](crate::Event) or a [`Context`](crate::Context), the object is dropped on the
-    /// driver's thread when the function ends. If the driver refuses that call, the object is never
+    /// A drop can be a CUDA call. If the function owns a [`Stream`](crate::Stream), an
+    /// [`Event`](crate::Event) or a [`Context`](crate::Context), the driver's thread drops the
+    /// object when the function ends. If the driver refuses that call, the object is never
     /// destroyed. Dropping a `Completion` of the crate `cuda-timelines` in the function may
     /// deadlock. Keep such objects elsewhere, or send them to another thread and drop them there,
     /// as in the example.
     ///
     /// If the stream's context fails first, the function is never called (see
     /// [`pending_host_functions`]). A callback of [`add_callback`](Self::add_callback) is called
-    /// even then. If the function panics, the panic message is printed as usual, and the stream
-    /// goes on.
+    /// even then.
     ///
-    /// A capturing stream is refused: a graph calls a captured host function at every launch, but
-    /// this one can be called only once. To capture a host function, use
+    /// If the function panics, the panic message is printed as usual, and the work in the stream
+    /// continues.
+    ///
+    /// The method refuses a capturing stream: a graph calls a captured host function at every
+    /// launch, but this function can be called only once. To capture a host function, use
     /// [`launch_host_function_raw`](Self::launch_host_function_raw).
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and [`cuLaunchHostFunc`].
@@ -158,9 +160,11 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ClosureInCapture`] if the stream is capturing; the capture is not disturbed. A
-    /// [sticky](Error::is_sticky) error if the context has failed. [`Error::ForkedChild`]. On an
-    /// error the closure is dropped.
+    /// * [`Error::ClosureInCapture`]: the stream is capturing. The capture is not disturbed.
+    /// * A [sticky](Error::is_sticky) error: the context has failed.
+    /// * [`Error::ForkedChild`].
+    ///
+    /// On an error the closure is dropped.
     #[doc(alias = "cuLaunchHostFunc")]
     pub fn launch_host_function(&self, function: impl FnOnce() + Send + 'static) -> Result<()> {
         let launch = entry!(self, cuLaunchHostFunc);
@@ -174,9 +178,9 @@ impl StreamRef {
     /// result of the work before it.
     ///
     /// If the stream's context has failed, the callback is still called, with the error. That error
-    /// names the function [`cuStreamAddCallback`], whichever work failed. The callback may run
-    /// under a lock of the driver, so it should be short. NVIDIA's documentation says that
-    /// `cuStreamAddCallback` may be removed in future.
+    /// always names the function [`cuStreamAddCallback`], and not the work that failed. The
+    /// callback may run under a lock of the driver, so it should be short. NVIDIA's documentation
+    /// says that `cuStreamAddCallback` may be removed in future.
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and `cuStreamAddCallback`.
     ///
@@ -215,8 +219,7 @@ impl StreamRef {
     /// Calls `function` with `data` on a thread of the driver, after all work that is in the stream
     /// now and before all later work.
     ///
-    /// A capturing stream captures the call: the function is then called at every launch of the
-    /// graph.
+    /// A capturing stream captures the call. Each launch of the graph then calls the function.
     ///
     /// One driver call: [`cuLaunchHostFunc`].
     ///
@@ -254,8 +257,8 @@ impl StreamRef {
     /// # Safety
     ///
     /// It must be sound to call `function` with `data`, from another thread, at any time until the
-    /// stream's work is done. If a graph captured the call, this must hold for each launch of the
-    /// graph. `function` must not unwind and must not make CUDA calls.
+    /// stream's work is done. If a graph captured the call, this must hold during each launch of
+    /// the graph. `function` must not unwind and must not make CUDA calls.
     #[doc(alias = "cuLaunchHostFunc")]
     pub unsafe fn launch_host_function_raw(
         &self,

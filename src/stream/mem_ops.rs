@@ -1,10 +1,11 @@
-//! Waits for values in memory and writes of values, in stream order.
+//! Waiting for a value in memory, and writing one, in stream order.
 //!
-//! They order work that no event can order, for example with a device that is not CUDA's. The memory
-//! and its lifetime are the caller's, so the methods are unsafe. For a counter between streams, hosts
-//! and processes, use the timelines of the crate `cuda-timelines`.
+//! These operations order work that no event can order, for example with a device that is not
+//! CUDA's. The caller keeps the memory alive, so the methods are unsafe. For a counter between
+//! streams, hosts and processes, use a timeline of the crate `cuda-timelines`.
 //!
 //! ```
+//! use cuda_events::foundation::call;
 //! use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
@@ -17,16 +18,16 @@
 //! let stream = Stream::new(&context, StreamOptions::new())?;
 //! let _current = context.make_current()?;
 //! let mut address = 0;
-//! // SAFETY: a place for the address.
-//! unsafe { (driver.symbols().cuMemAlloc_v2)(&mut address, 4) };
+//! // SAFETY: the context is current, and the driver writes only the address.
+//! unsafe { call!(driver, cuMemAlloc_v2(&mut address, 4)) }?;
 //! // SAFETY: these are 4 bytes of device memory, which are freed when the stream is done.
 //! unsafe {
 //!     stream.write_value32(address, 1, WriteValueFlags::empty())?;
 //!     stream.wait_value32(address, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
 //! }
 //! stream.synchronize()?;
-//! // SAFETY: it is no longer in use.
-//! unsafe { (driver.symbols().cuMemFree_v2)(address) };
+//! // SAFETY: the stream is done with the memory.
+//! unsafe { call!(driver, cuMemFree_v2(address)) }?;
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 
@@ -58,8 +59,8 @@ use crate::sys::calls::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum WaitCondition {
-    /// Memory minus value, as a signed number, is not negative: a greater-or-equal that also works
-    /// when a counter wraps round.
+    /// Memory minus value, as a signed number, is not negative. This is a greater-or-equal that
+    /// also works when a counter wraps round.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_GEQ")]
     GreaterOrEqual = CU_STREAM_WAIT_VALUE_GEQ,
     /// Memory equals the value.
@@ -68,8 +69,8 @@ pub enum WaitCondition {
     /// At least one bit is set in both memory and the value.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_AND")]
     And = CU_STREAM_WAIT_VALUE_AND,
-    /// At least one bit is clear in both memory and the value. Only for devices with
-    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR`.
+    /// At least one bit is clear in both memory and the value. Only devices with
+    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR` support it.
     #[doc(alias = "CU_STREAM_WAIT_VALUE_NOR")]
     Nor = CU_STREAM_WAIT_VALUE_NOR,
 }
@@ -81,7 +82,8 @@ bitflags! {
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitValueFlags: u32 {
         /// Work after the wait sees the writes of other devices that had reached this device when
-        /// the wait ended. Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`.
+        /// the wait ended. Only devices with `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES` support
+        /// it.
         const FLUSH = CU_STREAM_WAIT_VALUE_FLUSH;
     }
 }
@@ -117,6 +119,7 @@ pub enum BarrierScope {
 /// Creating a `MemOp` makes no driver call.
 ///
 /// ```
+/// use cuda_events::foundation::call;
 /// use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 /// use cuda_events::sys::CUdevice_attribute;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -126,12 +129,11 @@ pub enum BarrierScope {
 /// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// let symbols = driver.symbols();
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let _current = context.make_current()?;
 /// let mut counter = 0;
-/// // SAFETY: a place for the address.
-/// unsafe { (symbols.cuMemAlloc_v2)(&mut counter, 8) };
+/// // SAFETY: the context is current, and the driver writes only the address.
+/// unsafe { call!(driver, cuMemAlloc_v2(&mut counter, 8)) }?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
 /// let mut operations = [
@@ -151,8 +153,8 @@ pub enum BarrierScope {
 /// }
 /// stream.synchronize()?;
 /// let raw = operations[0].as_raw(); // a `CUstreamBatchMemOpParams`, for another binding
-/// // SAFETY: it is no longer in use.
-/// unsafe { (symbols.cuMemFree_v2)(counter) };
+/// // SAFETY: the stream is done with the memory.
+/// unsafe { call!(driver, cuMemFree_v2(counter)) }?;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy)]
@@ -207,7 +209,7 @@ impl MemOp {
         Self(params)
     }
 
-    /// Creates an operation that is a memory barrier. CUDA 11.7.
+    /// Creates an operation that is a memory barrier. Needs CUDA 11.7.
     #[doc(alias = "CU_STREAM_MEM_OP_BARRIER")]
     pub fn barrier(scope: BarrierScope) -> Self {
         let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER;
@@ -270,25 +272,29 @@ impl fmt::Debug for MemOp {
 
 /// # Values in memory
 ///
-/// Waits for values in memory and writes of values.
+/// Methods that make the stream wait for a value in memory, or write one.
 ///
 /// The memory is device memory or mapped pinned host memory, given by its *device* address; managed
 /// memory is not allowed. From CUDA 11.7 on ([`cuStreamWaitValue32_v2`] and similar calls) these
-/// methods need no setup. With an older driver they work only if its kernel module was loaded with
-/// `NVreg_EnableStreamMemOPs=1`; otherwise they return `CUDA_ERROR_NOT_SUPPORTED`.
+/// methods need no setup. On older drivers they need the option `NVreg_EnableStreamMemOPs=1` of the
+/// driver's kernel module; without it they return `CUDA_ERROR_NOT_SUPPORTED`.
 ///
-/// CUDA does not see an order that only values in memory create. It may queue the work that waits
-/// for a value before the work that writes the value: then neither can run. If both sides are
-/// streams, create the same order with events too.
+/// CUDA does not know which write a wait needs. It may put the wait into a hardware queue before
+/// the write, and then neither ever ends. If both sides are streams, also order them by an event,
+/// with the write before the wait.
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Makes all work that is put into this stream from now on wait until the 32 bits at `address`
-    /// fulfil the condition.
+    /// Makes all later work in this stream wait until the 32 bits at `address` fulfil the
+    /// condition.
+    ///
+    /// The wait can hang if the write comes from another stream and no event orders the two: see
+    /// [above](StreamRef#values-in-memory).
     ///
     /// One driver call: [`cuStreamWaitValue32_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWaitValue32`].
     ///
     /// ```
+    /// use cuda_events::foundation::call;
     /// use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
@@ -297,42 +303,43 @@ impl StreamRef {
     /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
-    /// let symbols = driver.symbols();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let _current = context.make_current()?;
     /// let mut flag = 0;
-    /// // SAFETY: a place for the address.
-    /// unsafe { (symbols.cuMemAlloc_v2)(&mut flag, 16) };
+    /// // SAFETY: the context is current, and the driver writes only the address.
+    /// unsafe { call!(driver, cuMemAlloc_v2(&mut flag, 16)) }?;
     /// let producer = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
     /// // SAFETY: `flag` is the address of 16 bytes of device memory, which are freed when both
     /// // streams are done.
     /// unsafe {
     ///     producer.write_value32(flag, 1, WriteValueFlags::empty())?;
-    ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
-    ///     // The same with 64 bits:
     ///     producer.write_value64(flag + 8, 1, WriteValueFlags::empty())?;
+    ///     consumer.wait_stream(&producer)?; // both sides are streams: the same order by an event
+    ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
     ///     consumer.wait_value64(flag + 8, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
     /// }
     /// consumer.synchronize()?;
-    /// // SAFETY: it is no longer in use.
-    /// unsafe { (symbols.cuMemFree_v2)(flag) };
+    /// // SAFETY: both streams are done with the memory.
+    /// unsafe { call!(driver, cuMemFree_v2(flag)) }?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
     /// # Errors
     ///
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
-    ///   [`WaitValueFlags::FLUSH`], or the driver is older than CUDA 11.7 and was not set up for
-    ///   [these methods](StreamRef#values-in-memory).
+    ///   [`WaitValueFlags::FLUSH`]. Or the driver is older than CUDA 11.7, and its kernel module
+    ///   was loaded without `NVreg_EnableStreamMemOPs=1`.
     /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
-    /// * [`Error::Unsupported`]; [`Error::ForkedChild`].
+    /// * [`Error::Unsupported`]: the driver lacks the call.
+    /// * [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// `address` must be a multiple of 4, and the device address of 4 bytes of device memory or of
-    /// mapped pinned host memory, not of managed memory. These bytes must stay allocated until the
-    /// wait is over. Until then the host may change them only with atomic or volatile writes.
+    /// `address` must be a device address, and a multiple of 4. The 4 bytes there must be device
+    /// memory or mapped pinned host memory. Managed memory is not allowed. The bytes must stay
+    /// allocated until the wait is over. Until then the host may change them only with atomic or
+    /// volatile writes.
     #[doc(alias = "cuStreamWaitValue32")]
     pub unsafe fn wait_value32(
         &self,
@@ -351,11 +358,11 @@ impl StreamRef {
         .check()
     }
 
-    /// Makes all work that is put into this stream from now on wait until the 64 bits at `address`
-    /// fulfil the condition.
+    /// Makes all later work in this stream wait until the 64 bits at `address` fulfil the
+    /// condition.
     ///
-    /// Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
-    /// [`wait_value32`](Self::wait_value32) has an example.
+    /// It works as [`wait_value32`](Self::wait_value32), which has an example. Only devices with
+    /// `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS` support it.
     ///
     /// One driver call: [`cuStreamWaitValue64_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWaitValue64`].
@@ -366,7 +373,7 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// As for [`wait_value32`](Self::wait_value32), with 8 instead of 4.
+    /// That of [`wait_value32`](Self::wait_value32), with 8 instead of 4.
     #[doc(alias = "cuStreamWaitValue64")]
     pub unsafe fn wait_value64(
         &self,
@@ -385,8 +392,8 @@ impl StreamRef {
         .check()
     }
 
-    /// Writes 32 bits to `address` after all work that is in the stream now. A reader that sees
-    /// them also sees all writes of that work.
+    /// Writes 32 bits to `address` after all work that is now in the stream. A reader that sees
+    /// the new value also sees all writes of that work.
     ///
     /// One driver call: [`cuStreamWriteValue32_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWriteValue32`]. [`wait_value32`](Self::wait_value32) has an example.
@@ -397,10 +404,10 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `address` must be a multiple of 4, and the device address of 4 bytes of device memory or of
-    /// mapped pinned host memory, not of managed memory. These bytes must stay allocated until the
-    /// write is done. Until then the host may read them only with atomic or volatile reads, and
-    /// references to them may exist only as references to atomics.
+    /// `address` must be a device address, and a multiple of 4. The 4 bytes there must be device
+    /// memory or mapped pinned host memory. Managed memory is not allowed. The bytes must stay
+    /// allocated until the write is done. Until then the host may read them only with atomic or
+    /// volatile reads. A reference to the bytes may exist only if it is a reference to an atomic.
     #[doc(alias = "cuStreamWriteValue32")]
     pub unsafe fn write_value32(
         &self,
@@ -417,10 +424,10 @@ impl StreamRef {
         .check()
     }
 
-    /// Writes 64 bits to `address` after all work that is in the stream now. A reader that sees
-    /// them also sees all writes of that work.
+    /// Writes 64 bits to `address` after all work that is now in the stream. A reader that sees
+    /// the new value also sees all writes of that work.
     ///
-    /// Only for devices with `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS`.
+    /// Only devices with `CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS` support it.
     ///
     /// One driver call: [`cuStreamWriteValue64_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWriteValue64`]. [`wait_value32`](Self::wait_value32) has an example.
@@ -431,7 +438,7 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// As for [`write_value32`](Self::write_value32), with 8 instead of 4.
+    /// That of [`write_value32`](Self::write_value32), with 8 instead of 4.
     #[doc(alias = "cuStreamWriteValue64")]
     pub unsafe fn write_value64(
         &self,
@@ -448,8 +455,8 @@ impl StreamRef {
         .check()
     }
 
-    /// Performs up to 255 operations in their order, with one driver call. The driver may change
-    /// `operations`.
+    /// Performs up to 255 operations in their order, with one driver call. The driver may write to
+    /// the slice: do not rely on its contents afterwards.
     ///
     /// One driver call: [`cuStreamBatchMemOp_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamBatchMemOp`]. [`MemOp`] has an example.
@@ -461,7 +468,7 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// For each operation, the rules of the method for that operation alone.
+    /// Each operation must follow the rules of the method that does the same alone.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_mem_op(&self, operations: &mut [MemOp]) -> Result<()> {
         let count = c_uint::try_from(operations.len()).unwrap_or(c_uint::MAX);
