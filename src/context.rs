@@ -23,9 +23,9 @@ use crate::sys::calls::*;
 ///
 /// [`primary`](Self::primary) retains a device's primary context, the one that the CUDA runtime,
 /// PyTorch and most libraries use. It is released when the last clone and the last object made in
-/// it are dropped, or never if it is [leaked](Self::leak). [`from_raw`](Self::from_raw) wraps a
-/// context that other code owns. [`green`](Self::green) creates a context with a part of the
-/// device's multiprocessors.
+/// it are dropped. This last drop [can block](#dropping-the-last-share).
+/// [`from_raw`](Self::from_raw) wraps a context that other code owns. [`green`](Self::green)
+/// creates a context with a part of the device's multiprocessors.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -45,17 +45,27 @@ use crate::sys::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
+/// # Current contexts
+///
+/// A context need not be current on the calling thread. If a driver call needs a current context,
+/// the method makes its object's context current for that call. It then restores the thread's
+/// context stack, even if the call fails.
+///
+/// "With the context current" in the description of a method stands for these extra calls:
+/// [`cuCtxGetCurrent`], and if the context is not current already, [`cuCtxPushCurrent`] and
+/// [`cuCtxPopCurrent`].
+///
 /// # Dropping the last share
 ///
 /// Every clone of a context holds a share of it. So does every event, stream or other object made
-/// in it. Dropping a share is cheap and never waits. The last share is the exception:
+/// in it. Dropping a share is cheap and never waits, unless it is the last one:
 ///
-/// * Of a context from [`primary`](Self::primary), the last drop calls
+/// * For a context from [`primary`](Self::primary), the last drop calls
 ///   [`cuDevicePrimaryCtxRelease`]. If no other code in the process retains the context, the driver
 ///   destroys it. It first waits until all work in the context's streams is done.
-/// * Of a context from [`green`](Self::green), the last drop calls [`cuGreenCtxDestroy`], which may
-///   wait too.
-/// * Of a context with an [owner](Self::from_raw_with_owner), the last drop drops the owner, which
+/// * For a context from [`green`](Self::green), the last drop calls [`cuGreenCtxDestroy`], which
+///   may wait too.
+/// * For a context with an [owner](Self::from_raw_with_owner), the last drop drops the owner, which
 ///   may wait too.
 ///
 /// **Such a drop blocks forever if the work never ends**, for example if
@@ -65,28 +75,19 @@ use crate::sys::calls::*;
 /// * a stream waits for a value that the dropping thread would signal later,
 /// * a host function needs a lock that the dropping thread holds.
 ///
-/// The drop also waits for work in another context's stream in two cases:
+/// The drop also waits for work in a stream of another context in two cases:
 ///
-/// * A stream of this context waits for an event that was recorded in that stream.
-/// * A [graph](crate::graph::GraphExec) of this context was launched in that stream. A graph belongs
-///   to the context in which it was made or captured.
+/// * A stream of this context waits for an event that was recorded in the other context's stream.
+/// * A [graph](crate::graph::GraphExec) of this context was launched in the other context's stream.
+///   A graph belongs to the context in which it was made or captured.
 ///
-/// Closing or dropping an event or a stream with such work returns at once, unless it holds the
-/// last share. To make sure that no drop blocks:
+/// To make sure that no drop blocks:
 ///
 /// * Make a stream wait for an imported event only after the host has seen the event done: see
 ///   [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for).
 /// * Hold no lock that a host function needs while you drop the last share.
 /// * If a stream has work that may never end, call [`abandon`](Self::abandon) before the last share
-///   is dropped. A drop that blocks already can only be ended by ending the process.
-///
-/// # Current contexts
-///
-/// A context need not be current on the calling thread. A method whose driver call needs a current
-/// context makes its object's context current for that call. It then restores the thread's context
-/// stack, even if the call fails. "With the context current" on the page of a method means one more
-/// call ([`cuCtxGetCurrent`]) if the context is current already. Otherwise it means three more:
-/// also [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`].
+///   is dropped. A drop that already blocks forever stops only when the process ends.
 ///
 /// Contexts compare by handle and driver library.
 #[derive(Clone)]
@@ -128,7 +129,7 @@ pub struct WeakContext(Weak<Inner>);
 impl WeakContext {
     /// Returns a share of the context, unless the last one was dropped.
     ///
-    /// While you hold the result, all other shares may be dropped. The result is then [the last
+    /// If all other shares are dropped while you hold the result, the result is [the last
     /// share](Context#dropping-the-last-share), and dropping it can block.
     pub fn upgrade(&self) -> Option<Context> {
         self.0.upgrade().map(Context)
@@ -140,8 +141,8 @@ impl WeakContext {
         self.0.strong_count() > 0
     }
 
-    /// Returns whether both refer to clones of one [`Context`]. Contexts that were retained or
-    /// wrapped separately differ, even if they compare equal.
+    /// Returns whether both refer to clones of the same [`Context`]. Contexts that were retained or
+    /// wrapped separately are not the same, even if they compare equal.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.ptr_eq(&other.0)
     }
@@ -173,8 +174,8 @@ impl Context {
     ///
     /// Creating it is slow, and takes device memory (`docs/performance.md`).
     ///
-    /// Driver calls: [`cuDevicePrimaryCtxRetain`], and [`cuInit`] the first time;
-    /// [`cuDevicePrimaryCtxRelease`] when the last share is dropped, which [can
+    /// Driver calls: [`cuDevicePrimaryCtxRetain`], and [`cuInit`] the first time. The drop of the
+    /// last share calls [`cuDevicePrimaryCtxRelease`], which [can
     /// block](Self#dropping-the-last-share). The thread's current context does not change.
     ///
     /// ```
@@ -254,11 +255,11 @@ impl Context {
 
 /// # Keeping and releasing
 impl Context {
-    /// Keeps the context until the process ends: its primary context is never released.
+    /// Keeps the context until the process ends: no drop releases it.
     ///
-    /// It is for programs that use the GPU until they end. No drop releases the context, so no drop
-    /// blocks. A context from another call of [`primary`](Self::primary) is released as before.
-    /// `leak` makes no driver call.
+    /// It is for programs that use the GPU until they end. As no drop releases the context, no drop
+    /// blocks. `leak` affects only this value and its clones: a context from another call of
+    /// [`primary`](Self::primary) is released by its own last drop. `leak` makes no driver call.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
     /// to its owner. Leaking one only keeps a few bytes of memory.
@@ -286,18 +287,16 @@ impl Context {
 
     /// Gives the context up without releasing it, so no later drop can block.
     ///
-    /// Its primary context is never released, whichever clone or object is dropped last. `abandon`
-    /// makes no driver call and never blocks.
-    ///
     /// Use it if work in the context can never end and [dropping the last
-    /// share](Self#dropping-the-last-share) would block forever. [`leak`](Self::leak) is for a
-    /// context that the program continues to use; `abandon` is for one that cannot be released.
+    /// share](Self#dropping-the-last-share) would block forever. No drop of a clone or of an object
+    /// then releases the context. `abandon` makes no driver call and never blocks. For a context
+    /// that the program continues to use, there is [`leak`](Self::leak).
     ///
     /// Clones, events and streams of the context stay valid. Closing or dropping them does not
     /// block, now or later. Contexts from other calls of [`primary`](Self::primary) do not block
     /// either: the driver counts retains, and this one is never released. The context's memory on
-    /// the device stays in use until the process ends. The process can still exit while a stream
-    /// waits forever: the exit does not wait for the stream.
+    /// the device stays in use until the process ends. The exit of the process does not wait for a
+    /// stream that waits forever.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
     /// to its owner. The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is never
@@ -333,7 +332,7 @@ impl Context {
     /// [Dropping the last share](Self#dropping-the-last-share) can block. A thread that must not
     /// block drops its shares with this method, and hands the last one to another thread. If
     /// several threads drop their shares at once with this method, exactly one of them gets the
-    /// last share. From then on no [`WeakContext`] finds the context.
+    /// last share. As soon as one thread has it, [`WeakContext::upgrade`] returns `None`.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -373,7 +372,7 @@ impl Context {
     /// [`from_raw_with_owner`](Self::from_raw_with_owner). For a device's primary context use
     /// [`primary`](Self::primary), which retains the same one.
     ///
-    /// One driver call, for the device: [`cuCtxGetDevice_v2`] (CUDA 13.0). On older drivers
+    /// One driver call, for the device: [`cuCtxGetDevice_v2`] (CUDA 13.0), on older drivers
     /// [`cuCtxGetDevice`] with the context current.
     ///
     /// ```
@@ -403,9 +402,9 @@ impl Context {
     /// and every object made in it are dropped. If it is a green context, the rule of
     /// [`green`](Self::green) about threads applies.
     ///
-    /// While the owner captures a stream of the context, only one thread at a time may use a stream
-    /// or an event of that capture. This includes the owner's threads: see
-    /// [`Capture::begin`](crate::capture::Capture::begin).
+    /// While the owner captures a stream of the context, the rule of
+    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
+    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
         // SAFETY: as the caller says.
@@ -415,8 +414,8 @@ impl Context {
     /// Wraps a context that other code owns, together with an `owner` that keeps it alive.
     ///
     /// The owner can be, for example, an `Arc` of another library's context. The result keeps the
-    /// owner, and so does each clone and each object made in the context. The thread that drops the
-    /// last of these also drops the owner, after everything else. A [leaked](Self::leak) context
+    /// owner, and so does each clone and each object made in the context. When the last of these is
+    /// dropped, the owner is dropped after it, on the same thread. A [leaked](Self::leak) context
     /// keeps its owner forever. A forked child never drops the owner.
     ///
     /// One driver call, that of [`from_raw`](Self::from_raw).
@@ -460,7 +459,7 @@ impl Context {
         unsafe { Self::name(driver, raw, Owned::Foreign(Box::new(owner))) }
     }
 
-    /// Returns the calling thread's current context, if any; the result does not own it.
+    /// Returns the calling thread's current context, if any. The result does not own the context.
     ///
     /// Driver calls: [`cuCtxGetCurrent`], that of [`from_raw`](Self::from_raw), and [`cuInit`] the
     /// first time.
@@ -488,8 +487,8 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// As for [`from_raw`](Self::from_raw): the owner of the current context must keep it until the
-    /// result, its clones, and every object made in it are dropped.
+    /// That of [`from_raw`](Self::from_raw): the owner of the current context must keep it until
+    /// the result, its clones, and every object made in it are dropped.
     #[doc(alias = "cuCtxGetCurrent")]
     pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
         driver.init()?;
@@ -503,12 +502,15 @@ impl Context {
 
     /// Makes the context current on the calling thread until the returned guard is dropped.
     ///
-    /// Dropping the guard restores the previous context. No call of this crate needs it; it is for
-    /// other code that works in the current context. Drop guards in the reverse order of their
+    /// Dropping the guard restores the previous context. Drop guards in the reverse order of their
     /// creation.
     ///
-    /// Driver calls: [`cuCtxGetCurrent`] and [`cuCtxPushCurrent`]; [`cuCtxPopCurrent`] when the
-    /// guard is dropped.
+    /// The guard is for other code that works in the current context. Of this crate, only
+    /// [`current`](Self::current) and [`StreamRef::from_foreign`](crate::StreamRef::from_foreign)
+    /// with a default stream's handle depend on the thread's current context.
+    ///
+    /// Driver calls: [`cuCtxGetCurrent`] and [`cuCtxPushCurrent`]. The drop of the guard calls
+    /// [`cuCtxPopCurrent`].
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -550,10 +552,10 @@ impl Context {
     }
 
     /// Returns whether the context comes from [`from_raw`](Self::from_raw) or
-    /// [`current`](Self::current): other code owns it, and nothing here keeps it alive.
+    /// [`current`](Self::current): other code owns it.
     ///
-    /// A library that keeps a clone of such a context must not rely on that clone: the owner may
-    /// destroy the context as soon as the program's own clones and objects are gone.
+    /// A library should keep no clone of such a context: the clone does not keep the context alive,
+    /// and the caller of `from_raw` cannot know of it.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -576,8 +578,8 @@ impl Context {
     /// Returns whether this crate retained or created the context: it comes from
     /// [`primary`](Self::primary) or [`green`](Self::green).
     ///
-    /// Such contexts of one device share memory, registrations of memory, and events. A context
-    /// that other code made may share none of these.
+    /// Memory, registrations of memory and events of such a context can be used in all other such
+    /// contexts of the same device. For a context that other code made, this may not hold.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -600,10 +602,10 @@ impl Context {
     /// Returns whether this is a green context: one from [`green`](Self::green), or the context
     /// that the driver returns for another library's green context.
     ///
-    /// For a context that this crate [created](Self::green) or [retained](Self::primary) it makes
-    /// no driver call. For a [borrowed](Self::from_raw) context it makes one call with the context
-    /// current: [`cuStreamGetGreenCtx`] (CUDA 12.4). Older drivers have no green contexts, and no
-    /// call is made. [`green`](Self::green) has an example.
+    /// For a context from [`primary`](Self::primary) or [`green`](Self::green) it makes no driver
+    /// call. For any other context it makes one with the context current: [`cuStreamGetGreenCtx`]
+    /// (CUDA 12.4). Older drivers have no green contexts, and no call is made.
+    /// [`green`](Self::green) has an example.
     ///
     /// # Errors
     ///
@@ -812,7 +814,7 @@ impl fmt::Debug for Context {
 
 /// Keeps a context current on this thread; [`Context::make_current`] returns it.
 ///
-/// Dropping it restores the previous context. It cannot leave its thread.
+/// Dropping the guard restores the previous context. The guard cannot leave its thread.
 #[must_use = "the context is current only as long as the guard lives"]
 #[derive(Debug)]
 pub struct CurrentContext<'a> {

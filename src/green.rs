@@ -35,12 +35,12 @@ use crate::sys::calls::*;
 const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 
 /// Streaming multiprocessors of a device: all of them, those of a context, or a part from a
-/// [split](Self::split_by_count). CUDA 12.4.
+/// [split](Self::split_by_count). Needs CUDA 12.4.
 ///
-/// A resource is only a description. It reserves nothing on the device until a green context is
-/// [created](Context::green) with it. Different parts may be used at the same time.
+/// A resource is only a description. Nothing is reserved on the device until a green context is
+/// [created](Context::green) with the resource. Different parts may be used at the same time.
 ///
-/// Its methods may be called from any thread.
+/// The methods may be called from any thread.
 ///
 /// ```
 /// use cuda_events::Device;
@@ -79,7 +79,7 @@ pub struct SmResource {
 pub struct SmSplit {
     /// The parts. They have one size and do not overlap.
     pub groups: Vec<SmResource>,
-    /// The multiprocessors that are in no part, if any. It may have any size.
+    /// The multiprocessors that are in no part, if any. The remainder may have any size.
     pub remainder: Option<SmResource>,
 }
 
@@ -127,8 +127,8 @@ impl SmResource {
         self.sm().smCount
     }
 
-    /// Returns the smallest number of multiprocessors that a part of it can have; 0 on drivers
-    /// older than CUDA 13.0.
+    /// Returns the smallest number of multiprocessors that a part can have; 0 on drivers older than
+    /// CUDA 13.0.
     #[doc(alias = "minSmPartitionSize")]
     pub fn min_partition_size(&self) -> u32 {
         self.sm().minSmPartitionSize
@@ -155,14 +155,16 @@ impl SmResource {
     }
 
     /// Splits the resource into at most `groups` parts of at least `min_count` multiprocessors
-    /// each, and a remainder. CUDA 12.4.
+    /// each, and a remainder. Needs CUDA 12.4.
     ///
     /// The driver rounds `min_count` up to a size that the device supports. It makes fewer parts if
-    /// there are not enough multiprocessors. With the smallest size there may be fewer parts than
-    /// the numbers suggest: an H200 splits 132 multiprocessors into 15 parts of 8. `groups` of
-    /// `u32::MAX` makes as many parts as possible. A split reserves nothing, so you can try one and
-    /// drop the result. A part cannot be split again directly: create a green context with it, and
-    /// split the resource of that context ([`Context::sm_resource`]).
+    /// there are not enough multiprocessors. With the smallest size it may make fewer parts than
+    /// the numbers suggest: an H200 splits 132 multiprocessors into 15 parts of 8. With `groups` of
+    /// `u32::MAX` it makes as many parts as possible. A split reserves nothing, so you can try one
+    /// and drop the result.
+    ///
+    /// A part cannot be split again directly: create a green context with it, and split the
+    /// resource of that context ([`Context::sm_resource`]).
     ///
     /// One driver call: [`cuDevSmResourceSplitByCount`]. [`Context::green`] has an example.
     ///
@@ -223,10 +225,10 @@ impl fmt::Debug for SmResource {
 
 #[allow(unsafe_code)]
 impl Device {
-    /// Returns all multiprocessors of the device, for a [split](SmResource::split_by_count). CUDA
-    /// 12.4.
+    /// Returns all multiprocessors of the device, for a [split](SmResource::split_by_count). Needs
+    /// CUDA 12.4.
     ///
-    /// It needs no context. One driver call: [`cuDeviceGetDevResource`]. [`SmResource`] has an
+    /// One driver call: [`cuDeviceGetDevResource`]. It needs no context. [`SmResource`] has an
     /// example.
     ///
     /// # Errors
@@ -246,31 +248,37 @@ impl Device {
 /// # Green contexts
 #[allow(unsafe_code)]
 impl Context {
-    /// Creates a green context, which has only a part of the device's multiprocessors. CUDA 12.4.
+    /// Creates a green context, which has only a part of the device's multiprocessors. Needs CUDA
+    /// 12.4.
     ///
-    /// Streams and events are created in it as in any other context, and work in its streams runs
-    /// on its multiprocessors. A primary context and all its green contexts share their events: an
-    /// event of one can be recorded and waited for in streams of all of them, and [elapsed
-    /// times](crate::EventRef::elapsed_ms) between their events work. Only an
-    /// [interprocess](crate::EventFlags::INTERPROCESS) event must be waited for in its own context.
-    /// The streams must be non-blocking, which is the default; others are
-    /// [refused](Error::BlockingInGreenContext). The context has its own default stream, which can
-    /// be captured. It has no [per-thread](crate::StreamRef::per_thread_default) default stream:
-    /// the driver returns `CUDA_ERROR_INVALID_HANDLE` for it.
+    /// Streams and events are created in it as in any other context. Work in its streams runs on
+    /// its multiprocessors.
     ///
-    /// The context is destroyed when the last clone and the last object made in it are dropped, or
-    /// never if it is [leaked](Self::leak). Whether the driver then waits for work in its streams
-    /// is not documented: on an H200 some destructions waited, and others did not. Expect that it
-    /// [may block](Self#dropping-the-last-share). A stream that still exists in it, such as one
+    /// * A primary context and all its green contexts share their events. An event of one can be
+    ///   recorded and waited for in streams of all of them, and [elapsed
+    ///   times](crate::EventRef::elapsed_ms) between their events work. Interprocess events are the
+    ///   exception: streams of another context cannot [wait](crate::StreamRef::wait_event) for
+    ///   them.
+    /// * The streams must be non-blocking, which is the default.
+    ///   [`Stream::new`](crate::Stream::new) [refuses](Error::BlockingInGreenContext) others.
+    /// * The context has its own default stream, which can be captured. It has no
+    ///   [per-thread](crate::StreamRef::per_thread_default) default stream: the driver returns
+    ///   `CUDA_ERROR_INVALID_HANDLE` for it.
+    ///
+    /// The context is destroyed when the last clone and the last object made in it are dropped,
+    /// unless it is [leaked](Self::leak). NVIDIA does not document whether the driver then waits
+    /// for work in its streams; on an H200 it sometimes did. So that drop [may
+    /// block](Self#dropping-the-last-share). A stream that still exists in the context, such as one
     /// from [`into_raw`](crate::Stream::into_raw), ends with it.
     ///
     /// `resources` is one resource, or several different parts of one
     /// [split](SmResource::split_by_count). A part may be in several contexts at the same time.
-    /// Keep a [primary](Self::primary) context of the device while you create and drop green ones;
-    /// otherwise the driver creates the primary context anew for the first green one each time.
+    /// Keep a [primary](Self::primary) context of the device while you create and drop green
+    /// contexts. Without one, the driver creates the primary context with the first green context,
+    /// and destroys it with the last.
     ///
     /// Driver calls: [`cuDevResourceGenerateDesc`], [`cuGreenCtxCreate`] and [`cuCtxFromGreenCtx`];
-    /// [`cuGreenCtxDestroy`] when the last share is dropped; [`cuInit`] the first time. The
+    /// [`cuInit`] the first time. The drop of the last share calls [`cuGreenCtxDestroy`]. The
     /// thread's current context does not change.
     ///
     /// ```
@@ -311,14 +319,19 @@ impl Context {
     /// # Safety
     ///
     /// Two threads must not use the context at the same time. A thread uses the context in three
-    /// cases: it calls a method of the context, or of a stream of the context, that makes a driver
-    /// call; it creates an event or a stream in the context; it holds the guard of
-    /// [`make_current`](Self::make_current). Different threads may use it one after the other, and
-    /// any thread may query events and wait for them.
+    /// cases:
+    ///
+    /// * It calls a method of the context, or of a stream of the context, that makes a driver call.
+    /// * It creates an event or a stream in the context.
+    /// * It holds the guard of [`make_current`](Self::make_current).
+    ///
+    /// Different threads may use the context one after the other. Any thread may query events and
+    /// wait for them.
     ///
     /// The rule comes from NVIDIA's documentation up to CUDA 13.4: a green context may be current
     /// on one thread at a time, and calls that use one green context are not synchronised with each
-    /// other. From 13.5 on the documentation no longer has this rule.
+    /// other. The documentation of CUDA 13.5 no longer has the rule, but this crate requires it
+    /// with every driver.
     #[doc(alias = "cuGreenCtxCreate")]
     #[doc(alias = "cuCtxFromGreenCtx")]
     #[doc(alias = "create_context")]
@@ -360,8 +373,8 @@ impl Context {
         Ok(Self::new(raw, device, Owned::Green(green)))
     }
 
-    /// Returns the multiprocessors of the context: its part if it is green, otherwise all of the
-    /// device. CUDA 12.4.
+    /// Returns the multiprocessors of the context: a green context's part, otherwise all of the
+    /// device. Needs CUDA 12.4.
     ///
     /// The result, and all parts [split](SmResource::split_by_count) from it, keep the context
     /// alive. [`Context::green`] has an example.
