@@ -7,11 +7,11 @@ use crate::driver::Driver;
 
 /// A clock for waits on the host, in place of the machine's clock.
 ///
-/// A driver in software may have virtual time, which moves only while something waits for it. Such
-/// a driver implements this trait and attaches it with [`Driver::with_clock`]. From then on, waits
-/// of this crate with a limit use that time. Other code that waits on the host should do the same:
-/// if [`Driver::clock`] returns a clock, wait with [`wait`](Self::wait). `cuda-soft-driver` does it
-/// for its virtual time. A real driver has no such clock.
+/// A software driver may have virtual time, which moves only while something waits for it. Such a
+/// driver implements this trait, and attaches its clock with [`Driver::with_clock`]. The waits of
+/// this crate with a limit then use that time. Other code that waits on the host should do the
+/// same: if [`Driver::clock`] returns a clock, call its [`wait`](Self::wait). The driver of the
+/// machine has no such clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,33 +55,33 @@ use crate::driver::Driver;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 pub trait HostClock: Send + Sync {
-    /// Returns the time since some fixed moment. It never decreases.
+    /// Returns the time since a fixed moment. The time never decreases.
     fn now(&self) -> Duration;
 
     /// Blocks the calling thread until something may have changed, or until the clock shows
     /// `until`.
     ///
-    /// It may return early, and must return after at most some milliseconds of real time if time
-    /// cannot move. The caller then checks what it waits for, and calls again. While the caller
-    /// checks, time does not move.
+    /// The call may return early. If time cannot move, it must return within some milliseconds of
+    /// real time. The caller then checks its condition, and calls again. Time does not move during
+    /// that check.
     fn wait(&self, until: Duration);
 
-    /// The calling thread learned, without a driver call, that `what` is pending. `what` is any
-    /// number that stands for the question.
+    /// Reports that the calling thread has seen, without a driver call, that `what` is pending.
+    /// `what` is any number that stands for the question.
     ///
-    /// A thread that asks the same thing over and over takes part in the time, too: this blocks it
-    /// as [`wait`](Self::wait) does.
+    /// If a thread asks the same question again and again, this call blocks it as
+    /// [`wait`](Self::wait) does, so that time can move.
     fn polled(&self, what: usize);
 
-    /// A task begins to wait for work of this driver. `look` is called before time moves: it must
-    /// check everything that tasks wait for, and return after it has woken each task whose wait is
-    /// over.
+    /// Reports that a task begins to wait for work of this driver. The clock calls `look` before
+    /// time moves. `look` must check everything that tasks wait for, and return after it has woken
+    /// each task whose wait is over.
     fn begin_task(&self, look: fn());
 
-    /// The task's wait is over, or was given up.
+    /// Reports that the task's wait is over, or was given up.
     fn end_task(&self);
 
-    /// The calling thread is one that watches for others, such as the one behind `look`. Its calls
-    /// are not the program's, and it is not waited for.
+    /// Reports that the calling thread serves other threads, such as the thread behind `look`. The
+    /// clock does not count its calls as the program's, and does not wait for it.
     fn serve(&self);
 }

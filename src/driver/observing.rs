@@ -28,7 +28,7 @@ use crate::sys::calls::*;
 /// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
-/// // The slow and the failed ones only.
+/// // Prints only slow calls and failed calls.
 /// let observed = driver.observe(|call| {
 ///     if call.result != CUresult::CUDA_SUCCESS || call.elapsed.as_millis() > 10 {
 ///         eprintln!("{call}");
@@ -42,20 +42,19 @@ use crate::sys::calls::*;
 pub struct Call<'a> {
     /// The entry point.
     pub function: Function,
-    /// The arguments in order, each as a number: a handle or a pointer as its address, a negative
-    /// integer as its 32 bits, an interprocess handle as its first eight bytes.
+    /// The arguments in order, each as a number. A handle or a pointer is its address, a negative
+    /// integer is its 32 bits, and an interprocess handle is its first eight bytes.
     pub arguments: &'a [u64],
     /// The code that the call returned.
     pub result: CUresult,
     /// The handle of the object that the call created; `None` for other calls and for calls that
     /// failed.
     ///
-    /// Calls that create are, for example, [`cuEventCreate`], [`cuIpcOpenEventHandle`],
-    /// [`cuDevicePrimaryCtxRetain`] and [`cuStreamEndCapture`]
-    /// ([`EntryPoint::creates`](crate::sys::EntryPoint)). The [`arguments`](Self::arguments) only
-    /// contain the address of the place for the handle.
+    /// [`cuEventCreate`], [`cuIpcOpenEventHandle`], [`cuDevicePrimaryCtxRetain`] and
+    /// [`cuStreamEndCapture`] are such calls (see [`EntryPoint::creates`](crate::sys::EntryPoint)).
+    /// Their [`arguments`](Self::arguments) contain only the address of the place for the handle.
     pub created: Option<u64>,
-    /// The time of the call.
+    /// The time at which the call began.
     pub started: Instant,
     /// The duration of the call.
     pub elapsed: Duration,
@@ -134,8 +133,8 @@ pub struct Deferring<G> {
 /// Defers the observers of this thread's driver calls until the guard is dropped.
 ///
 /// [Observers](Driver::observe) are code of the program. If your crate makes a driver call while it
-/// holds a lock, an observer that calls your crate would wait for that lock forever. So wrap the
-/// lock guard. The observers then run after the lock is released, on the same thread and in the
+/// holds a lock, an observer that calls your crate waits for that lock forever. To avoid this, wrap
+/// the lock guard. The observers then run after the lock is released, on the same thread and in the
 /// order of the calls. Without observers the wrapper costs a few loads and stores of a
 /// thread-local.
 ///

@@ -42,12 +42,11 @@ pub(super) enum Origin {
 /// }
 /// ```
 ///
-/// The text ends with advice. The command `cuda-events-doctor`, which it may name, finds the cause:
-/// `cargo install cuda-events-doctor` installs it. In the source tree it is
-/// `cargo run --package cuda-events-doctor`.
+/// The text ends with advice. It may name the command `cuda-events-doctor`, which finds the cause:
+/// `cargo install cuda-events-doctor`.
 ///
-/// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
-/// returning it from `main`.
+/// `Debug` prints the same text as `Display`: `unwrap`, and an error returned from `main`, print
+/// with `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoadError {
     // One pointer, because every result of this crate has space for an error. Its destructor is a
@@ -66,7 +65,8 @@ impl LoadError {
         Self { tried: Arc::new(Tried { origin, attempts }) }
     }
 
-    /// Returns the libraries that were tried, in order; empty on a platform without NVIDIA driver.
+    /// Returns the libraries that were tried, in order. The list is empty on a platform that has no
+    /// NVIDIA driver.
     pub fn attempts(&self) -> &[LoadAttempt] {
         &self.tried.attempts
     }
@@ -110,12 +110,12 @@ pub enum LoadFailure {
     /// from the system.
     Open(String),
     /// The path is relative, so it depends on the current folder. [`DRIVER_VARIABLE`] takes an
-    /// absolute path; a program may also give a file name without a folder, for the system's
-    /// search.
+    /// absolute path. A program may also give a file name without a folder, for which the system
+    /// searches.
     RelativePath,
     /// The file is a library, but does not export [`cuDriverGetVersion`].
     NotADriver,
-    /// The library is the CUDA toolkit's stub, which is for linking only: every call returns
+    /// The library is the stub of the CUDA toolkit, which is for linking only. Every call returns
     /// `CUDA_ERROR_STUB_LIBRARY` (34).
     Stub,
     /// [`cuDriverGetVersion`] failed with this code.
@@ -129,8 +129,8 @@ pub enum LoadFailure {
     },
     /// NVIDIA has no driver for this platform. Nothing was opened.
     Platform,
-    /// This program is statically linked, so it cannot load a library. Nothing was opened. Detected
-    /// on Linux.
+    /// This program is statically linked, so it cannot load a library. Nothing was opened. This
+    /// crate detects it only on Linux.
     StaticProgram,
 }
 

@@ -34,10 +34,12 @@ use crate::sys::calls::*;
 
 /// The environment variable that names the driver library.
 ///
-/// Its value is an absolute path. If it is set, no other library is tried. It is ignored if the
-/// program names a library itself, in a process with more rights than the user who set the
-/// environment (set-user-ID and file capabilities on Linux, elevation on Windows), and on platforms
-/// where such rights cannot be detected.
+/// Its value is an absolute path. If the variable is set, no other library is tried. It is ignored
+///
+/// * if the program names a library itself,
+/// * in a process with more rights than the user who set the environment (set-user-ID and file
+///   capabilities on Linux, elevation on Windows),
+/// * on platforms where such rights cannot be detected.
 pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
 /// Options for [`Driver::load_with`](crate::Driver::load_with): the library and the default stream.
@@ -70,7 +72,7 @@ impl LoadOptions {
         Self::default()
     }
 
-    /// Names the one library to open; [`DRIVER_VARIABLE`] is then ignored.
+    /// Names the only library to open. [`DRIVER_VARIABLE`] is then ignored.
     ///
     /// An absolute path is opened directly. For a file name without a folder, the system searches.
     /// Any other path is refused ([`LoadFailure::RelativePath`]).
