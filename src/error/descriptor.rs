@@ -49,7 +49,7 @@ pub enum DescriptorError {
         /// The process id.
         pid: u32,
     },
-    /// The descriptor's event belongs to another device than the context in which it was opened.
+    /// The event belongs to another device than the context.
     DeviceMismatch {
         /// The ordinal of the event's device in this process; `None` if it is not visible here.
         exported: Option<u16>,

@@ -22,12 +22,13 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// The errors that this crate returns.
 ///
 /// If a driver call failed, the error keeps the driver's code ([`code`](Self::code)) and the call
-/// ([`function`](Self::function)) in addition to the cause. This crate looks for the cause only
-/// after the call has failed.
+/// ([`function`](Self::function)), in addition to the cause. In most cases this crate looks for the
+/// cause only after the call has failed. The exceptions are the variants that say "No call was
+/// made": this crate checks them before the call.
 ///
-/// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
-/// returning it from `main`; below it come the lines that the driver
-/// [logged](Self::driver_log). The type has at most 16 bytes.
+/// `Debug` prints the text of `Display`, and below it the lines that the driver
+/// [logged](Self::driver_log). `unwrap`, and an error returned from `main`, print with `Debug`. The
+/// type has at most 16 bytes.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Error, Event, EventFlags};
@@ -43,11 +44,9 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 ///
 /// let error = start.elapsed_ms(&end).unwrap_err();
 /// assert!(matches!(error, Error::NotRecorded { .. }));
-/// assert_eq!(
-///     error.to_string(),
-///     "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events \
-///      was never recorded; record both first"
-/// );
+/// println!("{error}");
+/// // cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events
+/// // was never recorded; record both first
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -66,7 +65,7 @@ pub enum Error {
     Driver {
         /// The call.
         function: Function,
-        /// The driver's code. A code that has no name in this crate keeps its number.
+        /// The driver's code. A code that this crate has no name for keeps its number.
         code: CUresult,
     },
     /// The loaded driver is too old for this call.
@@ -84,8 +83,8 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects belong to different driver libraries. No call was made: one library would read a
-    /// handle of the other as an arbitrary address.
+    /// Two objects belong to different driver libraries. No call was made: to one library, a handle
+    /// of the other is an arbitrary address.
     DriverMismatch {
         /// The call that was not made.
         function: Function,
@@ -94,31 +93,33 @@ pub enum Error {
     /// timing events, a primary context and its [green](crate::Context::green) contexts count as
     /// one.
     ///
-    /// In the following cases this crate checks first and does not make the call. The driver itself
-    /// would not detect most of these mistakes:
+    /// In the following cases no call was made, because the driver would not detect most of these
+    /// mistakes:
     ///
-    /// * A stream or a context can wait for an [interprocess](crate::EventFlags::INTERPROCESS)
-    ///   event only if the event belongs to the same context; otherwise the driver would crash.
-    ///   Ordinary events may belong to any context.
-    /// * A stream can use only the [semaphores](crate::external) of its own context. Streams of a
-    ///   [green](crate::Context::green) context cannot use any, so an import in one returns this
-    ///   error, too.
-    /// * [`copy_attributes_from`](crate::StreamRef::copy_attributes_from) needs two streams of one
-    ///   context. [`ForeignStream::new`](crate::ForeignStream::new) needs a stream of the given
+    /// * A stream or a context waits for an [interprocess](crate::EventFlags::INTERPROCESS) event
+    ///   of another context. The driver would crash. Ordinary events may belong to any context.
+    /// * A stream uses a [semaphore](crate::external) of another context. Streams of a
+    ///   [green](crate::Context::green) context can use none, so importing a semaphore into a green
+    ///   context returns this error too.
+    /// * [`copy_attributes_from`](crate::StreamRef::copy_attributes_from) gets a stream of another
     ///   context.
+    /// * [`ForeignStream::new`](crate::ForeignStream::new) gets a stream of another context than
+    ///   the given one.
     ContextMismatch {
         /// The call.
         function: Function,
         /// The driver's code; `None` if the call was not made.
         code: Option<CUresult>,
-        /// The device of the event's or the semaphore's context. If both objects are of one kind:
-        /// the device of `self`, or of the first argument.
+        /// The device of the event or of the semaphore. For two events or two streams, that of
+        /// `self`. For [`ForeignStream::new`](crate::ForeignStream::new), that of the given
+        /// context.
         device: u16,
-        /// The device of the other object's context.
+        /// The device of the other object.
         other_device: u16,
     },
-    /// A closure was given to a capturing stream. No call was made: a closure can run once, but the
-    /// captured graph may be launched many times. A callback would invalidate the capture.
+    /// A closure was given to a capturing stream, and was not queued: a closure can run only once,
+    /// but the captured graph may be launched many times. An
+    /// [`add_callback`](crate::StreamRef::add_callback) would even invalidate the capture.
     ClosureInCapture {
         /// The call that was not made.
         function: Function,
@@ -130,18 +131,17 @@ pub enum Error {
         /// The number of devices; ordinals start at 0.
         count: u32,
     },
-    /// An event takes no time stamps: elapsed time needs both events created with
+    /// An event takes no time stamps. For elapsed time, create both events with
     /// [`EventFlags::TIMING`](crate::EventFlags::TIMING).
     TimingDisabled {
         /// The call.
         function: Function,
         /// The driver's code; `None` if no call was made because a
-        /// [`LazyEvent`](crate::ext::LazyEvent) is not created yet.
+        /// [`LazyEvent`](crate::ext::LazyEvent) has no event yet.
         code: Option<CUresult>,
     },
-    /// An event was never recorded. Elapsed time needs both events recorded;
-    /// [`LazyEvent::wait_recorded`](crate::ext::LazyEvent::wait_recorded) needs its one event
-    /// recorded.
+    /// An event was never recorded. Record both events before a call of `elapsed`, and the event
+    /// before a call of [`LazyEvent::wait_recorded`](crate::ext::LazyEvent::wait_recorded).
     NotRecorded {
         /// The call.
         function: Function,
@@ -149,15 +149,15 @@ pub enum Error {
         /// an event, and the wait ends at once.
         code: Option<CUresult>,
     },
-    /// An event is not complete: elapsed time needs both events completed.
+    /// An event is not complete. Elapsed time needs two complete events.
     NotReady {
         /// The call.
         function: Function,
         /// The driver's code.
         code: CUresult,
     },
-    /// The time from one event to another is negative, and a `Duration` cannot be. The driver call
-    /// succeeded.
+    /// The time from one event to another is negative, and a `Duration` cannot be negative. The
+    /// driver call succeeded.
     EndBeforeStart,
     /// A graph node was used with a graph that it does not belong to. No call was made.
     GraphMismatch {
@@ -184,8 +184,8 @@ pub enum Error {
     NotInterprocess,
     /// An imported event cannot be exported again. No call was made.
     ExportOfImport,
-    /// A blocking stream was to be created in a [green](crate::Context::green) context, in which
-    /// all streams must be [non-blocking](crate::StreamOptions::blocking). No stream was created.
+    /// Streams of a [green](crate::Context::green) context must be
+    /// [non-blocking](crate::StreamOptions::blocking). No stream was created.
     BlockingInGreenContext,
     /// The [exporter](crate::ipc::ExporterProcess) of an event has ended before the event's record
     /// completed.
@@ -200,22 +200,23 @@ pub enum Error {
         /// The device of the context.
         context: u16,
     },
-    /// The driver cannot import this handle as a [semaphore](crate::external) of that kind. Or a
-    /// batch has one binary semaphore twice: a batch can signal it or wait for it only once.
+    /// One of two causes: The driver cannot import this handle as a [semaphore](crate::external) of
+    /// that kind. Or [`signal_externals`](crate::StreamRef::signal_externals) or
+    /// [`wait_externals`](crate::StreamRef::wait_externals) got the same binary semaphore twice.
     NotASemaphore {
         /// The call.
         function: Function,
-        /// The driver's code; `None` if no call was made because the handle cannot be valid, or for
-        /// a batch.
+        /// The driver's code; `None` if no call was made: the handle cannot be valid, or a binary
+        /// semaphore was there twice.
         code: Option<CUresult>,
     },
-    /// No place is left for an [observer](crate::Driver::observe) of this driver: a process has
-    /// sixteen.
+    /// No place is left for an [observer](crate::Driver::observe) of this driver. A process has
+    /// sixteen places.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
     InterprocessPool,
-    /// The priority is outside the context's range. No call was made: the driver would clamp the
-    /// priority silently.
+    /// The priority is outside the context's range, and was not set. The driver would clamp it
+    /// silently.
     PriorityOutOfRange {
         /// The requested priority.
         priority: i32,
@@ -294,20 +295,20 @@ impl Error {
 
     /// Returns the lines that the driver logged for the call that failed; `None` if it logged none.
     ///
-    /// Since CUDA 12.9 a driver logs why it refused a call. After an unexpected code, this crate
-    /// reads the lines since the thread's last failure ([`cuLogsDumpToMemory`], and once in each
-    /// thread [`cuLogsCurrent`]). The driver's last line for a call names the call and its code.
-    /// This crate looks for the newest such line of this call, and keeps up to eight lines before
-    /// it. `Debug` prints them below the text, so `unwrap` and a `main` that returns the error show
-    /// them.
+    /// From CUDA 12.9 on the driver logs why it refused a call. If a call fails with an unexpected
+    /// code, this crate reads the driver's new log lines ([`cuLogsDumpToMemory`], and once in each
+    /// thread [`cuLogsCurrent`]). It keeps up to eight lines of the failed call.
     ///
     /// Each thread keeps the lines of its last failed call only. So call this method in the thread
-    /// in which the call failed, before its next call fails. It makes no driver call.
+    /// in which the call failed, before its next call fails. The method makes no driver call.
     ///
-    /// If the driver logged nothing for this call, the lines may be those of an earlier call with
-    /// the same name and code, of another thread or of another library. The log is not read for
-    /// `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and `CUDA_ERROR_NOT_PERMITTED`, nor for
-    /// an error that names its cause, such as [`Error::NotRecorded`].
+    /// If the driver logged nothing for this call, the result is usually `None`. It may also hold
+    /// the lines of another call of the same name that failed with the same code, earlier or in
+    /// other code.
+    ///
+    /// The log is not read for `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
+    /// `CUDA_ERROR_NOT_PERMITTED`, nor for an error that names its cause, such as
+    /// [`Error::NotRecorded`].
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -329,15 +330,15 @@ impl Error {
         log::lines_of(self.function()?, self.code()?)
     }
 
-    /// Returns whether this error ends the use of CUDA in this process; only a new process can use
+    /// Returns whether this error ends the use of CUDA in this process. Only a new process can use
     /// the device again.
     ///
     /// The call that returned such an error is not its cause. Earlier work on the device failed, or
     /// the hardware did, and the context failed with it. From then on every call on the context's
     /// events and streams returns the same code, in every thread. Retaining the device's primary
-    /// context again returns it too. The codes are those for which NVIDIA's documentation asks for
-    /// a new process, and the uncorrectable errors of memory and NVLink. [`Error::ForkedChild`] is
-    /// sticky too.
+    /// context again returns it too. NVIDIA's documentation asks for a new process after most of
+    /// these codes; the others are uncorrectable errors of memory and NVLink.
+    /// [`Error::ForkedChild`] is sticky too.
     ///
     /// It makes no driver call.
     ///
@@ -378,7 +379,7 @@ impl Function {
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let mut count = 0;
-    /// // SAFETY: a place for the number.
+    /// // SAFETY: the driver writes only the number.
     /// let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
     /// let error = Function::cuDeviceGetCount.check(code).unwrap_err();
     /// assert_eq!(
