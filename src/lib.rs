@@ -11,16 +11,17 @@
 //!     // ... put work into `producer.as_raw()` with any other library ...
 //!     let done = producer.record_event(EventFlags::empty())?;
 //!     consumer.wait_event(&done)?;
-//!     // Work that is put into `consumer` from here on runs after that work.
+//!     // Later work in `consumer` runs after that work.
 //!     done.synchronize()?; // the host waits too
 //!     Ok(())
 //! }
 //! ```
 //!
-//! The [`guide`] helps to choose between an event, a timeline, a host function and a future. It has
-//! pages for users of cudarc, PyTorch, `cuda.core` and tokio, for several processes and GPUs, and
-//! for tests without a GPU. To find a method, search this documentation for the name of the driver's
-//! function, such as `cuEventRecord`.
+//! The [`guide`] helps to choose between an event, a timeline, a host function and a future. A
+//! timeline is a counter that streams and hosts advance and wait for (crate `cuda-timelines`). The
+//! guide has pages for users of cudarc, PyTorch, `cuda.core` and tokio, for several processes and
+//! GPUs, and for tests without a GPU. To find a method, search this documentation for the name of
+//! the driver's function, such as `cuEventRecord`.
 //!
 //! # Where to look
 //!
@@ -33,10 +34,11 @@
 //! | ordering streams | [`record`](EventRef::record), [`wait_event`](StreamRef::wait_event), [`wait_stream`](StreamRef::wait_stream) |
 //! | measuring time | [`EventFlags::TIMING`], [`elapsed_ms`](EventRef::elapsed_ms), [`ext::Timer`] |
 //! | waiting on the host | [`synchronize`](EventRef::synchronize), [`synchronize_timeout`](EventRef::synchronize_timeout), [`query`](EventRef::query) |
-//! | a completion that many threads watch, signals from the host | timelines: the crate `cuda-timelines` |
+//! | a completion that many threads watch | timelines: the crate `cuda-timelines` |
+//! | signals that the host sends | timelines: the crate `cuda-timelines` |
 //! | awaiting events, streams and timelines | the crate `cuda-timelines` |
-//! | other processes | [`IpcEventDescriptor`], [`ipc::ExporterProcess`], [`ext::IpcLease`] |
-//! | other containers, and processes that may be killed | shared timelines: the crate `cuda-timelines` |
+//! | sharing an event with another process | [`IpcEventDescriptor`], [`ipc::ExporterProcess`], [`ext::IpcLease`] |
+//! | sharing with other containers, or with processes that may be killed | shared timelines: the crate `cuda-timelines` |
 //! | ordering with a graphics API | [`external`] |
 //! | captures and graphs | [`capture`], [`graph`], [`record_external`](StreamRef::record_external) |
 //! | host functions, values in memory | [`launch_host_function`](StreamRef::launch_host_function), [`mem_ops`] |
@@ -51,21 +53,20 @@
 //!
 //! # Reading the examples
 //!
-//! In the examples of all other pages `driver` is the result of [`Driver::load`], and the code is the
-//! body of a function that returns [`Result<()>`](Result). Examples show all other setup.
+//! The code of all other examples is the body of a function that returns [`Result<()>`](Result).
 //!
 //! # What this crate does
 //!
 //! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
 //!   GPU. A program built with this crate also starts on a machine without a driver; there
 //!   [`Driver::load`] returns an error.
-//! * It works with every driver from CUDA 11.0 on. If the driver is too old for a call, that call
-//!   returns [`Error::Unsupported`]; all others work.
+//! * It works with every driver from CUDA 11.0 on. A call that the driver is too old for returns an
+//!   error, in most cases [`Error::Unsupported`]. All other calls work.
 //! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
-//!   events](IpcEventDescriptor) in safe types. The types own the objects they created and borrow
-//!   all others.
-//! * Record, query, synchronize, wait and elapsed time on a stream you created are one driver call
-//!   each: no context call, no lock, no allocation.
+//!   events](IpcEventDescriptor) in safe types. [`Event`] and [`Stream`] own their object and
+//!   destroy it; [`EventRef`] and [`StreamRef`] do not.
+//! * On streams that you created, record, query, synchronize, wait and elapsed time make one driver
+//!   call each. This crate adds no context call, no lock and no allocation.
 //! * An error names the call that failed and the driver's code. If the cause is known, the error
 //!   also gives the remedy.
 //!
@@ -74,8 +75,8 @@
 //! * It launches no kernels and allocates no memory.
 //! * It starts no thread, and keeps little state for the process. `docs/architecture.md` in the
 //!   source tree lists this state and its locks.
-//! * It does not use a current device or a current stream. Constructors take a context; operations
-//!   take a stream.
+//! * Its methods do not depend on a current device or a current stream: constructors take a
+//!   context, and operations take a stream. ([`ext::current_stream`] is a convenience on top.)
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
 //!   device or of a context, never earlier.
 //! * It works in 64-bit programs only. In a 32-bit program [`Driver::load`] returns an error.
@@ -83,7 +84,8 @@
 //! # Features and platforms
 //!
 //! All features are off by default. `serde` implements `Serialize` and `Deserialize` for
-//! [`IpcEventDescriptor`]. `bindgen` makes the declarations anew while building, which needs libclang.
+//! [`IpcEventDescriptor`]. `bindgen` generates the declarations again while building, which needs
+//! libclang.
 //!
 //! The crate works on Linux (x86-64 and aarch64, also in WSL) and on Windows (x86-64), and compiles
 //! on other systems. It needs Rust 1.88 or newer.
@@ -99,19 +101,20 @@
 //!
 //! Objects are `Send` and `Sync`, because the driver may be called from any thread. Guards, such as
 //! [`CurrentContext`], are neither `Send` nor `Sync`: they stay on their thread. Graphs are `Send`
-//! but not `Sync`: only one thread at a time may use a graph. Some driver calls depend on the
-//! current context: those that create an object, those that export or import an interprocess event,
-//! and all calls on a default stream. For such a call this crate makes the object's context
-//! current, and restores the previous one.
+//! but not `Sync`: only one thread at a time may use a graph.
 //!
-//! The page of each method names its driver calls, or another method that makes the same calls. A
-//! method whose page names no call makes none. Many pages say "with the context current":
-//! [`Context`](Context#current-contexts) lists the extra calls that this means. Every call on a
-//! default stream makes them too.
+//! Some driver calls depend on the current context: those that create an object, those that export
+//! or import an interprocess event, and all calls on a default stream. For such a call this crate
+//! makes the object's context current, and restores the previous one.
+//!
+//! The description of each method names its driver calls, or another method that makes the same
+//! calls. A method whose description names no call makes none. "With the context current" stands
+//! for extra calls, which [`Context`](Context#current-contexts) lists. Calls on a default stream
+//! make these extra calls too, even if the description says "one driver call".
 //!
 //! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
 //! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,
-//! unless its page names a newer version.
+//! unless its description names a newer version.
 //!
 //! # Forking
 //!

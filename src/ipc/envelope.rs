@@ -1,12 +1,12 @@
 //! The envelope of a message from one process to another: its kind, its version, its fields, and a
 //! checksum, which detects damage.
 
-/// A kind of message to another process: four bytes that identify it, and the version that is
-/// written and read.
+/// A kind of message to another process: four bytes that identify the kind, and the version of its
+/// fields.
 ///
 /// [`seal`](Self::seal) puts fields into an envelope with a checksum (CRC-32), and
-/// [`unseal`](Self::unseal) takes them out. That detects damage, and not forgery: anyone can make a
-/// valid envelope.
+/// [`unseal`](Self::unseal) takes them out. The checksum detects damage, and not forgery: anyone
+/// can make a valid envelope.
 ///
 /// ```
 /// use cuda_events::foundation::{Damage, Envelope};
@@ -80,8 +80,8 @@ const CHECK: usize = 4;
 
 impl Envelope {
     /// Returns the whole message of `N` bytes. The fields fill the space between the first six
-    /// bytes (magic and version) and the last four (checksum). Fields that are too long for it are
-    /// cut, and missing bytes are zero.
+    /// bytes (magic and version) and the last four (checksum). Fields that are too long for this
+    /// space are cut, and missing bytes are zero.
     pub fn seal<const N: usize>(self, fields: &[&[u8]]) -> [u8; N] {
         let mut bytes = [0; N];
         let version = self.version.to_le_bytes();

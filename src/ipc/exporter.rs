@@ -55,9 +55,10 @@ pub enum ExporterState {
 /// The process that exported an event, for an importer that must not wait forever.
 ///
 /// If a process ends before its record completes, the record stays pending forever. A stream that
-/// waits for it never continues, and the [last drop](crate::Context#dropping-the-last-share) of the
-/// context blocks. So wait on the host first, with [`wait_for`](Self::wait_for), and make a stream
-/// wait only for a record that the host has seen done:
+/// waits for the record never continues, and the [last
+/// drop](crate::Context#dropping-the-last-share) of the context blocks. So wait on the host first,
+/// with [`wait_for`](Self::wait_for). Let a stream wait only for a record that the host has seen
+/// done:
 ///
 /// ```
 /// use std::time::Duration;
@@ -98,32 +99,31 @@ pub enum ExporterState {
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// A stream may wait for a pending event in two cases only: the exporter cannot end before this
-/// process does, or both end together.
+/// A stream may wait for a pending event only if the exporter cannot end before this process, or if
+/// both end together.
 ///
 /// # Limits of detection
 ///
-/// On Linux it opens a file of the exporter in `/proc` once, and keeps it open. Later calls need no
-/// new file descriptor.
+/// On Linux, [`of`](Self::of) opens a file of the exporter in `/proc`, and the value keeps the file
+/// open. Later calls open no other file.
 ///
-/// * If the exporter has ended and another process has its id now, that process is recognised by
-///   its start time, which the descriptor contains. This works whether it got the id before or
-///   after [`of`](Self::of).
+/// * If the exporter has ended and another process has got its process id, the state is `Ended`:
+///   the descriptor contains the exporter's start time.
 /// * The end of the process is always detected, even before its parent has waited for it. A process
 ///   whose first thread has ended while others run counts as running.
-/// * An `exec` after [`of`](Self::of) is detected only if this process may read the exporter's
-///   `/proc/PID/pagemap`: both run as the same user, and the exporter has not made itself
-///   undumpable. Otherwise a process that has called `exec` counts as running.
-/// * A CUDA context that failed, or that the exporter destroyed, is not detected while the process
-///   runs.
+/// * If the exporter replaces itself by another program (`exec`) after [`of`](Self::of), the state
+///   is `Ended` only if this process may read the exporter's `/proc/PID/pagemap`: both processes
+///   run as the same user, and the exporter has not made itself undumpable. Otherwise the state is
+///   `Running`.
+/// * While the process runs, the failure or the end of its CUDA context is not detected.
 /// * Process ids and start times are valid only in one pid namespace and one time namespace, on one
-///   system since its last boot. The descriptor names the namespaces and the boot. If those of this
-///   process are different, because it is in another container, the state is
+///   system since its last boot. The descriptor names the namespaces and the boot. If this process
+///   has others, because it is in another container, the state is
 ///   [`Unknown`](ExporterState::Unknown): wait with a limit.
 ///
-/// On Windows it opens a handle of the process once, and keeps it. The end of the process is always
-/// detected, and another process with the same id is recognised. If the process cannot be opened,
-/// because it belongs to another user or container, the state is
+/// On Windows, [`of`](Self::of) opens a handle of the process, and the value keeps it. The end of
+/// the process is always detected, even if another process has got its process id. If the process
+/// cannot be opened, because it belongs to another user or container, the state is
 /// [`Unknown`](ExporterState::Unknown).
 ///
 /// On other platforms the state is [`Unknown`](ExporterState::Unknown).

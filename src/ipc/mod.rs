@@ -2,10 +2,10 @@
 //!
 //! * The exporter creates an event with [`EventFlags::INTERPROCESS`], and sends its
 //!   [`IpcEventDescriptor`] to the other process.
-//! * The importer opens it with [`Event::from_ipc_descriptor`]. Both can then record it and wait for
-//!   it.
-//! * [`ExporterProcess`] shows whether the exporter still runs: if it is killed, its records stay
-//!   pending forever.
+//! * The importer opens the event with [`Event::from_ipc_descriptor`]. Both processes can then
+//!   record the event and wait for it.
+//! * [`ExporterProcess`] shows whether the exporter still runs. The records of a killed exporter
+//!   stay pending forever.
 //! * [`ext::IpcLease`](crate::ext::IpcLease) keeps an exported event until the importers are done.
 //!
 //! ```
@@ -62,14 +62,14 @@ const FLAG_ORIGIN: u16 = 2;
 
 /// A descriptor by which another process can open an interprocess event.
 ///
-/// It adds to the driver's 64 opaque bytes:
+/// Besides the driver's 64 opaque bytes it contains:
 ///
 /// * whether the event was created with [`EventFlags::BLOCKING_SYNC`],
-/// * the UUID of its device: the importer finds the same GPU even if its ordinal differs,
-/// * the exporter's process id, its start time and the boot id of its system: a later process with
-///   the same id is recognised as another one.
+/// * the UUID of the event's device: the importer finds the same GPU even if its ordinal differs,
+/// * the exporter's process id, the start time of the process and the boot id of its system: the
+///   importer does not take a later process that got the same process id for the exporter.
 ///
-/// Send it as bytes ([`to_bytes`](Self::to_bytes)), as
+/// Send the descriptor as bytes ([`to_bytes`](Self::to_bytes)), as
 /// [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
 ///
 /// ```
@@ -92,17 +92,14 @@ const FLAG_ORIGIN: u16 = 2;
 /// assert!(!descriptor.is_blocking_sync());
 /// // The same as bytes:
 /// assert_eq!(IpcEventDescriptor::from_bytes(&descriptor.to_bytes())?, descriptor);
-/// // SAFETY: the line came from our own exporter, which keeps the event until this process
-/// // reports that it is done.
-/// let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
-/// // Here both are one process, so the event cannot be opened.
-/// println!("{}", opened.unwrap_err());
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// The checksum detects damage. It does not detect forgery: a forged descriptor can name any
-/// interprocess event of the same user. Accept descriptors only from processes that you trust, over
-/// a channel to which only they can write.
+/// [`ExporterProcess`] has an example of an importer that opens the event and waits for it.
+///
+/// A descriptor has a checksum, which detects damage. The checksum does not detect forgery: a
+/// forged descriptor can name any interprocess event of the same user. Accept descriptors only from
+/// processes that you trust, over a channel to which only they can write.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpcEventDescriptor {
     handle: [u8; 64],
@@ -117,9 +114,13 @@ impl IpcEventDescriptor {
     /// Makes a descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`)
     /// and cuda.core send them.
     ///
-    /// `blocking_sync` states whether the event was created with [`EventFlags::BLOCKING_SYNC`].
-    /// cuda.core sends it beside the bytes; PyTorch does not. Such a descriptor does not contain
-    /// the device and the exporter, so opening it cannot check them.
+    /// `blocking_sync` states whether the event was created with [`EventFlags::BLOCKING_SYNC`]. It
+    /// decides only the result of [`is_blocking_sync`](Self::is_blocking_sync), and of
+    /// [`flags`](EventRef::flags) of the opened event. cuda.core sends it beside the bytes. PyTorch
+    /// does not send it: pass `false`.
+    ///
+    /// A descriptor from `from_raw` contains no device and no exporter, so opening it cannot check
+    /// them.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
@@ -176,18 +177,18 @@ impl IpcEventDescriptor {
     /// | --- | --- |
     /// | 0–3 | `CUEV` |
     /// | 4–5 | version, 2 |
-    /// | 6–7 | flags: 1 is blocking-sync; 2 means that bytes 8–59 are set |
+    /// | 6–7 | flags: 1 is blocking-sync; 2 means that bytes 8–59 name the exporter and the device |
     /// | 8–11 | the exporter's process id |
     /// | 12–27 | the device's UUID |
-    /// | 28–35 | the start time of the exporter, in clock ticks since the boot (on Windows in units of 100 ns since 1601); 0 if unknown |
+    /// | 28–35 | the start time of the exporter, in clock ticks since the boot (on Windows in units of 100 ns since 1601) |
     /// | 36–39 | the inode number of the exporter's pid namespace |
     /// | 40–43 | the inode number of its time namespace |
     /// | 44–59 | the boot id of its system, a UUID |
     /// | 60–123 | the driver's bytes |
     /// | 124–127 | CRC-32 (ISO-HDLC) |
     ///
-    /// Bytes 28–59 are set on Linux if the exporter could read `/proc`. On Windows only bytes 28–35
-    /// are set.
+    /// Of bytes 28–59, those that the exporter cannot find out are 0: all of them on Linux if the
+    /// exporter cannot read `/proc`, and bytes 36–59 on Windows.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut flags = 0;
         if self.blocking_sync {
@@ -257,8 +258,8 @@ impl fmt::Debug for IpcEventDescriptor {
 const TEXT_PREFIX: &str = "cuev:";
 
 /// Prints one line of 261 characters: `cuev:` and the hexadecimal digits of
-/// [`to_bytes`](IpcEventDescriptor::to_bytes). It suits a command line, an environment variable or
-/// a log; [`FromStr`] reads it.
+/// [`to_bytes`](IpcEventDescriptor::to_bytes). The line suits a command line, an environment
+/// variable or a log; [`FromStr`] reads it.
 impl fmt::Display for IpcEventDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(TEXT_PREFIX)?;
@@ -361,24 +362,23 @@ impl<'de> serde::Deserialize<'de> for IpcEventDescriptor {
 /// # Other processes
 #[allow(unsafe_code)]
 impl EventRef {
-    /// Exports the event: returns a descriptor with which another process of the same user can open
-    /// it.
+    /// Exports the event. Another process of the same user can open the event with the returned
+    /// descriptor.
     ///
     /// Each export of one event returns the same descriptor. The descriptor does not keep the event
-    /// alive. Keep the event until every importer has opened it and finished with it. Using a
+    /// alive: keep the event until every importer has opened it and finished with it. Using a
     /// destroyed event is undefined behaviour for an importer: the driver gives the event's place
     /// to the next interprocess event of the context. [`IpcEventDescriptor`] has an example.
     ///
-    /// Driver calls: [`cuIpcGetEventHandle`] with the event's context current, and once for each
-    /// context the call of [`Device::uuid`]. On Linux it also reads some files of `/proc` once for
-    /// each context.
+    /// Driver calls: [`cuIpcGetEventHandle`] with the event's context current. The first export in
+    /// a context also makes the call of [`Device::uuid`], and on Linux reads some files of `/proc`.
     ///
     /// # Errors
     ///
     /// * [`Error::NotInterprocess`]: the event was created without
     ///   [`INTERPROCESS`](EventFlags::INTERPROCESS).
     /// * [`Error::ExportOfImport`]: the event was imported.
-    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the context has some thousands of interprocess events already.
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory for the export is used up.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuIpcGetEventHandle")]
     #[doc(alias = "ipc_handle")]
@@ -411,17 +411,18 @@ impl Event {
     /// The result can be recorded, queried and waited for. Each process sees the records of the
     /// other. The result cannot be timed, and cannot be exported again. Opening one descriptor
     /// twice returns two events. Dropping the result closes this process's handle; the exporter's
-    /// event stays. [`IpcEventDescriptor`] has an example.
+    /// event stays. [`ExporterProcess`] has an example.
     ///
-    /// **Wait on the host before a stream waits.** A process may be killed before its record
-    /// completes. That record then stays pending forever, and so does a stream that waits for it.
-    /// The [last drop](Context#dropping-the-last-share) of the context then blocks forever, unless
-    /// the context is [abandoned](Context::abandon). So call
+    /// **Wait on the host before a stream waits.** The record of a process that is killed stays
+    /// pending forever, and so does a stream that waits for it. The [last
+    /// drop](Context#dropping-the-last-share) of the context then blocks forever, unless the
+    /// context is [abandoned](Context::abandon). So call
     /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) first, which also
-    /// watches the exporter. Make a stream wait only after it has returned `Done`.
+    /// watches the exporter. Let a stream wait only after `wait_for` has returned `Done`. The
+    /// stream's wait then ends at once, and makes the exporter's writes visible to the stream.
     ///
-    /// Driver calls: [`cuIpcOpenEventHandle`] with the context current, and once for each context
-    /// the call of [`Device::uuid`].
+    /// Driver calls: [`cuIpcOpenEventHandle`] with the context current. The first open in a context
+    /// also makes the call of [`Device::uuid`].
     ///
     /// # Errors
     ///
@@ -435,17 +436,16 @@ impl Event {
     /// * [`Error::ForkedChild`].
     ///
     /// Success does not mean that the exporter still runs. The driver also opens events of an
-    /// exporter that was killed, or that exited without releasing its primary context. After an
-    /// exporter has released that context, other processes can no longer open the event. A process
-    /// that had opened the event before is the exception: it can open the event again, and a query
-    /// returns `Done`.
+    /// exporter that was killed, or that exited without releasing its primary context. Once an
+    /// exporter has released its primary context, only a process that had opened the event before
+    /// can open it again. A query of the event then returns `Done`.
     ///
     /// # Safety
     ///
     /// The descriptor must come from a trusted process. That process must keep the exported event
-    /// alive as long as this process uses the result. The driver does not detect a stale or forged
-    /// descriptor. It may open another event of the same user instead; waits then end too early or
-    /// never.
+    /// alive as long as this process uses the result. The driver does not always detect a stale or
+    /// forged descriptor. It may open another event of the same user instead; waits then end too
+    /// early or never.
     #[doc(alias = "cuIpcOpenEventHandle")]
     #[doc(alias = "from_ipc_handle")]
     pub unsafe fn from_ipc_descriptor(

@@ -72,10 +72,10 @@ impl Origin {
     /// | 0–3 | the process id |
     /// | 4–19 | the UUID of the device |
     /// | 20–27 | the start time of the process, in ticks since the boot; on Windows since 1601 |
-    /// | 28–35 | the numbers of its namespaces of process ids and of clocks |
-    /// | 36–51 | the boot of its system |
+    /// | 28–35 | the numbers of the pid namespace and the time namespace |
+    /// | 36–51 | the boot id of the system |
     ///
-    /// The last three are zero if the process cannot find them out.
+    /// A field that the process cannot find out is zero; this concerns the last three.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let Self { pid, device, process: Identity { started, numbering } } = self;
         let fields: [&[u8]; 6] = [
