@@ -32,13 +32,13 @@ struct Entered {
 
 /// Makes a stream current on this thread until the scope is dropped.
 ///
-/// Each thread has its own current stream in each context. It starts with the [default
+/// Each thread has its own current stream in each context. At first this is the [default
 /// stream](StreamRef::default_stream). CUDA's libraries share the primary context of each device,
 /// so with primary contexts there is one current stream for each device.
 ///
-/// Scopes nest, and a stream may be nested in itself. Dropping a scope undoes that scope only, in
-/// any order of drops and when a panic unwinds. A scope keeps its stream alive. It cannot be sent
-/// to another thread.
+/// Scopes nest, and a stream may be nested in itself. Dropping a scope undoes only that scope, in
+/// any order of drops and when a panic unwinds. A scope keeps its stream alive. A scope cannot be
+/// sent to another thread.
 ///
 /// A scope changes only the result of [`current_stream`], and makes no driver call. If code inside
 /// the scope uses CUDA's current context, call [`Context::make_current`] as well.
@@ -113,9 +113,9 @@ impl Drop for StreamScope {
 
 /// Returns the calling thread's current stream of the context.
 ///
-/// It is the stream of the last [`StreamScope`] that this thread entered for this context and has
+/// This is the stream of the last [`StreamScope`] that the thread entered for this context and has
 /// not left. Without such a scope it is the context's [default stream](StreamRef::default_stream).
-/// This makes no driver call.
+/// `current_stream` makes no driver call.
 ///
 /// ```
 /// use cuda_events::ext::current_stream;

@@ -24,11 +24,11 @@ const SLOTS: usize = few(8, 1);
 
 /// A pool of events that share one context and one set of flags.
 ///
-/// Dropping a [`PooledEvent`] gives it back to the pool. Taking an event and giving it back makes no
-/// driver call, while creating and destroying one makes at least two, under a lock of the driver. An
-/// event may outlive its pool; its drop then destroys it.
+/// Dropping a [`PooledEvent`] gives it back to the pool. Taking an event and giving it back makes
+/// no driver call. Creating and destroying one makes at least two, under a lock of the driver. If
+/// an event outlives its pool, its drop destroys it.
 ///
-/// [`record_event`](Self::record_event) returns an event that is recorded. An event from
+/// [`record_event`](Self::record_event) returns a recorded event. An event from
 /// [`take`](Self::take) still has its previous user's record.
 ///
 /// ```
@@ -58,11 +58,11 @@ const SLOTS: usize = few(8, 1);
 ///
 /// * an event for which the driver returned an error: see [`PooledEvent`];
 /// * an event that is dropped while a [`Capture`](crate::capture::Capture) is in progress anywhere
-///   in the process. It may be part of the capture, and the driver crashes when another thread uses
+///   in the process: it may be part of the capture, and the driver crashes when another thread uses
 ///   such an event.
 ///
-/// The pool does not see captures that other code begins: [discard](PooledEvent::discard) an event
-/// that was recorded in such a capture.
+/// The pool does not see captures that other code begins. If an event was recorded in such a
+/// capture, [discard](PooledEvent::discard) it.
 ///
 /// Clones share one pool. Any thread may use it.
 #[derive(Clone)]
@@ -196,9 +196,9 @@ impl EventPool {
         }
     }
 
-    /// Takes an event and records it in the stream, which must be of the pool's context.
+    /// Takes an event and records it in the stream. The stream must belong to the pool's context.
     ///
-    /// It does the same as [`StreamRef::record_event`], but reuses an event. Driver calls: those of
+    /// It works as [`StreamRef::record_event`], but reuses an event. Driver calls: those of
     /// [`take`](Self::take), and [`cuEventRecord`].
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl EventPool {
         Ok(Box::new(Entry { event, store: Arc::clone(store) }))
     }
 
-    /// Destroys the events that are free now. One driver call for each event: [`cuEventDestroy`].
+    /// Destroys the events that are now free. One driver call for each event: [`cuEventDestroy`].
     pub fn clear(&self) {
         self.0.0.empty(null_mut());
     }
@@ -377,11 +377,11 @@ fn own_shelf() -> usize {
 /// Use it like any event. If the driver returns an error for [`record`](EventRef::record),
 /// [`query`](EventRef::query), [`synchronize`](EventRef::synchronize) or
 /// [`synchronize_timeout`](EventRef::synchronize_timeout), the drop destroys the event instead of
-/// giving it back. This includes calls through an `&EventRef`, and errors of a future that waits
+/// giving it back. Calls through an `&EventRef` count too, and so do errors of a future that waits
 /// for the event (`Completion::new` of the crate `cuda-timelines`).
 ///
-/// Errors of other calls do not count, such as those of [`wait_event`](StreamRef::wait_event) of a
-/// stream. If such an error is about the event, [`discard`](Self::discard) it.
+/// Errors of other calls do not count, such as those of [`wait_event`](StreamRef::wait_event). If
+/// such an error concerns the event, [`discard`](Self::discard) the event.
 ///
 /// ```
 /// use cuda_events::ext::EventPool;
@@ -445,7 +445,7 @@ impl Deref for PooledEvent {
 
 impl_handle_traits!(EventRef: PooledEvent);
 
-/// For types that take an event, or a share of one.
+/// Lets generic code take an `Arc<PooledEvent>`.
 impl AsRef<EventRef> for std::sync::Arc<PooledEvent> {
     fn as_ref(&self) -> &EventRef {
         self

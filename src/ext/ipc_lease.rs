@@ -9,17 +9,17 @@ use crate::{Event, IpcEventDescriptor, Result};
 ///
 /// An importer holds no share of the exporter's event. When the exporter destroys the event, the
 /// driver gives its place to the next interprocess event of the context. The importer's handle then
-/// names that other event, and no call returns an error. This protocol prevents such a mistake:
+/// names that next event, and no call returns an error. This protocol prevents the mistake:
 ///
 /// 1. The exporter creates a lease for the importer, and sends [`descriptor`](Self::descriptor).
-/// 2. The importer opens it ([`Event::from_ipc_descriptor`]), uses it, and waits until its work
-///    that depends on the event is done.
+/// 2. The importer opens the event ([`Event::from_ipc_descriptor`]) and uses it. It then waits
+///    until its work that depends on the event is done.
 /// 3. The importer drops the opened event, and notifies the exporter.
 /// 4. The exporter drops the lease.
 ///
 /// Create one lease for each importer. The event is destroyed with the last lease and the
-/// exporter's own `Arc`. If an importer ends without notifying the exporter, drop its lease as soon
-/// as its process has ended.
+/// exporter's own `Arc`. If an importer ends without notifying the exporter, drop the importer's
+/// lease as soon as its process has ended.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::{Event, IpcEventDescriptor, Result};
 /// let lease = IpcLease::new(Arc::clone(&event))?;
 /// assert!(Arc::ptr_eq(lease.event(), &event));
 /// let line_for_the_importer = lease.descriptor().to_string();
-/// // … the importer reports that it is done.
+/// // ... the importer reports that it is done ...
 /// drop(lease);
 /// # let _ = line_for_the_importer;
 /// # Ok::<(), cuda_events::Error>(())

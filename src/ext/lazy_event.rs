@@ -26,13 +26,13 @@ use crate::sys::calls::*;
 ///
 /// # Where an event is expected
 ///
-/// A lazy event is not an [`EventRef`](crate::EventRef), and does not dereference to one: before
-/// the first record there is no driver object to refer to. There are two ways to get the event:
+/// A lazy event does not dereference to an [`EventRef`](crate::EventRef): before the first record
+/// there is no driver object. There are two ways to get the event:
 ///
 /// * [`create`](Self::create) returns the event, and creates it if necessary. Pass the result
 ///   wherever an `&EventRef` or an `Arc<Event>` is expected.
-/// * [`event`](Self::event) returns the event only if it was created. After `None` there is nothing
-///   to wait for.
+/// * [`event`](Self::event) returns the event if it was created. If it returns `None`, there is
+///   nothing to wait for.
 ///
 /// ```
 /// use cuda_events::ext::LazyEvent;
@@ -116,9 +116,9 @@ pub struct LazyEvent {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LazyState {
-    /// No driver object: the event has no context and no device.
+    /// There is no driver object: the event has no context and no device.
     NotCreated,
-    /// A driver object without a record through the lazy event.
+    /// There is a driver object, and no record through the lazy event.
     ///
     /// An export or [`create`](LazyEvent::create) created it, a capture recorded it, or the lazy
     /// event was made from an existing event.
@@ -147,7 +147,7 @@ impl LazyEvent {
 
     /// Returns the state: not created, created, or recorded.
     ///
-    /// It does not include records that bypass the lazy event: by the launch of a graph, by another
+    /// Records that bypass the lazy event do not count: those by the launch of a graph, by another
     /// process, or through [`event`](Self::event).
     pub fn state(&self) -> LazyState {
         match self.event() {
@@ -191,7 +191,8 @@ impl LazyEvent {
         Ok(self.event.get_or_init(|| event))
     }
 
-    /// Records the event in the stream, and creates it in the stream's context if necessary.
+    /// Records the event in the stream. If there is no event yet, it is created in the stream's
+    /// context.
     ///
     /// A record in a capturing stream only orders the streams of the capture. It does not change
     /// the [state](Self::state) to recorded.
@@ -266,7 +267,8 @@ impl LazyEvent {
         Ok(())
     }
 
-    /// Records the event in the stream if it was never recorded, and returns whether it did.
+    /// Records the event in the stream if the event was never recorded. Returns whether it recorded
+    /// the event.
     ///
     /// If two threads call it at the same time, both may record.
     ///
@@ -356,8 +358,8 @@ impl LazyEvent {
     /// [`StreamRef::wait_external`] does.
     ///
     /// In a capturing stream it creates the event in the stream's context if necessary, because the
-    /// graph needs an event to wait for. In a stream that does not capture, it waits for nothing if
-    /// there is no driver object.
+    /// graph needs an event to wait for. In any other stream without a driver object, it waits for
+    /// nothing.
     ///
     /// Driver calls: those of [`StreamRef::wait_external`] if there is a driver object. Otherwise
     /// [`cuStreamIsCapturing`]; if the stream is capturing, those of [`create`](Self::create) and

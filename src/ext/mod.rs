@@ -4,13 +4,13 @@
 //!
 //! | for | use |
 //! | --- | --- |
-//! | many events for a short time each | [`EventPool`] |
+//! | many short-lived events | [`EventPool`] |
 //! | an event that is created when it is first needed, as in PyTorch | [`LazyEvent`] |
 //! | a current stream for each thread, as in PyTorch | [`StreamScope`], [`current_stream()`] |
 //! | the time that work in a stream takes | [`Timer`] |
 //! | keeping an interprocess event while importers use it | [`IpcLease`] |
 //!
-//! `docs/architecture.md` lists the state of each item.
+//! `docs/architecture.md` lists the state that each item keeps for the process or for a thread.
 //!
 //! ```
 //! use cuda_events::ext::{EventPool, Timer};
@@ -26,8 +26,12 @@
 //! let pool = EventPool::new(&context, EventFlags::empty())?;
 //! let timer = Timer::start(&stream)?;
 //! // ... work is put into `stream` ...
-//! println!("the work took {:?}", timer.stop()?.synchronize()?);
-//! assert!(pool.record_event(&stream)?.synchronize().is_ok());
+//! let timing = timer.stop()?; // records the end
+//! let time = timing.synchronize()?; // waits, and returns the time
+//! println!("the work took {time:?}");
+//! let event = pool.record_event(&stream)?;
+//! event.synchronize()?;
+//! drop(event); // it goes back to the pool
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 

@@ -10,7 +10,7 @@ use crate::sys::calls::*;
 
 /// A running timer: it has recorded the start, and [`stop`](Self::stop) records the end.
 ///
-/// `start` and `stop` do not wait. [`stop`](Self::stop) returns a [`Timing`], which has the
+/// `start` and `stop` do not wait. [`stop`](Self::stop) returns a [`Timing`], which returns the
 /// duration once the work is done.
 ///
 /// ```
@@ -34,10 +34,10 @@ use crate::sys::calls::*;
 /// ```
 ///
 /// In a capturing stream the two records become nodes of the graph (see
-/// [`record_external`](StreamRef::record_external)). The timing is then that of the last launch
-/// that is done.
+/// [`record_external`](StreamRef::record_external)). The timing then measures the last launch that
+/// is done.
 ///
-/// A timer costs two events with [`EventFlags::TIMING`], and two records of them.
+/// A timer costs two events with [`EventFlags::TIMING`], and a record of each.
 /// `docs/performance.md` has the cost of such a record.
 #[must_use = "a timer that is not stopped has no time"]
 #[derive(Debug)]

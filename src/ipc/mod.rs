@@ -87,7 +87,7 @@ const FLAG_ORIGIN: u16 = 2;
 ///
 /// // In the importer, which got the line, for example as an argument:
 /// let descriptor: IpcEventDescriptor = line.parse()?;
-/// assert_eq!(descriptor.exporter_pid(), Some(std::process::id()));
+/// assert_eq!(descriptor.exporter_pid(), Some(std::process::id())); // here they are one process
 /// assert_eq!(descriptor.device_uuid(), Some(context.device().uuid()?));
 /// assert!(!descriptor.is_blocking_sync());
 /// // The same as bytes:
