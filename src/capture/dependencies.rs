@@ -16,7 +16,8 @@ use crate::sys::{
 #[cfg(doc)]
 use crate::sys::calls::*;
 
-/// A node on which the next work in a capturing stream will depend, and the kind of the edge.
+/// A node on which the next work in a capturing stream will depend, and the kind of the edge to the
+/// node.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -39,7 +40,7 @@ use crate::sys::calls::*;
 /// // SAFETY: as above.
 /// let after_the_record = unsafe { capture.dependencies(&stream) }?;
 /// assert_eq!(after_the_record.len(), 1);
-/// // Later work shall not wait for the record: it starts at the root of the graph.
+/// // Later work does not wait for the record: it starts at the root of the graph.
 /// capture.update_dependencies(&stream, &[], DependencyUpdate::Set)?;
 /// capture.end()?;
 /// # Ok::<(), cuda_events::Error>(())
@@ -58,7 +59,7 @@ impl From<GraphNode> for CaptureDependency {
     }
 }
 
-/// Whether new dependencies of a capturing stream are added or replace the old ones;
+/// Whether new dependencies of a capturing stream are added to the old ones, or replace them.
 /// [`CaptureDependency`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DependencyUpdate {
@@ -71,7 +72,8 @@ pub enum DependencyUpdate {
 
 #[allow(unsafe_code)]
 impl Capture<'_> {
-    /// Returns the nodes on which the next work in a stream of this capture will depend. CUDA 11.3.
+    /// Returns the nodes on which the next work in a stream of this capture will depend. Needs CUDA
+    /// 11.3.
     ///
     /// Driver calls: that of [`capture_info`](StreamRef::capture_info), to check that the stream
     /// takes part in this capture, and [`cuStreamGetCaptureInfo_v3`] (CUDA 12.3), on older drivers
@@ -87,8 +89,9 @@ impl Capture<'_> {
     ///
     /// # Safety
     ///
-    /// No other thread may make a call for `stream` meanwhile: the driver returns the address of
-    /// its own memory, which such a call may change while this method copies it.
+    /// During this call no other thread may make a call for `stream`. The driver returns the
+    /// address of its own memory, and a call of another thread may change that memory while this
+    /// method copies it.
     #[doc(alias = "cuStreamGetCaptureInfo")]
     pub unsafe fn dependencies(&self, stream: &StreamRef) -> Result<Vec<CaptureDependency>> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
@@ -124,7 +127,7 @@ impl Capture<'_> {
         Ok((0..count).map(dependency).collect())
     }
 
-    /// Changes the dependencies of the next work in a stream of this capture. CUDA 11.3.
+    /// Changes the dependencies of the next work in a stream of this capture. Needs CUDA 11.3.
     ///
     /// Driver calls: that of [`capture_info`](StreamRef::capture_info), and
     /// [`cuStreamUpdateCaptureDependencies_v2`] (CUDA 12.3), on older drivers
@@ -136,8 +139,8 @@ impl Capture<'_> {
     /// * [`Error::CaptureMismatch`]: the stream does not take part in this capture.
     /// * [`Error::GraphMismatch`]: a node belongs to another graph.
     /// * `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`: an earlier call invalidated the capture.
-    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.3, or older than 12.3 and an edge
-    ///   is not plain.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.3. Or it is older than CUDA 12.3,
+    ///   and an edge is not plain.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     pub fn update_dependencies(

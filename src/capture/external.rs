@@ -20,18 +20,16 @@ use crate::sys::calls::*;
 /// # External events in captures
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Records an event for use outside of the graph. In a capture, each launch of the graph
-    /// records it.
+    /// Records an event. In a capture, the record becomes a node of the graph: each launch records
+    /// the event, for use outside of the graph.
     ///
-    /// If this stream is capturing, the record becomes a node of the graph. Otherwise it is a plain
-    /// [`record`](crate::EventRef::record). The capture itself does not change the event: until the
-    /// graph is launched, its last record stays valid. [`Capture`](crate::capture::Capture) has an
-    /// example.
+    /// If this stream is not capturing, this is a plain [`record`](crate::EventRef::record). The
+    /// capture does not change the event: it keeps its last record until the graph is launched.
+    /// [`Capture`](crate::capture::Capture) has an example.
     ///
     /// The graph and its executable graphs keep the event alive. They keep it even if the driver
-    /// returns an error, because the driver may still have made the node. If other code than this
-    /// crate's [`Capture`](crate::capture::Capture) began the capture, the event is never
-    /// destroyed.
+    /// returns an error, because the driver may still have made the node. If the capture was not
+    /// begun by this crate's [`Capture`](crate::capture::Capture), the event is never destroyed.
     ///
     /// Two driver calls: that of [`capture_info`](Self::capture_info), then
     /// [`cuEventRecordWithFlags`] (CUDA 11.1) in a capture, otherwise [`cuEventRecord`].
@@ -53,12 +51,12 @@ impl StreamRef {
         )
     }
 
-    /// Waits for an event that is recorded outside of the graph. In a capture, each launch of the
-    /// graph waits for it.
+    /// Makes all later work in this stream wait for an event. In a capture, the wait becomes a node
+    /// of the graph: each launch waits for the last record of the event at that time.
     ///
-    /// If this stream is capturing, the wait becomes a node of the graph: each launch waits for the
-    /// event's last record at that time. Otherwise it is a plain [`wait_event`](Self::wait_event).
-    /// The event is kept alive as in [`record_external`](Self::record_external).
+    /// If this stream is not capturing, this is a plain [`wait_event`](Self::wait_event). The graph
+    /// keeps the event alive as in [`record_external`](Self::record_external). For a semaphore
+    /// there is [`wait_external_semaphore`](Self::wait_external_semaphore).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -88,6 +86,7 @@ impl StreamRef {
     /// stream.synchronize()?;
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    ///
     /// Two driver calls: that of [`capture_info`](Self::capture_info), then [`cuStreamWaitEvent`].
     /// In a capture it needs CUDA 11.1.
     ///
@@ -160,8 +159,8 @@ impl StreamRef {
 /// A [`Capture`](super::Capture) that a stream takes part in.
 ///
 /// A captured call becomes a node, which may refer to an object by its address or its handle. Each
-/// launch of the graph uses that object, so the graph must keep it alive. It does so if you make
-/// the call within [`keep`](Self::keep).
+/// launch of the graph uses that object, so the graph must keep the object alive. If you make the
+/// call within [`keep`](Self::keep), the graph keeps the object.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -223,7 +222,7 @@ pub struct OwnCapture<'a> {
 impl<'a> OwnCapture<'a> {
     /// Returns the capture that the stream takes part in, if [`Capture`](super::Capture) began it.
     ///
-    /// No driver call while no such capture is under way. Otherwise that of
+    /// While no such capture is in progress it makes no driver call, otherwise that of
     /// [`capture_info`](StreamRef::capture_info).
     ///
     /// # Errors

@@ -13,16 +13,19 @@ use crate::error::Result;
 use crate::graph::retained::Retained;
 use crate::stream::StreamRef;
 
-/// A capture that other code began, which counts as one of this crate's while this value exists.
+/// A capture that other code began. While this value exists, this crate treats the capture as its
+/// own.
 ///
-/// [`Capture`](crate::capture::Capture) begins a capture itself. A crate that adopts another
-/// library's streams uses this type for that library's captures, as soon as they have begun. Then
-/// [`is_capture_under_way`](crate::foundation::is_capture_under_way) is true. So pools reuse no
-/// event of the capture, and timelines query the driver before a signal.
-/// [`OwnCapture`](crate::foundation::OwnCapture) finds the capture, and
-/// [`record_external`](StreamRef::record_external) leaks nothing.
+/// A crate that adopts another library's streams uses this type for that library's captures, as
+/// soon as they have begun. (A capture that this crate begins is a
+/// [`Capture`](crate::capture::Capture).) While the value exists:
 ///
-/// Dropping it does not end the capture. The objects that the nodes refer to are then never
+/// * [`is_capture_under_way`](crate::foundation::is_capture_under_way) returns true. So pools reuse
+///   no event of the capture, and timelines query the driver before a signal.
+/// * [`OwnCapture`](crate::foundation::OwnCapture) finds the capture.
+/// * [`record_external`](StreamRef::record_external) leaks nothing.
+///
+/// Dropping the value does not end the capture. The objects that the nodes refer to are then never
 /// dropped. The value cannot leave its thread, and the capture cannot either.
 ///
 /// ```
@@ -95,7 +98,7 @@ impl ForeignCapture {
 
     /// Stops counting the capture, and returns the owner of the values that its nodes refer to.
     ///
-    /// No driver call. Call it after the other code has ended the capture.
+    /// Call it after the other code has ended the capture. It makes no driver call.
     ///
     /// # Safety
     ///

@@ -21,20 +21,19 @@ use crate::sys::CUresult;
 #[cfg(doc)]
 use crate::sys::calls::*;
 
-/// A capture in progress: work that is put into the stream becomes a graph instead of being
-/// executed.
+/// A capture in progress: work that is put into the stream becomes a graph, and is not executed.
 ///
-/// This includes work in streams that wait for events of this capture. [`end`](Self::end) returns
-/// the graph. If the guard is dropped instead, by an early return or a panic, the capture is ended
-/// and its graph destroyed: in either case the stream is usable again. The guard stays on its
-/// thread, because another thread may not end the capture.
+/// Work in streams that wait for events of this capture becomes part of the graph too.
+/// [`end`](Self::end) returns the graph. If the guard is dropped instead, by an early return or a
+/// panic, the capture is ended and its graph destroyed. In both cases the stream is usable again.
+/// The guard stays on its thread, because another thread may not end the capture.
 ///
-/// A call that the [`CaptureMode`] does not allow invalidates the capture. From then on, putting
-/// work into its streams fails, and so does `end`.
+/// A call that the [`CaptureMode`] does not allow invalidates the capture. Later calls that put
+/// work into its streams fail, and so does `end`.
 ///
 /// An event that is recorded in a capture with [`record`](crate::EventRef::record) stands for a
-/// place in the graph. It orders the streams of the capture and has no other use until it is
-/// recorded outside of a capture. For an event that each launch is to record, use
+/// place in the graph. It orders the streams of the capture, and has no other use until it is
+/// recorded outside of a capture. To record an event at each launch, use
 /// [`record_external`](StreamRef::record_external).
 ///
 /// ```
@@ -110,26 +109,30 @@ impl<'a> Capture<'a> {
     ///
     /// # Errors
     ///
-    /// * `CUDA_ERROR_ILLEGAL_STATE`: the stream is already capturing. That capture is not
-    ///   disturbed.
-    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: it is the legacy default stream.
+    /// * `CUDA_ERROR_ILLEGAL_STATE`: the stream is already capturing. The capture in progress is
+    ///   not disturbed.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the stream is the legacy default stream.
     /// * [`Error::ForkedChild`].
     ///
     /// # Safety
     ///
-    /// From this call until the capture has ended, only one thread at a time may use any of these
-    /// objects: this stream, a stream that joins the capture, an event that is recorded in it. Nor
-    /// may two threads use two different ones of these objects at the same time. Ending the capture
-    /// counts as a use. The driver takes no lock there: two threads at once make it crash.
+    /// Until the capture has ended, only one thread at a time may do any of the following:
+    ///
+    /// * use this stream, or a stream that joins the capture,
+    /// * use an event that is recorded in the capture,
+    /// * end the capture.
+    ///
+    /// The driver takes no lock there: two threads at once make it crash. More about the events:
     ///
     /// * An event is recorded in the capture by [`record`](crate::EventRef::record). An event that
     ///   is used only with [`record_external`](StreamRef::record_external) or
-    ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it meanwhile.
-    /// * This rule includes the thread of the crate `cuda-timelines`, which queries the event of
+    ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it during the
+    ///   capture.
+    /// * The rule includes the thread of the crate `cuda-timelines`, which queries the event of
     ///   each pending `Completion`. Await or drop the futures of an event before you record it in
-    ///   the capture. When the drop has returned, that thread no longer queries the event.
-    /// * An [`EventPool`](crate::ext::EventPool) does not reuse events that are returned to it
-    ///   during the capture.
+    ///   the capture. When the drop has returned, the thread no longer queries the event.
+    /// * An [`EventPool`](crate::ext::EventPool) does not reuse events that it gets back during the
+    ///   capture.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
         let begin = entry!(stream, cuStreamBeginCapture_v2);
@@ -140,7 +143,7 @@ impl<'a> Capture<'a> {
         })
     }
 
-    /// Begins a capture in the stream that adds to an existing graph. CUDA 12.3.
+    /// Begins a capture in the stream that adds to an existing graph. Needs CUDA 12.3.
     ///
     /// The first captured work depends on the nodes in `after`. The capture owns the graph until
     /// [`end`](Self::end) returns it. If this call or the capture fails, or the capture is dropped,
@@ -187,7 +190,7 @@ impl<'a> Capture<'a> {
     ///
     /// # Safety
     ///
-    /// As for [`begin`](Self::begin).
+    /// That of [`begin`](Self::begin).
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     pub unsafe fn begin_to_graph(
         stream: &'a StreamRef,
@@ -278,7 +281,7 @@ impl<'a> Capture<'a> {
     ///   stream of the capture.
     /// * [`Error::ForkedChild`].
     ///
-    /// The capture ends even if there is an error.
+    /// The capture ends even if the call returns an error.
     #[doc(alias = "cuStreamEndCapture")]
     pub fn end(mut self) -> Result<Graph> {
         self.end_now()

@@ -2,8 +2,8 @@
 //!
 //! * [`Capture`] captures a stream, and all streams that it is ordered with by events.
 //! * [`record_external`](crate::StreamRef::record_external) and
-//!   [`wait_external`](crate::StreamRef::wait_external) put events into the graph that are used
-//!   outside of it.
+//!   [`wait_external`](crate::StreamRef::wait_external) put events into the graph that are also
+//!   used outside of the graph.
 //! * [`CaptureStatus`], [`CaptureInfo`] and [`CaptureDependency`] show captures of any code, and
 //!   [`ForeignCapture`](crate::foundation::ForeignCapture) makes one known to this crate.
 //!

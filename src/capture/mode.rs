@@ -14,7 +14,7 @@ use crate::sys::calls::*;
 
 /// The mode of a capture: which threads may make unsafe calls while it is in progress.
 ///
-/// Unsafe calls are those that might depend on the captured work, such as queries and
+/// Unsafe calls are calls that might depend on the captured work, such as queries and
 /// synchronization of other streams and events. [`Capture`](super::Capture) and
 /// [`ThreadCaptureMode`] have examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,8 +24,8 @@ pub enum CaptureMode {
     Global,
     /// Unsafe calls fail and invalidate the capture in the capturing thread.
     ThreadLocal,
-    /// Unsafe calls are allowed. Queries and synchronization of the captured streams and events
-    /// themselves are not.
+    /// Unsafe calls are allowed, except queries and synchronization of the captured streams and
+    /// events themselves.
     Relaxed,
 }
 
@@ -41,12 +41,15 @@ impl CaptureMode {
 
 /// A guard that changes the calling thread's capture mode; dropping it restores the previous mode.
 ///
-/// The thread's mode decides which captures its [unsafe calls](CaptureMode) can invalidate. By
-/// default they invalidate the thread's own [`ThreadLocal`](CaptureMode::ThreadLocal) captures and
-/// [`Global`](CaptureMode::Global) captures of any thread. With
-/// [`ThreadLocal`](CaptureMode::ThreadLocal) they do not invalidate other threads' global captures;
-/// with [`Relaxed`](CaptureMode::Relaxed) they do not invalidate the thread's own captures either.
-/// A thread that polls events needs the guard, or it would invalidate other threads' captures.
+/// The thread's mode decides which captures its [unsafe calls](CaptureMode) can invalidate:
+///
+/// * By default: the thread's own [`ThreadLocal`](CaptureMode::ThreadLocal) captures, and the
+///   [`Global`](CaptureMode::Global) captures of any thread.
+/// * With [`ThreadLocal`](CaptureMode::ThreadLocal): only the thread's own captures.
+/// * With [`Relaxed`](CaptureMode::Relaxed): none.
+///
+/// A thread that polls events needs the guard; otherwise it would invalidate other threads'
+/// captures.
 ///
 /// The guard stays on its thread. Drop guards in the reverse order of their creation.
 ///

@@ -34,7 +34,7 @@ use crate::sys::calls::*;
 /// Create it with `import_fd`, on Windows with `import_win32`. Use it with
 /// [`StreamRef::signal_external_binary`] and [`StreamRef::wait_external_binary`]. It is `Send` and
 /// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
-/// [captured](crate::external#captures) it; the semaphore itself lives on in the other API. In a
+/// [captured](crate::external#captures) it. The semaphore itself lives on in the other API. In a
 /// forked child the drop does nothing.
 ///
 /// ```
@@ -76,14 +76,17 @@ use crate::sys::calls::*;
 ///
 /// The Safety sections of the constructors require these rules:
 ///
-/// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
-///   pending wait for it. If a graph has [captured](crate::external#captures) it, this semaphore,
-///   the graph and its executable graphs share CUDA's import of it: do not drop the last of these
-///   while a launch is in progress. If other code began the capture, the semaphore must outlive
-///   that graph and its executable graphs. The driver does not check this.
-/// * Each wait must have exactly one signal before it, from either API, and two signals must
-///   have a wait between them. A wait without a signal never ends, and the [last
+/// * Do not drop or close the semaphore while a stream has a pending signal of it or a pending wait
+///   for it.
+/// * If a graph has [captured](crate::external#captures) the semaphore, this value, the graph and
+///   its executable graphs share CUDA's import of it. Do not drop the last of these while a launch
+///   is in progress. If other code began the capture, the semaphore must outlive the graph and its
+///   executable graphs.
+/// * Each wait must have exactly one signal before it, from either API, and two signals must have a
+///   wait between them. A wait without a signal never ends, and the [last
 ///   drop](Context#dropping-the-last-share) of the context then blocks.
+///
+/// The driver checks none of these rules.
 #[derive(PartialEq, Eq, Hash)]
 pub struct BinarySemaphore(pub(super) Arc<Imported>);
 

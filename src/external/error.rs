@@ -6,9 +6,8 @@ use crate::error::Error;
 
 /// The error of a failed import.
 ///
-/// It returns the descriptor to the caller: the driver takes ownership only on success.
-///
-/// The operator `?` converts it into an [`Error`] and closes the descriptor.
+/// It returns the descriptor to the caller, because the driver takes ownership only on success. The
+/// operator `?` converts it into an [`Error`] and closes the descriptor.
 ///
 /// ```
 /// # #[cfg(unix)] {

@@ -85,9 +85,9 @@ macro_rules! shared_methods {
 
         /// Gives up ownership of the handle.
         ///
-        /// The caller must destroy it with [`cuDestroyExternalSemaphore`], and must keep its
-        /// context alive until then. If a graph has [captured](crate::external#captures) it, the
-        /// handle must outlive the graph and the executable graphs made of it.
+        /// The caller must destroy the handle with [`cuDestroyExternalSemaphore`], and must keep
+        /// its context alive until then. If a graph has [captured](crate::external#captures) the
+        /// semaphore, the handle must outlive the graph and the executable graphs made of it.
         pub fn into_raw(self) -> CUexternalSemaphore {
             self.0.owned.store(false, Ordering::Relaxed);
             self.0.raw
@@ -95,16 +95,16 @@ macro_rules! shared_methods {
 
         /// Destroys CUDA's import of the semaphore, and returns the driver's result.
         ///
-        /// If a graph has [captured](crate::external#captures) it, this call only gives up the
-        /// program's share, and succeeds.
+        /// If a graph has [captured](crate::external#captures) the semaphore, this call only gives
+        /// up the program's share, and succeeds.
         ///
         /// Driver calls: [`cuDestroyExternalSemaphore`] with the calls of [`Context::make_current`]
         /// around it.
         ///
         /// # Errors
         ///
-        /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After any error, do
-        /// not use the handle again.
+        /// Errors of work that was launched earlier; [`Error::ForkedChild`]. After an error, do not
+        /// use a copy of the raw handle.
         #[doc(alias = "cuDestroyExternalSemaphore")]
         pub fn close(self) -> Result<()> {
             Arc::into_inner(self.0).map_or(Ok(()), Imported::close)

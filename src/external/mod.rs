@@ -77,7 +77,7 @@
 //!   handle, may import it more than once, and may close it after the import. For other kinds of
 //!   handles, and for names, use the raw layer and `from_raw`.
 //!
-//! `device_uuid` is `VkPhysicalDeviceIDProperties::deviceUUID`, which equals
+//! `device_uuid` is `VkPhysicalDeviceIDProperties::deviceUUID`. It equals
 //! [`Device::uuid`](crate::Device::uuid) of the same GPU.
 //!
 //! Driver calls: one for the device's UUID, and [`cuImportExternalSemaphore`] with the calls of
@@ -87,12 +87,13 @@
 //! An import has these errors:
 //!
 //! * [`Error::SemaphoreOfOtherDevice`] if `device_uuid` names another device than the context's.
-//! * [`Error::ContextMismatch`] for a [green](crate::Context::green) context. A green context that
-//!   other code created is not detected: the driver then refuses each use of the semaphore.
+//! * [`Error::ContextMismatch`] for a [green](crate::Context::green) context of this crate. For a
+//!   green context of other code the import succeeds, and the driver refuses each use of the
+//!   semaphore.
 //! * [`Error::NotASemaphore`] if the driver cannot import the handle as that kind of semaphore. One
 //!   of the driver's codes for this is `CUDA_ERROR_UNKNOWN`, but a failed context may return the
-//!   same code. To distinguish the two, the method then creates an event ([`cuEventCreate`],
-//!   [`cuEventDestroy`]). If that fails too, the method returns the error of that call.
+//!   same code. To distinguish the two, the method then creates and destroys an event
+//!   ([`cuEventCreate`], [`cuEventDestroy`]). If that fails too, the method returns that error.
 //! * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
 //! * Errors of work that was launched earlier.
 //!
@@ -107,22 +108,24 @@
 //!
 //! # Captures
 //!
-//! In a capturing stream a signal or a wait becomes a node of the graph (CUDA 11.2). Each launch
-//! signals or waits for the same value again, but a timeline may be signalled with each value only
-//! once.
+//! In a capturing stream a signal or a wait becomes a node of the graph. This needs CUDA 11.2. Each
+//! launch signals the same value again, or waits for it again. But a timeline may be signalled with
+//! each value only once.
 //!
 //! The graph and its executable graphs keep CUDA's import of the semaphore alive: the program may
 //! drop its [`TimelineSemaphore`] or [`BinarySemaphore`] at any time. The import is destroyed when
 //! the last of these is dropped. This must not happen while a launch is in progress: see the rules
-//! of [timelines](TimelineSemaphore#rules) and of [binary semaphores](BinarySemaphore#rules). As
-//! long as a [`Capture`](crate::capture::Capture) of this process is in progress, each signal and
-//! each wait makes one more driver call, that of [`capture_info`](StreamRef::capture_info). It
-//! shows whether the stream takes part in the capture.
+//! of [timelines](TimelineSemaphore#rules) and of [binary semaphores](BinarySemaphore#rules).
 //!
-//! If other code than this crate's [`Capture`](crate::capture::Capture) began the capture, no graph
+//! While a [`Capture`](crate::capture::Capture) is in progress anywhere in the process, each signal
+//! and each wait makes one more driver call. It is that of
+//! [`capture_info`](StreamRef::capture_info), and shows whether the stream takes part in the
+//! capture.
+//!
+//! If the capture was not begun by this crate's [`Capture`](crate::capture::Capture), no graph
 //! keeps the semaphore: it must outlive the captured graph and its executable graphs. If a
-//! `Capture` of this process is in progress when the signal or the wait is made, this crate leaks
-//! the import and its share of the context.
+//! `Capture` is in progress at the same time, this crate leaks the import and its share of the
+//! context.
 //!
 //! # Memory
 //!

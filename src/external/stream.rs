@@ -14,22 +14,23 @@ use crate::sys::calls::*;
 
 /// # Semaphores of other APIs
 ///
-/// The stream and the semaphore must belong to one context. Streams of a
-/// [green](crate::Context::green) context cannot use semaphores: use a stream of the primary
-/// context, and order it and the green context's stream with events.
+/// The stream and the semaphore must belong to the same context. Streams of a
+/// [green](crate::Context::green) context cannot use semaphores. Use a stream of the primary
+/// context instead, and order it with the green context's stream by events.
 #[allow(unsafe_code)]
 impl StreamRef {
-    /// Sets the semaphore to this value after all work that is in the stream now.
+    /// Sets the semaphore to this value after all work that is now in the stream.
     ///
     /// A waiter for the value, in either API, sees the writes of that work.
     ///
-    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress. [`TimelineSemaphore`] has an example.
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
+    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [`capture_info`](Self::capture_info). [`TimelineSemaphore`] has an example.
     ///
     /// # Errors
     ///
     /// * [`Error::ContextMismatch`] if the semaphore was imported in another context.
-    /// * [`Error::DriverMismatch`] if it belongs to another driver library.
+    /// * [`Error::DriverMismatch`] if the semaphore belongs to another driver library.
     /// * [`Error::Unsupported`] if the driver lacks the call; [`Error::ForkedChild`].
     /// * Errors of work that was launched earlier. While a capture is in progress, also those of
     ///   [`capture_info`](Self::capture_info).
@@ -41,10 +42,11 @@ impl StreamRef {
 
     /// Makes all later work in this stream wait until the semaphore has this value or a higher one.
     ///
-    /// The calling thread does not wait. The signal may be submitted later.
+    /// The calling thread does not wait. The signal may be submitted after the wait.
     ///
-    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress. [`TimelineSemaphore`] has an example.
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. While a
+    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [`capture_info`](Self::capture_info). [`TimelineSemaphore`] has an example.
     ///
     /// # Errors
     ///
@@ -55,10 +57,11 @@ impl StreamRef {
         self.wait_externals(&[semaphore.at(value)])
     }
 
-    /// Signals the semaphore for one wait, after all work that is in the stream now.
+    /// Signals the semaphore for one wait, after all work that is now in the stream.
     ///
-    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress. [`BinarySemaphore`] has an example.
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
+    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [`capture_info`](Self::capture_info). [`BinarySemaphore`] has an example.
     ///
     /// # Errors
     ///
@@ -69,14 +72,15 @@ impl StreamRef {
         self.signal_externals(&[semaphore.once()])
     }
 
-    /// Makes all later work in this stream wait until the semaphore is signalled, and consumes that
-    /// signal.
+    /// Makes all later work in this stream wait until the semaphore is signalled. The wait consumes
+    /// the signal.
     ///
     /// The calling thread does not wait. Vulkan requires the signal of a binary semaphore to be
     /// submitted before the wait.
     ///
-    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. One more while a
-    /// [capture](crate::external#captures) is in progress. [`BinarySemaphore`] has an example.
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. While a
+    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [`capture_info`](Self::capture_info). [`BinarySemaphore`] has an example.
     ///
     /// # Errors
     ///
@@ -87,11 +91,12 @@ impl StreamRef {
         self.wait_externals(&[semaphore.once()])
     }
 
-    /// Signals several semaphores after all work that is in the stream now.
+    /// Signals several semaphores after all work that is now in the stream.
     ///
-    /// Up to eight points need no allocation. One driver call, [`cuSignalExternalSemaphoresAsync`],
-    /// and one more while a [capture](crate::external#captures) is in progress; none if `points` is
-    /// empty.
+    /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
+    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [`capture_info`](Self::capture_info). If `points` is empty, it makes none. Up to eight
+    /// points need no allocation.
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {
@@ -126,10 +131,10 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_external`](Self::signal_external), and [`Error::NotASemaphore`] if
-    /// `points` has one [`BinarySemaphore`] twice: its two signals would have no wait between them.
-    /// Nothing is signalled then. This crate compares the imports only, so it does not detect two
-    /// imports of one semaphore.
+    /// Those of [`signal_external`](Self::signal_external). [`Error::NotASemaphore`] if `points`
+    /// has one [`BinarySemaphore`] twice: its two signals would have no wait between them. Nothing
+    /// is signalled then. This crate compares the imports, so it does not detect two imports of one
+    /// semaphore.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let signal = entry!(self, cuSignalExternalSemaphoresAsync?)?;
@@ -143,16 +148,18 @@ impl StreamRef {
         })
     }
 
-    /// Makes all later work in this stream wait for several semaphores.
+    /// Makes all later work in this stream wait for several semaphores. For an event there is
+    /// [`wait_external`](Self::wait_external).
     ///
-    /// Up to eight points need no allocation. [`signal_externals`](Self::signal_externals) has an
-    /// example. One driver call, [`cuWaitExternalSemaphoresAsync`], and one more while a
-    /// [capture](crate::external#captures) is in progress; none if `points` is empty.
+    /// One driver call: [`cuWaitExternalSemaphoresAsync`]. While a
+    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [`capture_info`](Self::capture_info). If `points` is empty, it makes none. Up to eight
+    /// points need no allocation. [`signal_externals`](Self::signal_externals) has an example.
     ///
     /// # Errors
     ///
-    /// Those of [`signal_externals`](Self::signal_externals). The stream then waits for none of
-    /// them.
+    /// Those of [`signal_externals`](Self::signal_externals). On an error the stream waits for none
+    /// of the semaphores.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let wait = entry!(self, cuWaitExternalSemaphoresAsync?)?;

@@ -38,7 +38,7 @@ use crate::sys::calls::*;
 /// Create it with `import_fd`, on Windows with `import_win32`. Use it with
 /// [`StreamRef::signal_external`] and [`StreamRef::wait_external_semaphore`]. It is `Send` and
 /// `Sync`, and holds a share of its context. Dropping it destroys CUDA's import, unless a graph has
-/// [captured](crate::external#captures) it; the semaphore itself lives on in the other API. In a
+/// [captured](crate::external#captures) it. The semaphore itself lives on in the other API. In a
 /// forked child the drop does nothing.
 ///
 /// A `Timeline` of the crate `cuda-timelines` is different: that crate creates it, and the host can
@@ -83,20 +83,23 @@ use crate::sys::calls::*;
 ///
 /// The Safety sections of the constructors require these rules:
 ///
-/// * Do not drop or close the semaphore while a stream still has a pending signal of it or a
-///   pending wait for it. If a graph has [captured](crate::external#captures) it, this semaphore,
-///   the graph and its executable graphs share CUDA's import of it: do not drop the last of these
-///   while a launch is in progress. If other code began the capture, the semaphore must outlive
-///   that graph and its executable graphs. The driver does not check this.
-/// * Its value must only rise, in both APIs together, and each awaited value must be signalled
-///   eventually. A wait without a signal never ends, and the [last
-///   drop](Context#dropping-the-last-share) of the context then blocks.
+/// * Do not drop or close the semaphore while a stream has a pending signal of it or a pending wait
+///   for it.
+/// * If a graph has [captured](crate::external#captures) the semaphore, this value, the graph and
+///   its executable graphs share CUDA's import of it. Do not drop the last of these while a launch
+///   is in progress. If other code began the capture, the semaphore must outlive the graph and its
+///   executable graphs.
+/// * The value must only rise, in both APIs together.
+/// * Each awaited value must be signalled eventually. A wait without a signal never ends, and the
+///   [last drop](Context#dropping-the-last-share) of the context then blocks.
+///
+/// The driver checks none of these rules.
 #[derive(PartialEq, Eq, Hash)]
 pub struct TimelineSemaphore(pub(super) Arc<Imported>);
 
 impl TimelineSemaphore {
     /// Imports a timeline semaphore by a file descriptor: see [imports](crate::external#imports).
-    /// CUDA 11.2.
+    /// Needs CUDA 11.2.
     ///
     /// # Errors
     ///
@@ -120,7 +123,7 @@ impl TimelineSemaphore {
     }
 
     /// Imports a timeline semaphore by a shared NT handle: see [imports](crate::external#imports).
-    /// CUDA 11.2.
+    /// Needs CUDA 11.2.
     ///
     /// # Errors
     ///
@@ -144,9 +147,9 @@ impl TimelineSemaphore {
 
     /// Imports a Direct3D 12 fence: a shared NT handle from `ID3D12Device::CreateSharedHandle`.
     ///
-    /// It works as [`import_win32`](Self::import_win32), but Direct3D names a device by its LUID.
-    /// `device_luid` is the `LUID` that `ID3D12Device::GetAdapterLuid` returns: `LowPart` and then
-    /// `HighPart`, each in little-endian order.
+    /// It works as [`import_win32`](Self::import_win32), but takes the LUID by which Direct3D names
+    /// a device. `device_luid` is the `LUID` that `ID3D12Device::GetAdapterLuid` returns: `LowPart`
+    /// and then `HighPart`, each in little-endian order.
     ///
     /// # Errors
     ///
