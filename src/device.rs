@@ -45,8 +45,8 @@ impl Device {
     /// The first use of a device in a process initialises the driver ([`cuInit`]), which is slow
     /// (`docs/performance.md`).
     ///
-    /// Driver calls: [`cuDeviceGet`], and `cuInit` the first time; [`cuDeviceGetCount`] for the
-    /// error message if there is no such device.
+    /// Driver calls: [`cuDeviceGet`], and `cuInit` the first time. If there is no such device, also
+    /// [`cuDeviceGetCount`] for the error message.
     ///
     /// ```
     /// use cuda_events::{Device, Error};
@@ -92,8 +92,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// * [`Error::Init`]: `cuInit` failed. If there is no device, the code is
-    ///   `CUDA_ERROR_NO_DEVICE`; a count of 0 is not returned.
+    /// * [`Error::Init`]: `cuInit` failed. If there is no device, this is the error, with the code
+    ///   `CUDA_ERROR_NO_DEVICE`. The count is never 0.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetCount")]
     pub fn count(driver: Driver) -> Result<u32> {
@@ -207,8 +207,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not have the attribute, for example because it
-    /// is too old; [`Error::ForkedChild`].
+    /// `CUDA_ERROR_INVALID_VALUE` if the driver does not have the attribute, for example because
+    /// the driver is too old; [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetAttribute")]
     pub fn attribute(self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value: c_int = 0;

@@ -1,8 +1,8 @@
 //! Items for crates on top of this one, beyond events and streams.
 //!
 //! A crate that wraps more of the driver (memory, modules, kernels) makes the calls by itself, with
-//! these items. `cuda-timelines` and `cuda-events-cudarc` are such crates: beyond the ordinary
-//! methods, they use only the items of this page.
+//! these items. This workspace's own crates do the same: `cuda-events-cudarc` uses
+//! [`ForeignCapture`], and `cuda-timelines` uses all the others.
 //!
 //! | for | use |
 //! | --- | --- |
@@ -39,7 +39,7 @@
 //! impl Buffer {
 //!     fn new(context: &Context, bytes: usize) -> Result<Self> {
 //!         let (driver, mut address) = (context.driver(), 0);
-//!         // SAFETY: a place for the address; the context is current.
+//!         // SAFETY: the context is current, and the driver writes only the address.
 //!         let alloc = || unsafe { call!(driver, cuMemAlloc_v2(&mut address, bytes)) };
 //!         with_current(context, alloc)?;
 //!         Ok(Self { context: context.clone(), address })
@@ -84,13 +84,14 @@ pub use crate::graph::retained::GraphValue;
 pub use crate::ipc::envelope::{Damage, Envelope, Fields};
 pub use crate::ipc::origin::Origin;
 
-/// Makes a driver call, and returns a [`Result<()>`](crate::Result) whose error names it.
+/// Makes a driver call, and returns a [`Result<()>`](crate::Result) whose error names the call.
 ///
-/// The first argument is the [`Driver`]. The second argument is the call: the name of a field of
-/// [`Symbols`], with its arguments. Put a question mark after the name of an entry point that some
-/// drivers lack. Like the methods of this crate, the macro calls nothing in a forked child.
-/// [Observers](crate::Driver::observe) see the call. The caller writes the `unsafe` block, and
-/// must pass valid arguments.
+/// The first argument is the [`Driver`]. The second is the call: the name of a field of
+/// [`Symbols`], with its arguments. An entry point that some drivers lack has a question mark. The
+/// caller writes the `unsafe` block, and argues that the arguments are valid.
+///
+/// Like the methods of this crate, the macro makes no call in a forked child, and
+/// [observers](crate::Driver::observe) see the call.
 ///
 /// ```
 /// use cuda_events::foundation::{call, with_current};
@@ -105,11 +106,11 @@ pub use crate::ipc::origin::Origin;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let mut id = 0;
-/// // SAFETY: the stream is alive, and there is a place for its number.
+/// // SAFETY: the stream is alive, and the driver writes only the number.
 /// unsafe { call!(driver, cuStreamGetId?(stream.as_raw(), &mut id)) }?;
 /// assert_eq!(stream.id()?, id);
 /// let mut address = 0;
-/// // SAFETY: a place for the address.
+/// // SAFETY: the driver writes only the address.
 /// let alloc = || unsafe { call!(driver, cuMemAlloc_v2(&mut address, 0)) };
 /// let refused = with_current(&context, alloc).expect_err("nothing is allocated");
 /// assert_eq!(refused.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
@@ -156,11 +157,11 @@ pub fn checked(
     }
 }
 
-/// Calls `f` with the context current on the calling thread, and leaves the thread's context stack
-/// as it was, also if `f` fails.
+/// Calls `f` with the context current on the calling thread. It leaves the thread's context stack
+/// as it was, even if `f` fails.
 ///
-/// One driver call ([`cuCtxGetCurrent`]) if the context is already current, and three more
-/// otherwise. [The module](self) has an example.
+/// Driver calls: [`cuCtxGetCurrent`], and if the context is not current already,
+/// [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`]. [The module](self) has an example.
 ///
 /// # Errors
 ///
@@ -175,11 +176,12 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 
 /// Returns whether a [`Capture`] is in progress anywhere in this process.
 ///
-/// During a capture some calls of any thread invalidate the capture or become a part of its graph:
-/// for example, the destruction of an event that was recorded in it. Code that can do without such
-/// a call checks this function first. It is one load, and no driver call. A capture that another
-/// library began counts while a [`ForeignCapture`] for it exists.
-/// [`capture_status`](crate::StreamRef::capture_status) queries the driver about one stream.
+/// During a capture, some calls of any thread invalidate the capture or become a part of its graph,
+/// for example the destruction of an event that was recorded in it. Code that can do without such a
+/// call checks this function first. It is one load, and no driver call.
+///
+/// A capture that another library begins counts while a [`ForeignCapture`] of it exists.
+/// [`capture_status`](crate::StreamRef::capture_status) asks the driver about one stream.
 ///
 /// ```
 /// use cuda_events::capture::{Capture, CaptureMode};
@@ -204,12 +206,12 @@ pub fn is_capture_under_way() -> bool {
     crate::capture::under_way()
 }
 
-/// Returns whether this process was forked after the driver was initialised, and so cannot use it.
+/// Returns whether this process was forked after the driver was initialised. Such a process cannot
+/// use the driver.
 ///
-/// In such a process, methods of this crate that would call the driver return
-/// [`Error::ForkedChild`]. Other code checks this function. Examples are a destructor, and code
-/// that takes a lock which a thread of the parent may have held. It is one load, and no driver
-/// call.
+/// Methods of this crate that call the driver return [`Error::ForkedChild`] in such a process.
+/// Other code checks this function: a destructor, for example, or code that takes a lock that a
+/// thread of the parent may have held. It is one load, and no driver call.
 ///
 /// ```
 /// use cuda_events::foundation::is_forked_child;

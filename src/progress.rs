@@ -2,8 +2,8 @@
 
 /// Whether work is done.
 ///
-/// Queries and waits with a limit return it instead of a `bool`. So the compiler warns if a program
-/// ignores the result: the program might rely on work that is still pending.
+/// Queries and waits with a limit return `Progress` instead of a `bool`. So the compiler warns if a
+/// program ignores the result and relies on work that is still pending.
 ///
 /// ```
 /// use std::time::Duration;

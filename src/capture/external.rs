@@ -186,7 +186,7 @@ impl StreamRef {
 /// /// Sets the first byte. A graph that captures this keeps the memory.
 /// fn clear(buffer: &Arc<Buffer>, stream: &StreamRef) -> Result<()> {
 ///     let (at, raw) = (buffer.1, stream.as_raw());
-///     // SAFETY: the memory is there until the stream, or the graph, is done with it.
+///     // SAFETY: the memory stays allocated until the stream or the graph is done with it.
 ///     let clear = || unsafe { call!(buffer.0.driver(), cuMemsetD8Async(at, 0, 1, raw)) };
 ///     match OwnCapture::of(stream)? {
 ///         Some(capture) => capture.keep(buffer.clone(), Function::cuMemsetD8Async, clear),
@@ -202,7 +202,7 @@ impl StreamRef {
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let mut at = 0;
-/// // SAFETY: a place for the address; the context is current.
+/// // SAFETY: the context is current, and the driver writes only the address.
 /// with_current(&context, || unsafe { call!(driver, cuMemAlloc_v2(&mut at, 4096)) })?;
 /// let buffer = Arc::new(Buffer(context.clone(), at));
 /// // SAFETY: no other thread has this stream.

@@ -54,7 +54,7 @@ use crate::stream::StreamRef;
 /// assert!(is_capture_under_way());
 /// drop(pool.record_event(&stream)?);
 /// assert_eq!(pool.available(), 0, "the event is not reused");
-/// // SAFETY: as above, and a place for the graph.
+/// // SAFETY: as above, and the driver writes only the handle.
 /// unsafe { call!(driver, cuStreamEndCapture(raw, &mut graph)) }?;
 /// // SAFETY: the values are dropped after the graph, of which there is no executable one.
 /// let values = unsafe { capture.end() };

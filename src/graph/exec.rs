@@ -22,15 +22,15 @@ use crate::sys::calls::*;
 /// An executable graph, made by [`Graph::instantiate`]; dropping it destroys it.
 ///
 /// A launch in progress runs to its end. The executable graph keeps the events and the captured
-/// semaphores of its nodes alive; the graph from which it was made may be dropped. The last share
-/// of a [semaphore](crate::external#captures) must not be dropped during a launch.
+/// semaphores of its nodes alive. So the graph from which it was made may be dropped. But the last
+/// share of a [semaphore](crate::external#captures) must not be dropped during a launch.
 ///
-/// It also keeps its context, and the [values](crate::foundation::GraphValue) that other crates put
-/// into a capture. A launch holds no share of that context. So the executable graph may hold the
-/// last share while launches run, in streams of any context. Dropping it then
+/// The executable graph also keeps its context, and the [values](crate::foundation::GraphValue)
+/// that other crates put into a capture. A launch holds no share of that context. So the executable
+/// graph may hold the last share while launches run, in streams of any context. Dropping it then
 /// [waits](Context#dropping-the-last-share) for those launches.
 ///
-/// The driver does not allow two threads to use one executable graph: it may be sent to another
+/// The driver does not allow two threads to use one executable graph. So it may be sent to another
 /// thread, but not shared.
 ///
 /// Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
@@ -143,8 +143,8 @@ impl GraphExec {
     ///
     /// One driver call: [`cuGraphLaunch`].
     ///
-    /// The stream may belong to another context. The drop of the last share of the graph's context
-    /// then [waits](Context#dropping-the-last-share) for the launch.
+    /// The stream may belong to another context than the graph. The drop of the last share of the
+    /// graph's context then [waits](Context#dropping-the-last-share) for the launch.
     ///
     /// # Errors
     ///
@@ -180,7 +180,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Makes a record node record another event, from the next launch on. CUDA 11.1.
+    /// Makes a record node record another event, from the next launch on. Needs CUDA 11.1.
     ///
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
     /// One driver call: [`cuGraphExecEventRecordNodeSetEvent`].
@@ -190,7 +190,7 @@ impl GraphExec {
     /// * [`Error::GraphMismatch`]: the node does not belong to `graph`, or this executable graph
     ///   was made from another graph.
     /// * `CUDA_ERROR_INVALID_VALUE`: the node is of another kind, or was added later.
-    /// * [`Error::ContextMismatch`]: it is an interprocess event of another context.
+    /// * [`Error::ContextMismatch`]: the event is an interprocess event of another context.
     /// * [`Error::Unsupported`]: the driver is older than CUDA 11.1.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
@@ -205,7 +205,7 @@ impl GraphExec {
         self.set(set, graph, node, event)
     }
 
-    /// Makes a wait node wait for another event, from the next launch on. CUDA 11.1.
+    /// Makes a wait node wait for another event, from the next launch on. Needs CUDA 11.1.
     ///
     /// `graph` is the graph from which this executable graph was made, and `node` one of its nodes.
     /// One driver call: [`cuGraphExecEventWaitNodeSetEvent`].
@@ -261,7 +261,8 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// [`Error::ForkedChild`]. After any error, do not use the handle again: it may be destroyed.
+    /// [`Error::ForkedChild`]. After an error, do not use a copy of the raw handle: the driver may
+    /// have destroyed the executable graph.
     #[doc(alias = "cuGraphExecDestroy")]
     pub fn close(mut self) -> Result<()> {
         let raw = replace(&mut self.raw, null_mut());

@@ -1,8 +1,8 @@
 //! Graphs: work that is defined once, by a capture or node by node, and launched many times.
 //!
-//! * [`Graph`] is the definition. [`Capture::end`](crate::capture::Capture::end) returns one;
-//!   [`Graph::new`] makes an empty one, to which nodes that record events or wait for them can be
-//!   added. Nodes of kernels and copies come from a capture, or from another library.
+//! * [`Graph`] is the definition. [`Capture::end`](crate::capture::Capture::end) returns one.
+//!   [`Graph::new`] makes an empty one, to which you can add nodes that record events or wait for
+//!   them. Nodes of kernels and copies come from a capture, or from another library.
 //! * [`GraphExec`] is the executable form, which a stream launches.
 //!
 //! ```
@@ -86,16 +86,17 @@ use crate::sys::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// It keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
+/// A graph keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
 /// program may drop its own references at any time. This is why such events are passed as
-/// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph. So the
-/// graph keeps that event too. A graph keeps the semaphores that were captured into it in the same
-/// way, but their last share must not be dropped during a launch: see
-/// [captures](crate::external#captures). It also keeps the
-/// [values](crate::foundation::GraphValue) that other crates put into a capture.
+/// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph, so the
+/// graph keeps that event too. A graph also keeps the [values](crate::foundation::GraphValue) that
+/// other crates put into a capture.
 ///
-/// The driver does not allow two threads to use one graph: it may be sent to another thread, but
-/// not shared.
+/// A graph keeps captured semaphores in the same way. But the last share of a semaphore must not be
+/// dropped during a launch: see [captures](crate::external#captures).
+///
+/// The driver does not allow two threads to use one graph. So a graph may be sent to another
+/// thread, but not shared.
 ///
 /// Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does nothing in a
 /// forked child.
@@ -114,7 +115,7 @@ unsafe impl Send for Graph {}
 
 #[allow(unsafe_code)]
 impl Graph {
-    /// Creates an empty graph; its executable graphs will be made in the context.
+    /// Creates an empty graph. Its executable graphs will be made in the context.
     ///
     /// One driver call: [`cuGraphCreate`].
     ///
@@ -130,8 +131,9 @@ impl Graph {
         Ok(Self::with(context, raw, Retained::new()))
     }
 
-    /// Adds a node that records the event at each launch, after the work of the nodes in `after`.
-    /// CUDA 11.1.
+    /// Adds a node that records the event at each launch. Needs CUDA 11.1.
+    ///
+    /// The node runs after the work of the nodes in `after`.
     ///
     /// One driver call: [`cuGraphAddEventRecordNode`].
     ///
@@ -150,9 +152,10 @@ impl Graph {
         self.add(entry!(self.driver(), cuGraphAddEventRecordNode?)?, after, event)
     }
 
-    /// Adds a node that waits, at each launch, for the event's last record at that time. CUDA 11.1.
+    /// Adds a node that waits, at each launch, for the last record of the event at that time. Needs
+    /// CUDA 11.1.
     ///
-    /// It runs after the work of the nodes in `after`.
+    /// The node runs after the work of the nodes in `after`.
     ///
     /// One driver call: [`cuGraphAddEventWaitNode`].
     ///
@@ -197,7 +200,7 @@ impl Graph {
         self.add(entry!(self.driver(), cuGraphAddEventWaitNode?)?, after, event)
     }
 
-    /// Makes an executable graph in the graph's context; the graph itself can be changed and used
+    /// Makes an executable graph in the graph's context. The graph itself can be changed and used
     /// again.
     ///
     /// One driver call with the context current: [`cuGraphInstantiateWithFlags`] (CUDA 11.4), on
@@ -216,7 +219,7 @@ impl Graph {
     }
 
     /// Returns the event that a record node records; `None` if other code put the event into the
-    /// graph. CUDA 11.1.
+    /// graph. Needs CUDA 11.1.
     ///
     /// One driver call: [`cuGraphEventRecordNodeGetEvent`]. [`GraphNode`] has an example.
     ///
@@ -230,7 +233,7 @@ impl Graph {
     }
 
     /// Returns the event that a wait node waits for; `None` if other code put the event into the
-    /// graph. CUDA 11.1.
+    /// graph. Needs CUDA 11.1.
     ///
     /// One driver call: [`cuGraphEventWaitNodeGetEvent`]. [`GraphNode`] has an example.
     ///
@@ -242,9 +245,9 @@ impl Graph {
         self.get(entry!(self.driver(), cuGraphEventWaitNodeGetEvent?)?, node)
     }
 
-    /// Makes a record node record another event. CUDA 11.1.
+    /// Makes a record node record another event. Needs CUDA 11.1.
     ///
-    /// Existing executable graphs do not change; use [`GraphExec::set_record_node_event`].
+    /// Existing executable graphs do not change: for them use [`GraphExec::set_record_node_event`].
     ///
     /// One driver call: [`cuGraphEventRecordNodeSetEvent`]. [`GraphNode`] has an example.
     ///
@@ -257,9 +260,9 @@ impl Graph {
         self.set(entry!(self.driver(), cuGraphEventRecordNodeSetEvent?)?, node, event)
     }
 
-    /// Makes a wait node wait for another event. CUDA 11.1.
+    /// Makes a wait node wait for another event. Needs CUDA 11.1.
     ///
-    /// Existing executable graphs do not change; use [`GraphExec::set_wait_node_event`].
+    /// Existing executable graphs do not change: for them use [`GraphExec::set_wait_node_event`].
     ///
     /// One driver call: [`cuGraphEventWaitNodeSetEvent`]. [`GraphNode`] has an example.
     ///
@@ -286,10 +289,11 @@ impl Graph {
         self.raw
     }
 
-    /// Takes ownership of a graph that other code made; its executable graphs will be made in the
+    /// Takes ownership of a graph that other code made. Its executable graphs will be made in the
     /// context.
     ///
     /// ```
+    /// use cuda_events::foundation::call;
     /// use cuda_events::graph::Graph;
     /// use cuda_events::{Context, Device};
     ///
@@ -300,8 +304,8 @@ impl Graph {
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let mut raw = std::ptr::null_mut();
-    /// // SAFETY: a place for the handle.
-    /// unsafe { (driver.symbols().cuGraphCreate)(&mut raw, 0) };
+    /// // SAFETY: the driver writes only the handle.
+    /// unsafe { call!(driver, cuGraphCreate(&mut raw, 0)) }?;
     /// // SAFETY: the graph is alive and empty, and nothing else owns it.
     /// let graph = unsafe { Graph::from_raw(&context, raw) };
     /// assert_eq!((graph.as_raw(), graph.context()), (raw, &context));
@@ -311,13 +315,14 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live graph of the context's driver, and no other code may use or destroy it
-    /// from now on. The events and the [semaphores](crate::external) of its nodes must stay alive
-    /// as long as the result and the executable graphs made of it. No capture may be adding to it.
+    /// `raw` must be a live graph of the context's driver. From now on no other code may use or
+    /// destroy it, and no capture may be adding to it. The events and the
+    /// [semaphores](crate::external) of its nodes must stay alive as long as the result and the
+    /// executable graphs made of it.
     ///
     /// While one thread launches an executable graph made of this graph, no other thread may record
-    /// those events in a capture, or end such a capture. This binds the owner of the events, too:
-    /// see [`Capture::begin`](crate::capture::Capture::begin).
+    /// those events in a capture, or end such a capture. The owner of the events must follow this
+    /// rule too: see [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::with(context, raw, Retained::new())
     }
@@ -330,7 +335,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Error::ForkedChild`]. After any error, do not use the handle again: it may be destroyed.
+    /// [`Error::ForkedChild`]. After an error, do not use a copy of the raw handle: the driver may
+    /// have destroyed the graph.
     #[doc(alias = "cuGraphDestroy")]
     pub fn close(mut self) -> Result<()> {
         let raw = replace(&mut self.raw, null_mut());
@@ -409,8 +415,8 @@ impl GraphNode {
     /// # Safety
     ///
     /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable
-    /// graph made of it is used. No other code may use the node or the graph in another thread
-    /// while this crate uses it.
+    /// graph made of it is used. While this crate uses the node or the graph, no other code may use
+    /// either in another thread.
     pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
         graph.retained.node(raw)
     }

@@ -3,7 +3,7 @@
 use super::Graph;
 use crate::sys::CUgraphNode;
 
-/// A node of a [`Graph`], valid as long as the graph; other graphs refuse it.
+/// A node of a [`Graph`]. It is valid as long as the graph; other graphs refuse it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::sys::CUgraphNode;
 /// graph.set_wait_node_event(wait, &other)?;
 ///
 /// // Another binding takes the handle, and gives it back.
-/// // SAFETY: it is a node of the graph, and only this thread uses the graph.
+/// // SAFETY: the handle is a node of the graph, and only this thread uses the graph.
 /// let same = unsafe { GraphNode::from_raw(&graph, node.as_raw()) };
 /// assert_eq!(same, node);
 /// assert!(same.is_of(&graph));
@@ -58,7 +58,7 @@ impl GraphNode {
         self.raw
     }
 
-    /// Returns whether it is a node of this graph. It makes no driver call.
+    /// Returns whether the node belongs to this graph. It makes no driver call.
     pub fn is_of(self, graph: &Graph) -> bool {
         self.graph == graph.retained().graph()
     }

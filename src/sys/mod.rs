@@ -16,7 +16,7 @@
 //! # let driver = soft.driver();
 //! let symbols = driver.symbols();
 //! let mut version = 0;
-//! // SAFETY: the argument is a place for the one integer.
+//! // SAFETY: the driver writes only the integer.
 //! let code = unsafe { (symbols.cuDriverGetVersion)(&mut version) };
 //! assert_eq!(code, cuda_events::sys::CUresult::CUDA_SUCCESS);
 //! ```
