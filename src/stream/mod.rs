@@ -1,6 +1,5 @@
 //! Streams: queues of work that runs in order.
 
-use core::ffi::c_int;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::mem::ManuallyDrop;
@@ -9,7 +8,6 @@ use core::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Arc, OnceLock};
 
 use crate::context::Context;
-use crate::device::Device;
 use crate::driver::Driver;
 use crate::driver::call::{Answer, Target, call};
 use crate::error::{Error, Result};
@@ -20,10 +18,20 @@ use crate::sys::{
     CUstream, Function, Symbols,
 };
 
-// These are first, because the documentation has the methods in the order of the source.
+// In this order, because the documentation has the methods in the order of the modules.
 mod waits;
 
 mod foreign;
+
+mod accessors;
+
+pub(crate) mod capture_info;
+
+pub mod host_functions;
+
+pub mod mem_ops;
+
+pub mod attributes;
 
 mod options;
 
@@ -276,7 +284,6 @@ impl Deref for Stream {
     }
 }
 
-/// # The stream itself
 #[allow(unsafe_code)]
 impl StreamRef {
     fn new(context: &Context, raw: CUstream) -> Self {
@@ -324,101 +331,11 @@ impl StreamRef {
         if answer.is_success() { restored.map(|()| answer) } else { Ok(answer) }
     }
 
-    /// Returns the context of the stream.
-    pub fn context(&self) -> &Context {
-        &self.context
-    }
-
-    /// Returns the device of the stream's context.
-    #[doc(alias = "cuStreamGetDevice")]
-    pub fn device(&self) -> Device {
-        self.context.device()
-    }
-
     #[inline(always)]
     pub(crate) fn driver(&self) -> Driver {
         self.driver
     }
-
-    /// Returns the driver's handle, for other bindings. It is valid as long as the stream is.
-    #[doc(alias = "handle")]
-    #[doc(alias = "native_handle")]
-    #[inline(always)]
-    pub fn as_raw(&self) -> CUstream {
-        self.raw
-    }
-
-    /// Returns the stream's priority; for a default stream the driver returns 0.
-    ///
-    /// One driver call: [`cuStreamGetPriority`]. [`StreamOptions`] has an example.
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED` if other code destroyed the context;
-    /// [`Error::ForkedChild`].
-    #[doc(alias = "cuStreamGetPriority")]
-    pub fn priority(&self) -> Result<i32> {
-        let mut priority: c_int = 0;
-        // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        unsafe { call!(self, cuStreamGetPriority(self.raw, &mut priority)) }?.check()?;
-        Ok(priority)
-    }
-
-    /// Returns whether the stream synchronizes with the legacy default stream; see
-    /// [`StreamOptions::blocking`].
-    ///
-    /// One driver call: [`cuStreamGetFlags`]. [`StreamOptions`] has an example.
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED` if other code destroyed the context;
-    /// [`Error::ForkedChild`].
-    #[doc(alias = "cuStreamGetFlags")]
-    #[doc(alias = "is_nonblocking")]
-    pub fn is_blocking(&self) -> Result<bool> {
-        let mut flags = 0;
-        // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        unsafe { call!(self, cuStreamGetFlags(self.raw, &mut flags)) }?.check()?;
-        Ok(flags & CU_STREAM_NON_BLOCKING == 0)
-    }
-
-    /// Returns the stream's id, which is unique in the process. Needs CUDA 12.0.
-    ///
-    /// The driver never reuses an id, unlike a handle. One driver call: [`cuStreamGetId`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unsupported`] if the driver is older than CUDA 12.0; [`Error::ForkedChild`].
-    #[doc(alias = "cuStreamGetId")]
-    #[doc(alias = "stream_id")]
-    pub fn id(&self) -> Result<u64> {
-        let mut id = 0;
-        // SAFETY: the stream is alive as long as `self` is; a place for the one integer.
-        unsafe { call!(self, cuStreamGetId?(self.raw, &mut id)) }?.check()?;
-        Ok(id)
-    }
-
-    /// Returns the pair for Python's `__cuda_stream__` protocol: the protocol's version (0) and the
-    /// handle.
-    ///
-    /// A Python object for this stream returns the pair from its method `__cuda_stream__`. PyTorch,
-    /// cuda.core and CuPy accept such an object as a stream. They read the handle 0 as the legacy
-    /// default stream. So for the per-thread default stream the pair always has the handle 2
-    /// (`CU_STREAM_PER_THREAD`).
-    #[doc(alias = "__cuda_stream__")]
-    pub fn cuda_stream(&self) -> (u32, usize) {
-        (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
-    }
 }
-
-// These are here, because the documentation has the methods in the order of the source.
-pub(crate) mod capture_info;
-
-pub mod host_functions;
-
-pub mod mem_ops;
-
-pub mod attributes;
 
 /// If the handle is NULL or a constant of the driver, which stand for a stream of the current
 /// context, the call is made with the stream's context current.

@@ -1,0 +1,92 @@
+//! What an event is and belongs to, and events of other code.
+
+use core::sync::atomic::Ordering;
+
+#[cfg(doc)]
+use super::Event;
+use super::{EventFlags, EventRef};
+use crate::context::Context;
+use crate::device::Device;
+use crate::sys::CUevent;
+
+/// # Making an `EventRef`
+#[allow(unsafe_code)]
+impl EventRef {
+    /// Wraps an event that other code created in `context` and continues to own.
+    ///
+    /// Dropping the result does not affect the event. `flags` are the flags that the event was
+    /// created with: see [`Event::from_raw`]. [`EventRef`] has an example.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
+    /// The rule for `flags` is that of [`Event::from_raw`].
+    ///
+    /// While a capture in which the event was recorded is in progress, only one thread at a time
+    /// may use the event. Ending the capture counts as a use, and the owner's threads count too.
+    /// The driver takes no lock there: two threads at once make it crash. See
+    /// [`Capture::begin`](crate::capture::Capture::begin).
+    pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
+        Self::new(context, raw, flags, false)
+    }
+}
+
+/// # The event itself
+impl EventRef {
+    /// Returns the context that the event was created or opened in.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Returns the device of the event's context.
+    pub fn device(&self) -> Device {
+        self.context.device()
+    }
+
+    /// Returns the flags that the event was created with. An imported event has
+    /// [`INTERPROCESS`](EventFlags::INTERPROCESS), and [`BLOCKING_SYNC`](EventFlags::BLOCKING_SYNC)
+    /// if its descriptor has it.
+    pub fn flags(&self) -> EventFlags {
+        self.flags
+    }
+
+    /// Returns whether the event was opened from another process's descriptor.
+    pub fn is_imported(&self) -> bool {
+        self.imported
+    }
+
+    /// Returns the driver's handle, for other bindings. It is valid as long as the event is.
+    #[inline(always)]
+    pub fn as_raw(&self) -> CUevent {
+        self.raw
+    }
+
+    /// Marks the event as failed, so that a pool does not use it again.
+    ///
+    /// The methods of this crate mark an event whose call has failed. After a failed driver call of
+    /// your own with the raw handle, call `mark_failed`. It makes no driver call.
+    ///
+    /// ```
+    /// use cuda_events::ext::EventPool;
+    /// use cuda_events::{Context, Device, EventFlags};
+    ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let pool = EventPool::new(&context, EventFlags::empty())?;
+    /// let event = pool.take()?;
+    /// // ... a call with `event.as_raw()` has returned an error ...
+    /// event.mark_failed();
+    /// drop(event);
+    /// assert_eq!(pool.available(), 0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    pub fn mark_failed(&self) {
+        // Relaxed: code that passes the event to another thread synchronizes by itself, after this
+        // store.
+        self.failed.store(true, Ordering::Relaxed);
+    }
+}
