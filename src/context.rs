@@ -58,7 +58,7 @@ use crate::sys::calls::*;
 /// # Dropping the last share
 ///
 /// Every clone of a context holds a share of it. So does every event, stream or other object made
-/// in it. Dropping a share is cheap and never waits, unless it is the last one:
+/// in it. Dropping a share is cheap and does not wait, except for the last one:
 ///
 /// * For a context from [`primary`](Self::primary), the last drop calls
 ///   [`cuDevicePrimaryCtxRelease`]. If no other code in the process retains the context, the driver
@@ -591,7 +591,8 @@ impl Context {
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // SAFETY: the owner is kept, and no stream of the context is captured.
-    /// let theirs = unsafe { Context::from_raw_with_owner(driver, context.as_raw(), context.clone()) }?;
+    /// let theirs =
+    ///     unsafe { Context::from_raw_with_owner(driver, context.as_raw(), context.clone()) }?;
     /// assert!(context.is_retained() && !theirs.is_retained());
     /// # Ok::<(), cuda_events::Error>(())
     /// ```

@@ -40,9 +40,9 @@ use crate::sys::calls::*;
 /// [`record`](EventRef::record), [`query`](EventRef::query), [`synchronize`](EventRef::synchronize)
 /// and [`elapsed`](EventRef::elapsed).
 ///
-/// A record stands for the work that is in the stream at that moment. A new record replaces the old
-/// one; waits that were queued before still wait for the old one. An event that was never recorded
-/// stands for no work: a query returns `Done`, and a wait ends at once.
+/// A record stands for the work that is in the stream when the record is made. A new record
+/// replaces the old one; waits that were queued before still wait for the old one. An event that
+/// was never recorded stands for no work: a query returns `Done`, and a wait ends at once.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -351,7 +351,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// * [`Error::ContextMismatch`]: it is an interprocess event of another context.
+    /// * [`Error::ContextMismatch`]: the event is an interprocess event of another context.
     /// * [`Error::Unsupported`]: the driver is older than CUDA 12.5.
     /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a stream of the context is capturing.
     /// * [`Error::ForkedChild`].

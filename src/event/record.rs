@@ -46,8 +46,8 @@ impl EventRef {
     /// # Errors
     ///
     /// * [`Error::ContextMismatch`]: event and stream belong to different contexts.
-    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: it is an interprocess event, and the stream is
-    ///   capturing.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: the event is an interprocess event, and the
+    ///   stream is capturing.
     /// * Errors of work that was launched earlier.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventRecord")]

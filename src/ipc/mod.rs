@@ -404,6 +404,7 @@ impl EventRef {
     }
 }
 
+/// # Events of other processes
 #[allow(unsafe_code)]
 impl Event {
     /// Opens an event that another process exported. The context must be of the event's device.

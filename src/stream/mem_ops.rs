@@ -288,7 +288,7 @@ impl StreamRef {
     /// condition.
     ///
     /// The wait can hang if the write comes from another stream and no event orders the two: see
-    /// [above](StreamRef#values-in-memory).
+    /// [values in memory](StreamRef#values-in-memory).
     ///
     /// One driver call: [`cuStreamWaitValue32_v2`] (CUDA 11.7), on older drivers
     /// [`cuStreamWaitValue32`].

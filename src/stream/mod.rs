@@ -64,7 +64,7 @@ use crate::sys::calls::*;
 /// let first = Stream::new(&context, StreamOptions::new())?;
 /// let urgent = Stream::new(&context, StreamOptions::new().priority_clamped(-3))?;
 /// assert!(context.stream_priority_range()?.contains(urgent.priority()?));
-/// // Work put into `urgent` from now on runs after the work that is in `first`.
+/// // Later work in `urgent` runs after the work that is now in `first`.
 /// urgent.wait_stream(&first)?;
 /// assert!(urgent.synchronize_timeout(Duration::from_secs(10))?.is_done());
 /// first.close()?; // a drop would ignore an error
@@ -84,8 +84,8 @@ impl_handle_traits!(StreamRef: Stream);
 
 /// A stream without the duty to destroy it; [`Stream`] dereferences to this type.
 ///
-/// It can also be made for a default stream, or for a stream that [other code](Self::from_raw)
-/// owns.
+/// [`default_stream`](Self::default_stream) makes one for a default stream, and
+/// [`from_raw`](Self::from_raw) for a stream that other code owns.
 ///
 /// The methods may be called from any thread, and none needs a current context: for a default
 /// stream, this crate makes the stream's context current for each call. A `StreamRef` holds a share

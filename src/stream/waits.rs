@@ -93,7 +93,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// * [`Error::ContextMismatch`]: it is an interprocess event of another context.
+    /// * [`Error::ContextMismatch`]: the event is an interprocess event of another context.
     /// * `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`: this stream is capturing, and the event was
     ///   recorded outside of its capture.
     /// * `CUDA_ERROR_INVALID_VALUE`: the event was last [recorded](EventRef::record) in a capture
@@ -152,9 +152,10 @@ impl StreamRef {
     /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The first
     /// wait for a producer also creates an event ([`cuEventCreate`] with the context current). The
     /// [`Stream`](crate::Stream) or `StreamRef` of the producer stores this event for later waits;
-    /// that of the legacy default stream is stored in the [`Context`](crate::Context). So reuse a
-    /// [`StreamRef`] of another library's stream. With a new one for each wait, each wait makes
-    /// four calls: create, record, wait and destroy.
+    /// for the legacy default stream the [`Context`](crate::Context) stores it.
+    ///
+    /// So reuse a [`StreamRef`] of another library's stream. With a new one for each wait, each
+    /// wait makes four calls: create, record, wait and destroy.
     ///
     /// A wait for a per-thread default stream always makes these four calls, because each thread
     /// has its own such stream.
