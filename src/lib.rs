@@ -54,6 +54,7 @@
 //! # Reading the examples
 //!
 //! The code of all other examples is the body of a function that returns [`Result<()>`](Result).
+//! The folder `examples` of the source tree has whole programs to copy.
 //!
 //! # What this crate does
 //!
@@ -81,14 +82,22 @@
 //!   device or of a context, never earlier.
 //! * It works in 64-bit programs only. In a 32-bit program [`Driver::load`] returns an error.
 //!
-//! # Features and platforms
+//! # Feature flags
 //!
-//! All features are off by default. `serde` implements `Serialize` and `Deserialize` for
-//! [`IpcEventDescriptor`]. `bindgen` generates the declarations again while building, which needs
-//! libclang.
+//! No feature is on by default.
 //!
-//! The crate works on Linux (x86-64 and aarch64, also in WSL) and on Windows (x86-64), and compiles
-//! on other systems. It needs Rust 1.88 or newer.
+//! * `serde` implements `Serialize` and `Deserialize` for [`IpcEventDescriptor`]:
+//!   `cargo add cuda-events --features serde`.
+//! * `bindgen` makes the declarations anew while building, which needs libclang. No program needs
+//!   this feature.
+//!
+//! # Supported platforms and versions
+//!
+//! * The crate is for Linux (x86-64 and aarch64, also in WSL) and Windows (x86-64), and compiles on
+//!   other systems. `docs/platforms.md` in the source tree says what was tested where.
+//! * It needs Rust 1.88 or newer. Before 1.0, only a new minor version needs a newer Rust.
+//! * A new minor version may break the API, too. New errors, codes and entry points break nothing:
+//!   their types are `#[non_exhaustive]` or numbers.
 //!
 //! # Two layers
 //!

@@ -50,7 +50,7 @@
 //! only: do not install it in a folder that the system searches for libraries. `cuDeviceGetName`
 //! returns `CUDA software driver (no GPU)`.
 //!
-//! # Features
+//! # Feature flags
 //!
 //! `courtesy`, on by default, adds the entry points that `cuda-events` does not bind. Without it
 //! the driver is the core that the tests of `cuda-events` and `cuda-timelines` use. These programs

@@ -67,6 +67,13 @@
 //! calls this thread **the poller**. It sleeps while nothing is pending, and never ends. If the
 //! poller has to drop an object whose drop may block, it starts a short-lived thread for the drop.
 //! `docs/timelines.md` lists what each type keeps, its locks, and its use of the poller.
+//!
+//! # Supported platforms and versions
+//!
+//! * It compiles wherever `cuda-events` does, and needs the same Rust. It has no feature flags.
+//! * Only on Linux and Windows can processes share timelines.
+//! * Futures of events need CUDA 11.0. Timelines need CUDA 11.7, or [an older
+//!   driver](Timeline::new) whose kernel module allows values in memory.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(

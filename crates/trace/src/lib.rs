@@ -56,7 +56,7 @@
 //! waits for it for at most 50 µs. Collecting a span makes two or three calls of
 //! [`cuEventElapsedTime`]. Spans are kept until they are collected.
 //!
-//! # Features
+//! # Feature flags
 //!
 //! `tracing`: [`HostRecorder::layer`](HostRecorder) is a layer of `tracing-subscriber`. It shows
 //! spans of the crate `tracing` in the rows of their threads.
