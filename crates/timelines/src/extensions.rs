@@ -32,6 +32,11 @@ pub trait CudaEventExt: AsRef<EventRef> + Sized + 'static {
     /// Returns a future that resolves when the work before the event's last record is done.
     ///
     /// The future takes the event: see [`Completion::new`]. No driver call.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the event, and loses nothing else. To go on with the same wait,
+    /// await a clone of the event's `Arc`, or `&mut future`.
     fn completion(self) -> Completion<Self>;
 }
 
@@ -68,6 +73,11 @@ pub trait CudaStreamExt: sealed::Sealed {
     ///
     /// Driver calls: those of [`record_event`](StreamRef::record_event), and later those of
     /// [`Completion`]. That page has an example.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing. A second call also waits for the work that was put into
+    /// the stream in the meantime. To go on with the same wait, await `&mut future`.
     ///
     /// # Errors
     ///

@@ -85,11 +85,13 @@ use crate::calls::*;
 /// Driver calls: at the first poll [`cuEventQuery`], between two calls of
 /// [`cuThreadExchangeStreamCaptureMode`]. After that the poller repeats `cuEventQuery`.
 ///
-/// # Cancelling
+/// # Cancel safety
 ///
 /// Dropping the future ends the wait and nothing else: the GPU's work goes on. So the future can be
-/// used in `select!` and with a timeout. If you need the event afterwards, await a clone of its
-/// `Arc`.
+/// used in `select!` and with a timeout. In a loop, make the future once and await `&mut future`, or await
+/// a clone of the event's `Arc` each time. A new
+/// [`stream.completion()`](crate::CudaStreamExt::completion) each time would also wait for the work
+/// that was put into the stream in the meantime.
 ///
 /// The future owns the event; dropping the future drops the event on the same thread. The drop
 /// waits for at most one `cuEventQuery` that the poller may be making at that moment. Do not drop

@@ -29,9 +29,6 @@ use crate::calls::*;
 /// after half a second, once a millisecond. Every 5 ms it queries the driver for each context with
 /// awaited timelines.
 ///
-/// Dropping the future ends the wait and nothing else. So the future can be used in `select!` and
-/// with a timeout. The drop waits for at most one [`cuEventQuery`] that the poller may be making.
-///
 /// The first poll of a pending point creates an event, as [`Point::query`] does, unless another
 /// task or thread already waits for the same timeline. A pending future keeps the timeline's
 /// context alive. The rules of [`Completion`](crate::Completion#executors-and-observers) for wakers
@@ -72,6 +69,12 @@ use crate::calls::*;
 /// block_on(future)?;
 /// # Ok::<(), cuda_timelines::Error>(())
 /// ```
+///
+/// # Cancel safety
+///
+/// Dropping the future ends the wait and nothing else, so it can be used in `select!` and with a
+/// timeout. A point is a plain value: await it again, as often as you like. The drop waits for at
+/// most one [`cuEventQuery`] that the poller may be making.
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct PointCompletion {
     point: Point,
