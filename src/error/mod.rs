@@ -26,6 +26,9 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// cause only after the call has failed. The exceptions are the variants that say "No call was
 /// made": this crate checks them before the call.
 ///
+/// The guide [`errors`](crate::guide::errors) has each error with its cause and what to do. Work
+/// that is not done is no error: see [`Progress`](crate::Progress).
+///
 /// `Debug` prints the text of `Display`, and below it the lines that the driver
 /// [logged](Self::driver_log). `unwrap`, and an error returned from `main`, print with `Debug`. The
 /// type has at most 16 bytes.
@@ -343,12 +346,21 @@ impl Error {
     /// It makes no driver call.
     ///
     /// ```
-    /// use cuda_events::Error;
-    /// use cuda_events::sys::{CUresult, Function};
+    /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// let error = |code| Error::Driver { function: Function::cuEventQuery, code };
-    /// assert!(error(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS).is_sticky());
-    /// assert!(!error(CUresult::CUDA_ERROR_OUT_OF_MEMORY).is_sticky());
+    /// # let soft = cuda_soft_driver::SoftDriver::new();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let stream = Stream::new(&context, StreamOptions::new())?;
+    /// // ... work is put into `stream`, and a kernel of it writes to a bad address ...
+    /// # soft.fail_contexts(cuda_events::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+    /// match stream.synchronize() {
+    ///     Ok(()) => println!("the results can be read"),
+    ///     // No retry helps. Let a supervisor start another process.
+    ///     Err(error) if error.is_sticky() => eprintln!("{error}"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
     /// ```
     pub fn is_sticky(&self) -> bool {
         matches!(self, Self::ForkedChild { .. }) || self.code().is_some_and(advice::is_sticky)

@@ -11,7 +11,9 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 ///
 /// [`Cuda`](Self::Cuda) contains an error of cuda-events, such as that of a driver call that
 /// failed. The futures of events ([`Completion`](crate::Completion)) return [`cuda_events::Error`]
-/// itself.
+/// itself. The guide
+/// [errors](https://docs.rs/cuda-events/latest/cuda_events/guide/errors/index.html) has each error
+/// with its cause and what to do.
 ///
 /// `Debug` prints the same text as `Display`, because most programs show an error by `unwrap` or by
 /// returning it from `main`. The type has at most 16 bytes.
