@@ -40,6 +40,18 @@ use crate::sys::calls::*;
 /// Several drivers can belong to one library: with another default stream, or with an
 /// [observer](Self::observe).
 ///
+/// | the driver | comes from |
+/// | --- | --- |
+/// | the machine's | [`load`](Self::load): the choice of most programs |
+/// | one library, by its path | [`load_from`](Self::load_from) |
+/// | either, with the per-thread default stream | [`load_with`](Self::load_with) |
+/// | functions of the program, such as a software driver | [`from_resolver`](Self::from_resolver) |
+///
+/// A program loads it once and passes it on. A library should take a `Driver`, or an object of one,
+/// from its caller: objects of two driver libraries cannot be mixed, and a test can pass
+/// `cuda-soft-driver`. Next comes a [`Device`](crate::Device), and then its
+/// [`Context`](crate::Context).
+///
 /// ```
 /// use cuda_events::Driver;
 ///
@@ -180,6 +192,24 @@ impl Driver {
 impl Driver {
     /// Returns the newest CUDA version that the driver supports, read with [`cuDriverGetVersion`]
     /// when it was loaded.
+    ///
+    /// Use it to choose another way before the first call. A call that is newer than the driver
+    /// returns [`Error::Unsupported`] in any case.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, Event, EventFlags, Version};
+    ///
+    /// # let soft = cuda_soft_driver::SoftDriver::builder().version(12, 4).build();
+    /// # let driver = soft.driver();
+    /// let context = Context::primary(Device::new(driver, 0)?)?;
+    /// let event = Event::new(&context, EventFlags::empty())?;
+    /// if driver.version() >= Version::new(12, 5) {
+    ///     event.record_context(&context)?;
+    /// } else {
+    ///     context.synchronize()?; // the host waits for the streams itself
+    /// }
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
     #[doc(alias = "cuDriverGetVersion")]
     pub fn version(self) -> Version {
         self.0.loaded.version

@@ -2,6 +2,8 @@
 //!
 //! Loading finds the driver library, opens it and resolves the symbol table. It does not initialise
 //! the driver: its only driver calls are [`cuDriverGetVersion`] and [`cuGetProcAddress`].
+//! [`Driver::load`](crate::Driver::load) has the libraries that are tried, and their order.
+//! [`Driver`](crate::Driver) helps to choose among the ways to load.
 //!
 //! ```
 //! use cuda_events::loader::LoadOptions;
