@@ -47,7 +47,8 @@ use crate::sys::calls::*;
 ///
 /// # Current contexts
 ///
-/// A context need not be current on the calling thread. If a driver call needs a current context,
+/// Any thread may use a context, and it need not be current there. (A [green](Self::green) one has
+/// a rule about threads.) If a driver call needs a current context,
 /// the method makes its object's context current for that call. It then restores the thread's
 /// context stack, even if the call fails.
 ///

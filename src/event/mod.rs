@@ -36,9 +36,15 @@ use crate::sys::calls::*;
 
 /// An event that this process created or imported, and owns: dropping it destroys it.
 ///
-/// It dereferences to [`EventRef`], which has most of its methods. The basic ones are
-/// [`record`](EventRef::record), [`query`](EventRef::query), [`synchronize`](EventRef::synchronize)
-/// and [`elapsed`](EventRef::elapsed).
+/// 1. Create it with [`new`](Self::new), or take one of many from a [pool](crate::ext::EventPool).
+/// 2. [`record`](EventRef::record) it in a stream.
+///    [`record_event`](crate::StreamRef::record_event) creates and records it.
+/// 3. Let a stream wait for it ([`wait_event`](crate::StreamRef::wait_event)), block on it
+///    ([`synchronize`](EventRef::synchronize)), ask ([`query`](EventRef::query)), or await it with
+///    the crate `cuda-timelines`.
+///
+/// Any thread may call its methods, several at once, too. They are on [`EventRef`], to which this
+/// type dereferences.
 ///
 /// A record stands for the work that is in the stream when the record is made. A new record
 /// replaces the old one; waits that were queued before still wait for the old one. An event that
@@ -64,6 +70,8 @@ use crate::sys::calls::*;
 /// println!("the work took {:?}", start.elapsed(&end)?);
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// # Dropping it
 ///
 /// A pending event can be dropped: the driver frees it when it completes. Drop ignores errors from
 /// the driver; [`close`](Self::close) returns them. Drop does nothing in a forked child. In a

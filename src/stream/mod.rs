@@ -46,10 +46,16 @@ use crate::sys::calls::*;
 
 /// A stream that this process created and owns: dropping it destroys it.
 ///
-/// It dereferences to [`StreamRef`], which has most of its methods. The basic ones are
-/// [`record_event`](StreamRef::record_event), [`wait_event`](StreamRef::wait_event),
-/// [`wait_stream`](StreamRef::wait_stream), [`query`](StreamRef::query) and
-/// [`synchronize`](StreamRef::synchronize).
+/// Work runs in the order in which it is put into the stream, while the host goes on. Other
+/// libraries put kernels and copies into [`as_raw`](StreamRef::as_raw).
+///
+/// * Another stream waits with [`wait_stream`](StreamRef::wait_stream) or
+///   [`wait_event`](StreamRef::wait_event), the host with [`synchronize`](StreamRef::synchronize).
+/// * [`StreamRef::default_stream`] is the default stream of a context. A [`ForeignStream`] is a
+///   stream of another library.
+///
+/// Any thread may call its methods, several at once, too. They are on [`StreamRef`], to which this
+/// type dereferences.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -70,6 +76,8 @@ use crate::sys::calls::*;
 /// first.close()?; // a drop would ignore an error
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+///
+/// # Dropping it
 ///
 /// Dropping a stream with work in it does not wait: the driver frees the stream when the work is
 /// done. Drop ignores errors from the driver; [`close`](Self::close) returns them. Drop does
@@ -136,8 +144,8 @@ unsafe impl Sync for StreamRef {}
 impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
-    /// By default the stream is non-blocking: it does not synchronize with the legacy default
-    /// stream. This is the opposite of the driver's default.
+    /// By default the stream is non-blocking, with the lowest priority. Non-blocking means: it
+    /// does not synchronize with the legacy default stream, the opposite of the driver's default.
     ///
     /// One driver call with the context current: [`cuStreamCreate`], or
     /// [`cuStreamCreateWithPriority`] for a stream with a priority. Two options make one more call:
