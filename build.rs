@@ -73,6 +73,26 @@ mod generate {
     #[derive(Clone, Debug, Default)]
     struct ResultCodes(Rc<RefCell<Vec<String>>>);
 
+    /// The documentation of `CUresult`.
+    const RESULT_PAGE: &str = r#"
+/// The result of a driver call, with a constant for each code that CUDA 13.5 has.
+///
+/// The guide [`errors`](crate::guide::errors#codes-of-the-driver) explains the codes of events and
+/// streams, and NVIDIA's page [all of them][page]. [`Error::is_sticky`](crate::Error::is_sticky)
+/// tells after which of them CUDA no longer works in this process.
+///
+/// ```
+/// use cuda_events::sys::CUresult;
+///
+/// let code = CUresult(719);
+/// assert_eq!(code, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+/// assert_eq!(code.to_string(), "CUDA_ERROR_LAUNCH_FAILED (719)");
+/// assert_eq!(CUresult(4242).name(), None); // a code of a newer driver
+/// ```
+///
+/// [page]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
+"#;
+
     impl ParseCallbacks for ResultCodes {
         fn enum_variant_behavior(
             &self,
@@ -147,6 +167,12 @@ mod generate {
         let mut text = generated
             .to_string()
             .replace(assertion, &format!("#[cfg(target_pointer_width = \"64\")]\n{assertion}"));
+        let result = "#[repr(transparent)]\n\
+            #[derive(Copy, Clone, Hash, PartialEq, Eq)]\npub struct CUresult(";
+        if !text.contains(result) {
+            return Err("the bindings have no CUresult".into());
+        }
+        text = text.replace(result, &format!("{}{result}", RESULT_PAGE.trim_start()));
         text.push_str(&codes.constant()?);
 
         let mut text = with_names(&text)?;

@@ -208,6 +208,22 @@ impl CUresult {
     pub const CUDA_ERROR_FABRIC_NOT_READY: CUresult = CUresult(919);
     pub const CUDA_ERROR_UNKNOWN: CUresult = CUresult(999);
 }
+/// The result of a driver call, with a constant for each code that CUDA 13.5 has.
+///
+/// The guide [`errors`](crate::guide::errors#codes-of-the-driver) explains the codes of events and
+/// streams, and NVIDIA's page [all of them][page]. [`Error::is_sticky`](crate::Error::is_sticky)
+/// tells after which of them CUDA no longer works in this process.
+///
+/// ```
+/// use cuda_events::sys::CUresult;
+///
+/// let code = CUresult(719);
+/// assert_eq!(code, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+/// assert_eq!(code.to_string(), "CUDA_ERROR_LAUNCH_FAILED (719)");
+/// assert_eq!(CUresult(4242).name(), None); // a code of a newer driver
+/// ```
+///
+/// [page]: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 #[repr(transparent)]
 #[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUresult(pub u32);
