@@ -1,4 +1,12 @@
-//! Green contexts: contexts with a part of a device's multiprocessors.
+//! Green contexts: contexts with a part of a device's multiprocessors. CUDA 12.4.
+//!
+//! Use them to divide a device, for example between short urgent kernels and long ones: give each
+//! kind of work a part of its own.
+//!
+//! 1. [`Device::sm_resource`] has all multiprocessors of a device.
+//! 2. [`split_by_count`](SmResource::split_by_count) divides them.
+//! 3. [`Context::green`] makes a context of one part or several. Only one thread at a time may use
+//!    it.
 //!
 //! ```
 //! use cuda_events::{Context, Device, Stream, StreamOptions};

@@ -1,5 +1,10 @@
 //! Observing every driver call, for traces, profiles and checkers.
 //!
+//! [`Driver::observe`](crate::Driver::observe) returns a second driver, and has the rules for an
+//! observer. Objects that are made with that driver are observed; all others cost no more than
+//! before. The crate `cuda-events-trace` draws the calls on a time axis, and `cuda-order-check`
+//! looks for missing waits.
+//!
 //! ```
 //! use std::sync::mpsc::channel;
 //!

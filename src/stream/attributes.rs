@@ -1,5 +1,14 @@
 //! Stream attributes: how waits behave, the priority and the memory-synchronization domain.
 //!
+//! | attribute | read | written |
+//! | --- | --- | --- |
+//! | how a thread waits | [`synchronization_policy`](StreamRef::synchronization_policy) | [`set_synchronization_policy`](StreamRef::set_synchronization_policy) |
+//! | the priority | [`priority`](StreamRef::priority) | [`set_priority`](StreamRef::set_priority), or [`StreamOptions`](crate::StreamOptions) |
+//! | the memory-synchronization domain | [`memory_sync_domain`](StreamRef::memory_sync_domain) | [`set_memory_sync_domain`](StreamRef::set_memory_sync_domain) |
+//! | the device's number of each domain | [`memory_sync_domain_map`](StreamRef::memory_sync_domain_map) | [`set_memory_sync_domain_map`](StreamRef::set_memory_sync_domain_map) |
+//! | any other | [`attribute`](StreamRef::attribute) | [`set_attribute`](StreamRef::set_attribute) |
+//! | all at once | | [`copy_attributes_from`](StreamRef::copy_attributes_from) |
+//!
 //! ```
 //! use cuda_events::attributes::SynchronizationPolicy;
 //! use cuda_events::{Context, Device, Stream, StreamOptions};

@@ -1,5 +1,16 @@
 //! Host functions: functions of the program that run in a stream.
 //!
+//! | to run | use |
+//! | --- | --- |
+//! | a closure, once | [`StreamRef::launch_host_function`] |
+//! | a closure that learns of an error, and runs after one, too | [`StreamRef::add_callback`] |
+//! | a C function, also in a capture | [`StreamRef::launch_host_function_raw`] |
+//!
+//! A host function should be short, because the driver may run those of all streams one after
+//! another. It must make no CUDA call. It must not be the only way to learn that work is done: in a
+//! context that has failed, only callbacks still run. The guide
+//! [`choosing`](crate::guide::choosing) has other ways, also for longer work of the host.
+//!
 //! ```
 //! use std::sync::mpsc::channel;
 //!
