@@ -115,6 +115,8 @@
     const y = (value) => top + PLOT - 4 - (value - least) / (most - least || 1) * (PLOT - 8);
     pen.fillStyle = fill;
     const zero = y(0);
+    const box = (left, right, value) => pen.fillRect(left, Math.min(y(value), zero), right - left,
+      Math.max(1, Math.abs(zero - y(value))));
     let drawnTo = LEFT, highest = 0;
     for (let i = Math.max(0, valueAt(values, from)); i < values.length && values[i][0] <= to; i++) {
       const value = values[i][1];
@@ -123,8 +125,8 @@
       const right = Math.min(Math.round(x(end)), wide);
       const left = Math.max(drawnTo, Math.min(Math.round(x(values[i][0])), right - 1));
       if (right <= drawnTo) continue;
-      pen.fillRect(left, Math.min(y(highest), zero), right - left,
-        Math.max(1, Math.abs(zero - y(highest))));
+      box(left, left + 1, highest);
+      box(left + 1, right, value);
       [drawnTo, highest] = [right, 0];
     }
   };
