@@ -1,9 +1,10 @@
 //! Chrome trace JSON, as Perfetto reads it.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::json::{Micros, Quoted};
-use crate::picture::{Kind, Picture};
+use crate::picture::{End, Kind, Picture};
 
 pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"producer\":\"cuda-events-trace\"")?;
@@ -32,6 +33,21 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
              \"args\":{{\"sort_index\":{process}}}}}"
         )?;
     }
+    // Each end of an arrow comes at the start of its slice and right after it. Perfetto binds it to
+    // the last slice that began in the row, even if that one is done.
+    let mut flows: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+    let waits = picture.arrows.iter().map(|arrow| ("wait", arrow));
+    let launches = picture.launches.iter().map(|arrow| ("launch", arrow));
+    for (id, (category, arrow)) in waits.chain(launches).enumerate() {
+        let ends = [("\"s\"", arrow.from), ("\"f\",\"bp\":\"e\"", arrow.to)];
+        for (phase, End { row, slice, .. }) in ends {
+            let flow = format!(
+                "\"ph\":{phase},\"id\":{},\"cat\":\"{category}\",\"name\":\"{category}\"",
+                id + 1
+            );
+            flows.entry((row, slice)).or_default().push(flow);
+        }
+    }
     for (index, row) in picture.rows.iter().enumerate() {
         let (process, thread) = (row.group + 1, index + 1);
         next(out)?;
@@ -47,7 +63,7 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
             "{{\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},\"name\":\"thread_sort_index\",\
              \"args\":{{\"sort_index\":{thread}}}}}"
         )?;
-        for slice in &row.slices {
+        for (number, slice) in row.slices.iter().enumerate() {
             let category = match slice.kind {
                 Kind::Gpu => "gpu",
                 Kind::Host => "host",
@@ -89,25 +105,11 @@ pub(crate) fn write(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
                 }
             }
             write!(out, "}}}}")?;
-        }
-    }
-    // A slice does not contain its end.
-    let waits = picture.arrows.iter().map(|arrow| ("wait", arrow, arrow.from.1.saturating_sub(1)));
-    let launches = picture.launches.iter().map(|arrow| ("launch", arrow, arrow.from.1));
-    for (id, (category, arrow, from)) in waits.chain(launches).enumerate() {
-        let ends = [("s", arrow.from.0, from), ("f", arrow.to.0, arrow.to.1)];
-        for (phase, row, at) in ends {
-            let process = picture.rows.get(row).map_or(1, |row| row.group + 1);
-            let bind = if phase == "f" { "\"bp\":\"e\"," } else { "" };
-            next(out)?;
-            write!(
-                out,
-                "{{\"ph\":\"{phase}\",{bind}\"id\":{},\"pid\":{process},\"tid\":{},\"ts\":{},\
-                 \"cat\":\"{category}\",\"name\":\"{category}\"}}",
-                id + 1,
-                row + 1,
-                Micros(at)
-            )?;
+            for flow in flows.get(&(index, number)).into_iter().flatten() {
+                next(out)?;
+                let ts = Micros(slice.start);
+                write!(out, "{{{flow},\"pid\":{process},\"tid\":{thread},\"ts\":{ts}}}")?;
+            }
         }
     }
     for marker in &picture.markers {

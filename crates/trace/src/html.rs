@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::json::Quoted;
-use crate::picture::{Kind, Picture};
+use crate::picture::{Arrow, Kind, Picture};
 
 const PAGE: &str = include_str!("view.html");
 const SCRIPT: &str = include_str!("view.js");
@@ -77,15 +77,21 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
         write!(out, "{separator}{}", Quoted(text))?;
     }
     write!(out, "]")?;
-    for (name, arrows) in [("arrows", &picture.arrows), ("launches", &picture.launches)] {
-        write!(out, ",\n\"{name}\":[")?;
-        for (index, arrow) in arrows.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "," };
-            let (from, to) = (arrow.from, arrow.to);
-            write!(out, "{separator}[{},{},{},{}]", from.0, from.1, to.0, to.1)?;
-        }
-        write!(out, "]")?;
+    write!(out, ",\n\"arrows\":[")?;
+    for (index, Arrow { from, to }) in picture.arrows.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        write!(out, "{separator}[{},{},{},{}]", from.row, from.at, to.row, to.at)?;
     }
+    write!(out, "],\n\"launches\":[")?;
+    for (index, Arrow { from, to }) in picture.launches.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        write!(
+            out,
+            "{separator}[{},{},{},{},{}]",
+            from.row, from.slice, from.at, to.row, to.slice
+        )?;
+    }
+    write!(out, "]")?;
     write!(out, ",\n\"markers\":[")?;
     for (index, marker) in picture.markers.iter().enumerate() {
         let separator = if index == 0 { "" } else { "," };

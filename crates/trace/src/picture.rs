@@ -14,7 +14,7 @@ pub(crate) struct Picture {
     pub(crate) groups: Vec<String>,
     pub(crate) rows: Vec<Row>,
     pub(crate) arrows: Vec<Arrow>,
-    /// From where the host began a span, if that is in a slice of its thread, to the span.
+    /// From the innermost slice in which the host began a span, if there is one, to the span.
     pub(crate) launches: Vec<Arrow>,
     pub(crate) markers: Vec<Point>,
     pub(crate) counters: Vec<Counter>,
@@ -54,6 +54,8 @@ pub(crate) struct Slice {
     pub(crate) end: u64,
     /// The number of slices of the row that enclose this slice.
     pub(crate) depth: usize,
+    /// The index of the innermost of them.
+    pub(crate) parent: Option<usize>,
     /// What this crate says of the slice.
     pub(crate) details: Vec<(&'static str, String)>,
     /// What the program gave.
@@ -68,18 +70,33 @@ pub(crate) enum Kind {
     FailedCall,
 }
 
-/// An arrow between two slices: the row and the time of each end.
+/// An arrow between two slices.
 pub(crate) struct Arrow {
-    pub(crate) from: (usize, u64),
-    pub(crate) to: (usize, u64),
+    pub(crate) from: End,
+    pub(crate) to: End,
 }
 
-/// The place of a slice: its row, start and end.
+/// An end of an arrow: its row, the index of the slice there, and the time.
 #[derive(Clone, Copy)]
+pub(crate) struct End {
+    pub(crate) row: usize,
+    pub(crate) slice: usize,
+    pub(crate) at: u64,
+}
+
+/// The place of a slice: its row, its index there, its start and end.
+#[derive(Clone, Copy, Default)]
 struct Shown {
     row: usize,
+    slice: usize,
     start: u64,
     end: u64,
+}
+
+impl Shown {
+    fn at(self, at: u64) -> End {
+        End { row: self.row, slice: self.slice, at }
+    }
 }
 
 impl Picture {
@@ -122,7 +139,7 @@ impl Picture {
             let name = names.partition_point(|(at, _)| *at <= span.begun).saturating_sub(1);
             streams.entry((span.stream, name)).or_default().push(index);
         }
-        let mut shown = vec![Shown { row: 0, start: 0, end: 0 }; trace.spans.len()];
+        let mut shown = vec![Shown::default(); trace.spans.len()];
         let mut group = None;
         for ((stream, name), indices) in streams {
             if group != Some(stream.device) {
@@ -151,6 +168,7 @@ impl Picture {
                     start: since(span.start),
                     end: since(span.end),
                     depth: 0,
+                    parent: None,
                     details,
                     args: span.args.clone(),
                 };
@@ -189,6 +207,7 @@ impl Picture {
                 start: since(call.start),
                 end: since(call.end),
                 depth: 0,
+                parent: None,
                 details: vec![("call", call.to_string())],
                 args: Args::new(),
             };
@@ -204,6 +223,7 @@ impl Picture {
                 start: since(span.start),
                 end: since(span.end),
                 depth: 0,
+                parent: None,
                 details: Vec::new(),
                 args: span.args.clone(),
             };
@@ -216,7 +236,7 @@ impl Picture {
             let row = threads.entry(thread.number()).or_insert_with(|| row_of(thread));
             row.2.push(marker);
         }
-        let mut shown = vec![Shown { row: 0, start: 0, end: 0 }; calls];
+        let mut shown = vec![Shown::default(); calls];
         if !threads.is_empty() {
             self.groups.push("Host".to_owned());
         }
@@ -247,15 +267,15 @@ impl Picture {
         slices.sort_by_key(|(_, slice)| (slice.start, core::cmp::Reverse(slice.end)));
         let first = self.rows.len();
         let group = self.groups.len().saturating_sub(1);
-        // The ends of what is under way in each row, the innermost last.
-        let mut under_way: Vec<Vec<u64>> = Vec::new();
+        // The end and the index of what is under way in each row, the innermost last.
+        let mut under_way: Vec<Vec<(u64, usize)>> = Vec::new();
         let mut shown = Vec::with_capacity(slices.len());
         for (index, mut slice) in slices {
-            let fits = |ends: &mut Vec<u64>| {
-                while ends.last().is_some_and(|end| *end <= slice.start) {
-                    ends.pop();
+            let fits = |outer: &mut Vec<(u64, usize)>| {
+                while outer.last().is_some_and(|(end, _)| *end <= slice.start) {
+                    outer.pop();
                 }
-                ends.last().is_none_or(|end| slice.end <= *end)
+                outer.last().is_none_or(|(end, _)| slice.end <= *end)
             };
             let lane = under_way.iter_mut().position(fits).unwrap_or(under_way.len());
             if lane == under_way.len() {
@@ -265,10 +285,12 @@ impl Picture {
                 self.rows.push(Row { group, name, first, slices: Vec::new() });
             }
             let row = first + lane;
-            let place = Shown { row, start: slice.start, end: slice.end };
-            if let (Some(ends), Some(row)) = (under_way.get_mut(lane), self.rows.get_mut(row)) {
-                slice.depth = ends.len();
-                ends.push(slice.end);
+            let mut place = Shown { row, slice: 0, start: slice.start, end: slice.end };
+            if let (Some(outer), Some(row)) = (under_way.get_mut(lane), self.rows.get_mut(row)) {
+                place.slice = row.slices.len();
+                slice.depth = outer.len();
+                slice.parent = outer.last().map(|(_, index)| *index);
+                outer.push((slice.end, place.slice));
                 row.slices.push(slice);
             }
             shown.push((index, place));
@@ -283,23 +305,24 @@ impl Picture {
         threads: &BTreeMap<u64, Range<usize>>,
         since: &impl Fn(Instant) -> u64,
     ) {
-        // The outermost slices of a row do not overlap.
-        let outermost = |row: &Row| {
-            let slices = row.slices.iter().filter(|slice| slice.depth == 0);
-            slices.map(|slice| (slice.start, slice.end)).collect::<Vec<_>>()
-        };
-        let rows: Vec<_> = self.rows.iter().map(outermost).collect();
         for (span, shown) in trace.spans.iter().zip(spans) {
             let begun = since(span.begun);
-            let is_in = |row: &usize| {
-                let slices = rows.get(*row).map_or(&[][..], Vec::as_slice);
-                let after = slices.partition_point(|(start, _)| *start <= begun);
-                let slice = after.checked_sub(1).and_then(|before| slices.get(before));
-                slice.is_some_and(|(_, end)| begun < *end)
+            let innermost = |row: usize| {
+                let slices = self.rows.get(row)?.slices.as_slice();
+                let mut next = slices.partition_point(|slice| slice.start <= begun).checked_sub(1);
+                // If the last that began before is done, then only what encloses it can be under way.
+                while let Some(index) = next {
+                    let slice = slices.get(index)?;
+                    if begun < slice.end {
+                        return Some(End { row, slice: index, at: begun });
+                    }
+                    next = slice.parent;
+                }
+                None
             };
             let threads = threads.get(&span.thread.number()).cloned();
-            if let Some(row) = threads.and_then(|mut rows| rows.find(is_in)) {
-                self.launches.push(Arrow { from: (row, begun), to: (shown.row, shown.start) });
+            if let Some(from) = threads.and_then(|mut rows| rows.find_map(innermost)) {
+                self.launches.push(Arrow { from, to: shown.at(shown.start) });
             }
         }
     }
@@ -358,7 +381,7 @@ impl Picture {
                 (Some((_, before)), Some((_, after))) => (*before, *after),
                 _ => (*record, call),
             };
-            self.arrows.push(Arrow { from: (from.row, from.end), to: (to.row, to.start) });
+            self.arrows.push(Arrow { from: from.at(from.end), to: to.at(to.start) });
         }
     }
 }

@@ -217,18 +217,17 @@
     return [busy, table.sort((one, other) => other[2] - one[2])];
   };
 
-  // The links between a slice and those that the host began in it, or in which it was begun.
-  const linked = ({ slice, row }) => data.launches.filter(([host, begun, gpu, start]) =>
-    (slice[KIND] === 0 ? gpu === row.index && start === slice[START]
-      : host === row.index && slice[START] <= begun && begun < slice[END]));
-  // The innermost slice of a row at a time.
-  const sliceAt = (index, ns) => {
-    const row = data.rows[index];
-    const all = row.depths.flatMap((list) => {
-      const before = firstAfter(list, ns);
-      return list.slice(before, before + 2).filter((one) => one[START] <= ns);
-    });
-    return { row, slice: all[all.length - 1] };
+  // The slices that the host began in a slice, or the one in which it was begun, with their arrows.
+  const linked = ({ slice, row }) => {
+    const all = [];
+    for (const [host, outer, begun, gpu, index] of data.launches) {
+      const from = { row: data.rows[host], slice: data.rows[host].slices[outer] };
+      const to = { row: data.rows[gpu], slice: data.rows[gpu].slices[index] };
+      const other = to.slice === slice ? from
+        : row === from.row && slice[START] <= begun && begun < slice[END] ? to : null;
+      if (other) all.push({ ...other, arrow: [host, begun, gpu, to.slice[START]] });
+    }
+    return all;
   };
 
   let links = [];
@@ -243,10 +242,8 @@
     if (panel.hidden) return;
     if (about?.slice) {
       body.append(element("pre", `${describe(about.slice)}in ${about.row.name}`));
-      const [what, others] = about.slice[KIND] === 0
-        ? ["begun in", links.map(([row, ns]) => sliceAt(row, ns))]
-        : ["began", links.map(([, , row, ns]) => sliceAt(row, ns))];
-      for (const other of others) {
+      const what = about.slice[KIND] === 0 ? "begun in" : "began";
+      for (const other of links) {
         const button = element("button",
           `${what} ${data.texts[other.slice[NAME]]} (${other.row.name})`);
         button.addEventListener("click", () => goTo(other));
@@ -367,7 +364,7 @@
     pen.lineWidth = 1.5;
     let arrows = 0;
     // The links of what is selected look like arrows.
-    for (const [fromRow, fromTime, toRow, toTime] of [...data.arrows, ...links]) {
+    for (const [fromRow, fromTime, toRow, toTime] of [...data.arrows, ...links.map((link) => link.arrow)]) {
       if (Math.max(fromTime, toTime) < from || Math.min(fromTime, toTime) > to) continue;
       arrows++;
       const [x0, x1] = [x(fromTime), x(toTime)];
