@@ -84,8 +84,9 @@
 
   const hue = new Map();
   const colour = (slice, light) => {
-    if (slice[KIND] === 3) return `hsl(0 75% ${light})`;
-    if (slice[KIND] === 2) return `hsl(215 12% ${light})`;
+    // Colours of one lightness: a name can be read on each.
+    if (slice[KIND] === 3) return `oklch(${light} 0.19 25)`;
+    if (slice[KIND] === 2) return `oklch(${light} 0.02 255)`;
     const text = slice[CATEGORY] ?? slice[NAME];
     let value = hue.get(text);
     if (value === undefined) {
@@ -96,7 +97,7 @@
       hue.set(text, value / 10);
       value /= 10;
     }
-    return `hsl(${value} ${slice[KIND] === 0 ? 65 : 35}% ${light})`;
+    return `oklch(${light} ${slice[KIND] === 0 ? 0.13 : 0.08} ${value})`;
   };
 
   // The index of the value that a counter has at a time; -1 before the first.
