@@ -59,8 +59,6 @@
     const stream = row.first ?? index;
     if (!row.values) element.addEventListener("click", () => { about = { stream }; showPanel(); });
   });
-  // A narrow window cuts it off.
-  byId("help").title = byId("help").textContent.replace(/\s+/g, " ");
   labels.style.top = TOP + "px";
   labels.style.width = byId("split").style.left = LEFT + "px";
   byId("missing").textContent = data.missing;
@@ -421,7 +419,9 @@
 
     pen.fillStyle = soft;
     for (const ns of marks) {
-      if (x(ns) >= LEFT) pen.fillText(tickText(ns, step), x(ns) + 3, 12);
+      const text = tickText(ns, step);
+      if (x(ns) < LEFT || x(ns) + 3 + pen.measureText(text).width > wide) continue;
+      pen.fillText(text, x(ns) + 3, 12);
     }
     for (const element of labels.children) {
       element.style.top = element.dataset.top - down + "px";
