@@ -57,7 +57,16 @@
     const element = label(row.name, row.top, row.height, "row");
     // A stream's or thread's rows have one number.
     const stream = row.first ?? index;
-    if (!row.values) element.addEventListener("click", () => { about = { stream }; showPanel(); });
+    if (row.values) return;
+    Object.assign(element, { tabIndex: 0, role: "button" });
+    element.addEventListener("click", () => { about = { stream }; showPanel(); });
+    element.addEventListener("keydown", (event) => { if (event.key === "Enter") element.click(); });
+  });
+  // The browser scrolls to a label that has the focus.
+  labels.addEventListener("scroll", () => {
+    const by = labels.scrollTop;
+    labels.scrollTop = 0;
+    if (by) scroll(by);
   });
   labels.style.top = TOP + "px";
   labels.style.width = byId("split").style.left = LEFT + "px";
