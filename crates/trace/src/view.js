@@ -59,7 +59,7 @@
     const stream = row.first ?? index;
     if (row.values) return;
     Object.assign(element, { tabIndex: 0, role: "button" });
-    element.addEventListener("click", () => { about = { stream }; showPanel(); });
+    element.addEventListener("click", () => show({ stream, row }));
     element.addEventListener("keydown", (event) => { if (event.key === "Enter") element.click(); });
   });
   // The browser scrolls to a label that has the focus.
@@ -281,6 +281,16 @@
     if (table.length > NAMES) body.append(element("p", `and ${table.length - NAMES} more names`));
   }
 
+  // Shows an item in the panel, and scrolls to it if the panel or the window hides it.
+  const show = (item) => {
+    about = item;
+    showPanel();
+    if (!item) return;
+    const top = item.row.top + (item.slice ? item.slice[DEPTH] * BAR : 0);
+    const room = canvas.clientHeight - TOP - BAR - GAP;
+    if (top < down || top > down + room) down = top - room / 2;
+  };
+
   function draw() {
     waiting = false;
     setUnit();
@@ -498,8 +508,7 @@
       about = null;
       showPanel();
     } else if (pressed && Math.hypot(pixelX - pressed[0], pixelY - pressed[1]) < 4) {
-      about = under(pixelX, pixelY);
-      showPanel();
+      show(under(pixelX, pixelY));
     }
     held = pressed = choice = null;
     change();
@@ -565,17 +574,14 @@
     goTo(found[foundAt]);
   };
   const goTo = (item) => {
-    about = item;
-    const { slice, row } = about;
+    const { slice } = item;
     const length = slice[END] - slice[START];
     if (slice[START] < from || slice[END] > to || x(slice[END]) - x(slice[START]) < 8) {
       const span = Math.max(10, length * 5);
       from = slice[START] - (span - length) / 2;
       to = from + span;
     }
-    const y = row.top + TOP - down;
-    if (y < TOP || y + row.height > tall) down = row.top - (tall - TOP) / 2;
-    showPanel();
+    show(item);
     change();
   };
   search.addEventListener("input", find);
