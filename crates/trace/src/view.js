@@ -533,10 +533,14 @@
       && pixelY - TOP + down >= one.top && pixelY - TOP + down < one.top + one.height);
     const value = counter && counter.values[valueAt(counter.values, at(pixelX))];
     const slice = under(pixelX, pixelY)?.slice;
-    tip.style.display = slice || value ? "block" : "none";
-    if (!slice && !value) return;
+    // The names of markers that are near to each other are cut off.
+    const marked = pixelY < 24 || pixelY >= TOP ? [] : data.markers.filter(([, ns]) =>
+      ns >= from && x(ns) > pixelX - 40 && x(ns) < pixelX + 4);
     tip.textContent = value ? `${counter.name}: ${value[1]}\nsince ${time(value[0])}`
-      : describe(slice);
+      : slice ? describe(slice)
+        : marked.slice(0, 20).map(([, ns, name]) => `${name}\nat ${time(ns)}`).join("\n");
+    tip.style.display = tip.textContent ? "block" : "none";
+    if (!tip.textContent) return;
     const right = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
     const low = event.clientY + 14 + tip.offsetHeight > window.innerHeight;
     tip.style.left = event.clientX + (right ? -14 - tip.offsetWidth : 14) + "px";
