@@ -96,6 +96,13 @@ pub struct Trace {
     /// Markers.
     pub markers: Vec<Marker>,
     /// The range of time that the page shows first. `None` is the whole trace.
+    ///
+    /// ```
+    /// # let mut trace = cuda_events_trace::Trace::new();
+    /// if let (Some(first), Some(last)) = (trace.spans.first(), trace.spans.last()) {
+    ///     trace.shown_first = Some(first.start..last.end);
+    /// }
+    /// ```
     pub shown_first: Option<Range<Instant>>,
     /// The names of each stream, with the times at which they were given. The driver uses the
     /// handle of a destroyed stream again, so one `StreamId` can have several.

@@ -44,8 +44,22 @@ impl Trace {
 
     /// Writes the trace as one HTML file, which a browser shows without a network.
     ///
-    /// It has rows, zoom, search, the details of an item, the arrows of
-    /// [`write_chrome`](Self::write_chrome), and statistics by name for a stream or a range of time.
+    /// It has the rows and arrows of [`write_chrome`](Self::write_chrome), and first shows
+    /// [`shown_first`](Self::shown_first).
+    ///
+    /// * The wheel and the keys `w` and `s` zoom. A drag, `a`, `d` and the arrow keys move. `0` shows
+    ///   all.
+    /// * A click on a span shows its details as text, and buttons that go from a span of the GPU to
+    ///   the span of the host that began it, and back.
+    /// * `/` goes to the search, which finds names, arguments and other details. Enter goes to the
+    ///   next, and Enter with the shift key to the one before.
+    /// * A drag with the shift key measures a range. It shows the busy share of each stream and
+    ///   thread, and the count, total, mean and p99 of each name. Of a span that is partly in the
+    ///   range, that part counts. `z` zooms to the range.
+    /// * A click on the name of a stream or thread shows the same of it alone, for the range or for
+    ///   the whole trace. The border of the names can be dragged.
+    ///
+    /// Escape closes what is shown. All times of a view have one unit.
     ///
     /// # Errors
     ///
