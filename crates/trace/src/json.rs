@@ -30,3 +30,14 @@ impl fmt::Display for Micros {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nanoseconds_are_three_digits() {
+        let texts = [0, 5, 1_020, 1_002_003].map(|nanoseconds| Micros(nanoseconds).to_string());
+        assert_eq!(texts, ["0.000", "0.005", "1.020", "1002.003"]);
+    }
+}

@@ -45,7 +45,10 @@ fn check_format(json: &Value) {
             "M" if event["name"].as_str().is_some_and(|name| name.ends_with("_name")) => {
                 is("args", |args| args["name"].is_string());
             }
-            "M" => is("args", |args| args["sort_index"].is_u64()),
+            "M" => {
+                let number = event.get("tid").unwrap_or(&event["pid"]);
+                assert_eq!(event["args"]["sort_index"], *number, "{event}");
+            }
             "X" => {
                 is("dur", |time| time.as_f64().is_some_and(|time| time >= 0.0));
                 args(|value| value.is_string() || value.is_i64());
@@ -153,6 +156,7 @@ fn counters_markers_and_the_first_range_are_in_the_outputs() {
     assert_eq!(names, BTreeSet::from(["epoch 1".to_owned(), EVIL.to_owned()]));
     let evil = markers.iter().find(|marker| marker["name"] == EVIL).unwrap();
     assert_eq!(row_of(&rows, evil), "other");
+    assert_eq!(evil["s"], "t");
     let counters = phase(&json, "C");
     let values = |name: &str| {
         let counter = counters.iter().filter(|counter| counter["name"] == name);
@@ -356,6 +360,25 @@ fn without_spans_an_arrow_is_between_the_calls() {
     assert_eq!(bound(&json), [wait]);
 }
 
+#[test]
+fn a_failed_call_is_marked_in_both_outputs() {
+    let gpu = Gpu::new();
+    let recorder = HostRecorder::new();
+    let driver = recorder.observe(gpu.driver).unwrap();
+    Device::new(driver, 0).unwrap();
+    Device::new(driver, 99).unwrap_err();
+    driver.stop_observing();
+    let mut trace = Trace::new();
+    trace.add_host(recorder.take());
+    let json = chrome(&trace);
+    let calls = phase(&json, "X").into_iter().filter(|call| call["name"] == "cuDeviceGet");
+    assert_eq!(calls.map(|call| &call["cat"]).collect::<Vec<_>>(), ["driver", "driver,failed"]);
+    let data = page_data(&trace);
+    let slices = data["rows"][0]["slices"].as_array().unwrap().iter();
+    let kinds: Vec<_> = slices.map(|slice| slice[3].as_u64().unwrap()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == 3).count(), 1, "{kinds:?}");
+}
+
 /// Spans of one stream that overlap and do not nest cannot stand in one row.
 #[test]
 fn what_does_not_nest_takes_another_row() {
@@ -391,6 +414,9 @@ fn what_does_not_nest_takes_another_row() {
             .to_owned()
     };
     assert_eq!([row("one"), row("two"), row("three")], ["row", "row (2)", "row"]);
+    // The page's statistics are of both rows.
+    let data = page_data(&trace);
+    assert_eq!([&data["rows"][0]["first"], &data["rows"][1]["first"]], [0, 0]);
 }
 
 /// The driver gives the handle of a destroyed stream to a later one, which has another name. Here
