@@ -62,6 +62,7 @@ driver! {
     cuCtxSetCurrent(context: usize);
     cuCtxCreate_v2(context: *mut usize, flags: c_uint, device: c_int);
     cuCtxDestroy_v2(context: usize);
+    cuCtxSynchronize();
     cuStreamWriteValue64_v2(stream: usize, address: u64, value: u64, flags: c_uint);
     cuStreamCreate(stream: *mut usize, flags: c_uint);
     cuStreamSynchronize(stream: usize);
@@ -471,6 +472,29 @@ fn ended_context(p: &Program) {
     p.cuda.cuCtxSetCurrent(p.context);
 }
 
+/// The default streams of three contexts are three streams, also after one of them has ended.
+fn default_streams(p: &Program) {
+    let contexts = [(); 3].map(|()| std::cell::Cell::new(0));
+    let begin = |at: usize| {
+        let (mut context, mut device) = (0, 0);
+        p.cuda.cuCtxCreate_v2(&mut context, 0, 0);
+        p.cuda.cuMemAlloc_v2(&mut device, LARGE);
+        p.cuda.cuMemsetD8Async(device, 7, LARGE, 0);
+        p.cuda.cuCtxSynchronize();
+        contexts[at].set(context);
+        device
+    };
+    begin(0);
+    let device = begin(1);
+    p.cuda.cuCtxDestroy_v2(contexts[0].get());
+    begin(2);
+    p.cuda.cuCtxSetCurrent(contexts[1].get());
+    p.cuda.cuMemcpyDtoHAsync_v2(p.at(0), device, LARGE, 0);
+    p.cuda.cuCtxSynchronize();
+    p.read(5);
+    p.cuda.cuCtxSetCurrent(p.context);
+}
+
 /// The host sees a value that the stream writes after the copy.
 fn polled_value(p: &Program) {
     let flag = p.at(2 * LARGE - 8).cast::<u64>();
@@ -580,6 +604,7 @@ const CORRECT: &[Role<1>] = &[
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
     ("ended_context", ended_context, ["1 copies of pinned memory were watched"]),
+    ("default_streams", default_streams, ["1 copies of pinned memory were watched"]),
     ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (

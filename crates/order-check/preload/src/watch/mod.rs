@@ -618,7 +618,8 @@ impl Watch {
         let thread = call.thread_of_default(stream);
         let per_thread = thread != 0;
         let (context, device) = self.current();
-        let stream = StreamId((1 << 61) + self.defaults.len() as u64);
+        // Not the number of those that are left: a context that ends takes its own away.
+        let stream = StreamId((1 << 61) + self.new_place());
         self.defaults.insert((context, thread), stream);
         let (kind, creator) = match per_thread {
             true => (StreamKind::Blocking, Creator::PerThread),
