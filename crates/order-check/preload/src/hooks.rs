@@ -174,6 +174,7 @@ unsafe extern "C" fn create_object(
 
 static LOOK_UP: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static LOOK_UP_V2: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static LOOK_UP_V2_PTSZ: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The exports of the stand-in, by the addresses of the real functions. Some of these have two
 /// names; then it is the first.
@@ -239,6 +240,9 @@ unsafe extern "C" fn look_up(
     }
 }
 
+type LookUpV2 =
+    unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_uint) -> Code;
+
 unsafe extern "C" fn look_up_v2(
     name: *const c_char,
     function: *mut *mut c_void,
@@ -246,18 +250,34 @@ unsafe extern "C" fn look_up_v2(
     flags: u64,
     status: *mut c_uint,
 ) -> Code {
-    type Real =
-        unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_uint) -> Code;
     // SAFETY: as above.
     unsafe {
-        let real = core::mem::transmute::<*mut c_void, Real>(LOOK_UP_V2.load(Ordering::Relaxed));
+        let real =
+            core::mem::transmute::<*mut c_void, LookUpV2>(LOOK_UP_V2.load(Ordering::Relaxed));
         let code = real(name, function, version, flags, status);
         watch::guard::caught(|| looked_up(code, name, function));
         code
     }
 }
 
-fn others() -> [Special; 6] {
+unsafe extern "C" fn look_up_v2_ptsz(
+    name: *const c_char,
+    function: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
+    status: *mut c_uint,
+) -> Code {
+    // SAFETY: as above.
+    unsafe {
+        let real =
+            core::mem::transmute::<*mut c_void, LookUpV2>(LOOK_UP_V2_PTSZ.load(Ordering::Relaxed));
+        let code = real(name, function, version, flags, status);
+        watch::guard::caught(|| looked_up(code, name, function));
+        code
+    }
+}
+
+fn others() -> [Special; 7] {
     [
         (c"cuGraphAddHostNode", add_host_node as *const (), &ADD_HOST),
         (c"cuGraphHostNodeSetParams", set_host_node as *const (), &SET_HOST),
@@ -265,6 +285,7 @@ fn others() -> [Special; 6] {
         (c"cuUserObjectCreate", create_object as *const (), &OBJECT),
         (c"cuGetProcAddress", look_up as *const (), &LOOK_UP),
         (c"cuGetProcAddress_v2", look_up_v2 as *const (), &LOOK_UP_V2),
+        (c"cuGetProcAddress_v2_ptsz", look_up_v2_ptsz as *const (), &LOOK_UP_V2_PTSZ),
     ]
 }
 

@@ -389,6 +389,30 @@ fn a_call_that_is_not_modelled_orders_everything() {
     });
 }
 
+/// Each form of the look-up gives what is in front of the real function.
+#[test]
+fn looked_up_functions_are_hooked() {
+    type LookUp =
+        unsafe extern "C" fn(*const std::ffi::c_char, *mut *mut c_void, i32, u64, *mut u32) -> u32;
+    aside("looked_up_functions_are_hooked", || {
+        let raw = Raw::behind(builder(0), FRONT);
+        let name = c"cuMemsetD8Async";
+        for (form, found) in [
+            (c"cuGetProcAddress", name),
+            (c"cuGetProcAddress_v2", name),
+            (c"cuGetProcAddress_v2_ptsz", c"cuMemsetD8Async_ptsz"),
+        ] {
+            let hook = resolve(&raw.soft, found);
+            assert_ne!(hook, raw.soft.resolve(found));
+            // The first form has no fifth parameter, and ignores one.
+            let look_up: LookUp = unsafe { std::mem::transmute(resolve(&raw.soft, form)) };
+            let (mut function, mut status) = (std::ptr::null_mut(), 0);
+            let code = unsafe { look_up(name.as_ptr(), &mut function, 12_040, 0, &mut status) };
+            assert_eq!((code, function), (OK, hook), "{form:?}");
+        }
+    });
+}
+
 /// A newer driver has another version of a function, and a program asks for that.
 #[test]
 fn a_function_in_no_list_orders_everything() {
