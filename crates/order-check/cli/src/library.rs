@@ -249,14 +249,42 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
     )
 }
 
+/// Each export leads to a function. Those without one are hidden.
+fn fill(
+    function: impl Fn(&CStr) -> *mut c_void,
+    each: impl Fn(&CStr, *mut c_void, &Slot, unsafe extern "C" fn()),
+) {
+    let mut lacks = Vec::new();
+    for (name, slot, own) in EXPORTS {
+        let Ok(text) = CString::new(*name) else { continue };
+        match function(&text) {
+            function if function.is_null() => lacks.push(*name),
+            function => {
+                slot.target.store(function, Ordering::Relaxed);
+                each(&text, function, slot, *own);
+            }
+        }
+    }
+    hide::hide(&lacks);
+}
+
 fn start() -> Result<(), String> {
     let text = std::env::var(VARIABLE).unwrap_or_default();
-    let settings = Settings::from_text(&text).map_err(|what| format!("{VARIABLE}: {what}"))?;
+    // A child may not find the files that its parent found.
+    let (settings, wrong) = match Settings::from_text(&text) {
+        Ok(settings) => (settings, None),
+        Err(what) => (Settings::of_library(&text), Some(what)),
+    };
     let (_, own) = file_of(missing as *const c_void).ok_or("the loader does not know this file")?;
     let path = find(&own, &settings).ok_or_else(|| {
         format!("there is no libcuda.so.1 here; {VARIABLE}=library=PATH names one elsewhere")
     })?;
     let resolve = open(&path).ok_or_else(|| format!("{} cannot be opened", path.display()))?;
+    if let Some(what) = wrong {
+        eprintln!("cuda-order-check: {VARIABLE}: {what}. Nothing is checked in this process");
+        fill(resolve, |_, _, _, _| ());
+        return Ok(());
+    }
     count_by(counted);
     install(&resolve, &settings);
     let base = |address| file_of(address).map(|(begin, _)| begin);
@@ -266,20 +294,14 @@ fn start() -> Result<(), String> {
     }
     let off = (!settings.checks_host()).then_some("the class `host` is off");
     watch_host(off.or(behind), &resolve);
-    let mut lacks = Vec::new();
-    for (name, slot, own) in EXPORTS {
-        let Ok(text) = CString::new(*name) else { continue };
-        match target(&text, &resolve) {
-            function if function.is_null() => lacks.push(*name),
-            function => {
-                let real = resolve(&text);
-                slot.target.store(function, Ordering::Relaxed);
-                slot.hooked.store(function != real, Ordering::Relaxed);
-                exported(real, *own as *const c_void);
-            }
-        }
-    }
-    hide::hide(&lacks);
+    fill(
+        |name| target(name, &resolve),
+        |name, function, slot, own| {
+            let real = resolve(name);
+            slot.hooked.store(function != real, Ordering::Relaxed);
+            exported(real, own as *const c_void);
+        },
+    );
     cuda_order_check::trace::leave_out(own);
     watch_process();
     // SAFETY: the handler is part of this library, which is linked as one that stays loaded.

@@ -278,6 +278,27 @@ fn a_program_without_calls_is_left_alone() {
     assert!(errors.contains("others may write there"), "{errors}");
 }
 
+/// A child without the file of suppressions has the driver all the same.
+#[test]
+fn a_process_with_wrong_settings_has_the_driver() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("settings");
+    fs::write(folder.0.join("known"), "class:free\n").expect("a new file");
+    let program = "
+if len(sys.argv) > 1:
+    begin(); upload(); clear(); print('end'); sys.exit()
+os.remove('known')
+os.execvp('python3', ['python3', 'program.py', 'again'])";
+    let (done, errors) = output(&folder, "--suppressions known", program);
+    assert!(done.status.success(), "{errors}");
+    assert_eq!(done.stdout, b"end\n");
+    assert!(errors.contains("known: No such file or directory"), "{errors}");
+    assert!(errors.contains("Nothing is checked in this process"), "{errors}");
+    assert!(!errors.contains("order check:"), "{errors}");
+}
+
 /// What NVTX's header does in a program, as far as the injected library sees it.
 const NVTX: &str = r#"
 TABLES = {1: 17, 2: 9, 4: 7}

@@ -132,6 +132,14 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Of a text that [`from_text`](Self::from_text) refuses: the real library, and nothing else.
+    #[must_use]
+    pub fn of_library(text: &str) -> Self {
+        let pairs = text.split(',').filter_map(|pair| pair.trim().split_once('='));
+        let named = pairs.filter(|(name, value)| *name == "library" && !value.is_empty());
+        Self { library: named.last().map(|(_, value)| value.into()), ..Self::default() }
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if value.is_empty() {
             return Err(format!("`{name}` has no value"));
@@ -212,6 +220,8 @@ mod tests {
         assert!(!settings.has(Kind::Free) && !settings.has(Kind::Pools));
         assert_eq!((settings.log.as_deref(), settings.exitcode), (Some("/tmp/a b-%p"), 66));
         assert_eq!(Settings::from_text(""), Ok(Settings::default()));
+        let broken = "suppressions=/nowhere/x, library=/a/b";
+        assert_eq!(Settings::of_library(broken).library, Some("/a/b".into()));
         for (wrong, part) in [
             ("x", "`x` is not name=value"),
             ("x=1", "`x` is no setting: use class, log"),
