@@ -102,6 +102,10 @@ pub fn folder(command: &str, own: &Path) -> Result<PathBuf, String> {
 }
 
 fn link(base: &Path, own: &Path, user: u32) -> io::Result<PathBuf> {
+    let splits = |sign: &u8| matches!(sign, b':' | b';' | b'$') || sign.is_ascii_whitespace();
+    if base.as_os_str().as_encoded_bytes().iter().any(splits) {
+        return Err(io::Error::other("the loader would not take such a path as one"));
+    }
     let mut hasher = DefaultHasher::new();
     own.hash(&mut hasher);
     let folder = base.join(format!("{:016x}", hasher.finish()));

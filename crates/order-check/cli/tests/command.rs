@@ -264,6 +264,17 @@ fn a_program_without_calls_is_left_alone() {
     let (status, _, errors) = run(&["run", "--library", "/nowhere/libcuda.so.1", "--", "true"]);
     assert_eq!(status, Some(2), "{errors}");
     assert!(errors.contains("/nowhere/libcuda.so.1 is no file"), "{errors}");
+    // Nor is a folder whose path the loader would split.
+    for cache in ["a b", "a:b", "$a"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.env("XDG_CACHE_HOME", folder.0.join(cache)).env("TMPDIR", &folder.0);
+        let program = ["sh", "-c", "echo $LD_PRELOAD"];
+        let done = command.args(["run", "--library", library, "--"]).args(program).output();
+        let done = done.expect("it runs");
+        let (printed, errors) = (done.stdout, String::from_utf8_lossy(&done.stderr));
+        assert_eq!(errors.lines().count(), 1, "{cache}: {errors}");
+        assert!(printed.starts_with(folder.0.as_os_str().as_encoded_bytes()), "{printed:?}");
+    }
     // A folder in which others may write is not used.
     let cache = folder.0.join("cache/cuda-order-check");
     use std::os::unix::fs::PermissionsExt;
