@@ -1,6 +1,6 @@
 """Correct programs, as people write them: the checker must say nothing about them.
 
-python3 correct.py --list       the names
+python3 correct.py --list       the names, and how many GPUs each needs
 python3 correct.py NAME         runs one; those with a figure print `time: MILLISECONDS`
 """
 
@@ -9,12 +9,17 @@ import sys
 import threading
 import time
 
-PROGRAMS = {}
+PROGRAMS, GPUS = {}, {}
 
 
-def program(function):
+def program(function, gpus=1):
     PROGRAMS[function.__name__] = function
+    GPUS[function.__name__] = gpus
     return function
+
+
+def of_two_gpus(function):
+    return program(function, 2)
 
 
 def timed(step, rounds, warm=5):
@@ -320,6 +325,82 @@ def collectives_of_one_rank():
     dist.destroy_process_group()
 
 
+def rank_of_two(rank, port):
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=2, device_id=torch.device("cuda", rank))
+    layers = [torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)]
+    model = DistributedDataParallel(torch.nn.Sequential(*layers).cuda(), device_ids=[rank])
+    optimizer = torch.optim.Adam(model.parameters())
+    side, main = torch.cuda.Stream(), torch.cuda.current_stream()
+    for _ in range(30):
+        x = torch.randn(256, 64).pin_memory().cuda(non_blocking=True)
+        loss = model(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total = loss.detach().clone()
+        side.wait_stream(main)
+        with torch.cuda.stream(side):
+            dist.all_reduce(total, async_op=True).wait()
+        main.wait_stream(side)
+        gathered = [torch.empty_like(total) for _ in range(2)]
+        dist.all_gather(gathered, total)
+        assert torch.equal(*gathered)
+    blocks, part = torch.ones(2 << 20, device="cuda"), torch.empty(1 << 20, device="cuda")
+    dist.reduce_scatter_tensor(part, blocks)
+    first, second = (dist.send, dist.recv) if rank == 0 else (dist.recv, dist.send)
+    first(part, 1 - rank)
+    second(part, 1 - rank)
+    assert part.eq(2).all()
+    dist.destroy_process_group()
+
+
+@of_two_gpus
+def collectives_of_two_ranks():
+    import torch
+
+    port = str(20000 + os.getpid() % 20000)
+    torch.multiprocessing.spawn(rank_of_two, args=(port,), nprocs=2)
+
+
+@of_two_gpus
+def copies_between_gpus():
+    """Both directions at once, in side streams, ordered by events; a thread each."""
+    import torch
+
+    def copy(here, there):
+        make, move, use = torch.cuda.Stream(here), torch.cuda.Stream(here), torch.cuda.Stream(there)
+        with torch.cuda.stream(make):
+            ramp = torch.ones(1 << 20, device=here)
+        with torch.cuda.stream(use):
+            total = torch.zeros(1 << 20, device=there)
+        for number in range(100):
+            with torch.cuda.stream(make):
+                x = ramp * number
+                made = make.record_event()
+            move.wait_event(made)
+            with torch.cuda.stream(use), torch.cuda.stream(move):
+                y = x.to(there, non_blocking=True)
+                moved = move.record_event()
+            x.record_stream(move)
+            use.wait_event(moved)
+            with torch.cuda.stream(use):
+                total += y
+        assert total.eq(99 * 50).all()
+
+    ways = [("cuda:0", "cuda:1"), ("cuda:1", "cuda:0")]
+    all_threads = [threading.Thread(target=copy, args=way) for way in ways]
+    for thread in all_threads:
+        thread.start()
+    for thread in all_threads:
+        thread.join()
+
+
 @program
 def cupy_arrays():
     import cupy
@@ -395,6 +476,7 @@ def faulthandler_of_python():
 
 if __name__ == "__main__":
     if sys.argv[1] == "--list":
-        print("\n".join(PROGRAMS))
+        for name, gpus in GPUS.items():
+            print(name, gpus)
     else:
         PROGRAMS[sys.argv[1]]()

@@ -3,7 +3,7 @@
 
 table.py [--command cuda-order-check] [--runs 10] [--jobs 6] [--only PATTERN...] [--skip PATTERN...]
 
-Programs that need what the machine lacks (CuPy, JAX, nvcc) are named. The status is 1 if an error
+Programs that need what the machine lacks (CuPy, JAX, nvcc, a second GPU) are named. The status is 1 if an error
 was missed in any run, or if anything was reported about a correct program. A cost is the best of
 five processes, plain and checked in turn: a machine with other guests only ever adds time.
 """
@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--logs")
     parser.add_argument("--native", default=os.path.join(tempfile.gettempdir(), "order-native"))
     options = parser.parse_args()
-    options.command = shutil.which(options.command) or os.path.abspath(options.command)
+    options.command = os.path.abspath(shutil.which(options.command) or options.command)
     if options.logs:
         os.makedirs(options.logs, exist_ok=True)
 
@@ -80,7 +80,14 @@ def main():
         subprocess.run(nvcc, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"NOT RUN: native.cu: {error}", flush=True)
-    files = [os.path.join(HERE, name) for name in ("pytorch.py", "cupy_programs.py")]
+    smi = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+    gpus = len(smi.stdout.splitlines())
+    names = ["pytorch.py", "cupy_programs.py"]
+    if gpus > 1:
+        names.append("two_gpus.py")
+    else:
+        print(f"NOT RUN: two_gpus.py: the machine has {gpus} GPU", flush=True)
+    files = [os.path.join(HERE, name) for name in names]
     python = [[sys.executable, file] for file in files]
     native = [[options.native]] if os.path.exists(options.native) else []
 
@@ -92,8 +99,10 @@ def main():
                 for number in range(options.runs):
                     tasks.append((name, kind, variant, words + [name, variant], number, classes))
     correct = [sys.executable, os.path.join(HERE, "correct.py")]
-    for (name,) in listed(correct):
-        if name not in TIMED:
+    for name, needs in listed(correct):
+        if int(needs) > gpus:
+            print(f"NOT RUN: {name}: the machine has {gpus} GPU", flush=True)
+        elif name not in TIMED:
             tasks.append((name, "correct", "correct", correct + [name], 0, ""))
 
     def asked(name):
