@@ -33,7 +33,16 @@ pub fn find(own: &Path, settings: &crate::Settings) -> Option<PathBuf> {
     let usual = usual.map(|folder| Path::new(folder).join(NAME));
     let all = named.into_iter().chain(cached(&cache)).chain(usual);
     let mut all = all.filter(|path| number(path).is_some_and(|number| Some(number) != own));
-    all.next()
+    all.find(|path| !is_of_other_machine(path))
+}
+
+/// Whether this is a library for another kind of processor, which the loader passes over.
+fn is_of_other_machine(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut begin = [0; 20];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    // 64 bits, and x86-64.
+    read.is_ok() && begin.starts_with(b"\x7fELF") && (begin[4], begin[18]) != (2, 62)
 }
 
 /// The paths of the library in the loader's cache, for this kind of processor.
@@ -77,6 +86,23 @@ pub fn open(path: &Path) -> Option<impl Fn(&CStr) -> *mut c_void + use<>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_of_other_machines_are_passed_over() {
+        let own = std::env::current_exe().expect("it has a path");
+        assert!(!is_of_other_machine(&own));
+        let folder = std::env::temp_dir().join(format!("order-check-elf-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("a new folder");
+        let path = folder.join("libcuda.so.1");
+        for (class, machine, other) in [(2, 62, false), (1, 3, true), (2, 183, true)] {
+            let mut begin = [0; 64];
+            begin[..5].copy_from_slice(&[0x7f, b'E', b'L', b'F', class]);
+            begin[18] = machine;
+            std::fs::write(&path, begin).expect("a new file");
+            assert_eq!(is_of_other_machine(&path), other, "{class} {machine}");
+        }
+        std::fs::remove_dir_all(folder).expect("it was made here");
+    }
 
     #[test]
     fn the_loaders_cache_is_read() {
