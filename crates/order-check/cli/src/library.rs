@@ -225,7 +225,10 @@ extern "C" fn opens(name: *const c_char) -> Opens {
     // SAFETY: NULL, or the program's C string.
     let path = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
     let file = path.and_then(|path| path.rsplit(|sign| *sign == b'/').next());
-    let is_driver = file.is_some_and(|file| matches!(file, b"libcuda.so" | b"libcuda.so.1"));
+    // Some open it by its version, as `libcuda.so.580.65.06`.
+    let version = file.and_then(|file| file.strip_prefix(b"libcuda.so"));
+    let is_number = |sign: &u8| sign.is_ascii_digit() || *sign == b'.';
+    let is_driver = version.is_some_and(|version| version.iter().all(is_number));
     let name = if is_driver && !is_program() && started() { c"libcuda.so.1".as_ptr() } else { name };
     Opens { loader, name }
 }
