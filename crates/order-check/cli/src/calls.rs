@@ -134,6 +134,23 @@ functions! {
     pwritev64(file: c_int, from: *const iovec, count: c_int, at: off_t) -> ssize_t, real
         // SAFETY: as above.
         => calls::call("pwritev64", false, || unsafe { calls::list(from, count as usize) }, real);
+    preadv2(file: c_int, to: *const iovec, count: c_int, at: off_t, flags: c_int) -> ssize_t, real
+        // SAFETY: as above.
+        => calls::call("preadv2", true, || unsafe { calls::list(to, count as usize) }, real);
+    preadv64v2(file: c_int, to: *const iovec, count: c_int, at: off_t, flags: c_int)
+        -> ssize_t, real
+        // SAFETY: as above.
+        => calls::call("preadv64v2", true, || unsafe { calls::list(to, count as usize) }, real);
+    pwritev2(file: c_int, from: *const iovec, count: c_int, at: off_t, flags: c_int)
+        -> ssize_t, real
+        // SAFETY: as above.
+        => calls::call("pwritev2", false, || unsafe { calls::list(from, count as usize) }, real);
+    pwritev64v2(file: c_int, from: *const iovec, count: c_int, at: off_t, flags: c_int)
+        -> ssize_t, real
+        // SAFETY: as above.
+        => calls::call("pwritev64v2", false, || unsafe { calls::list(from, count as usize) }, real);
+    getrandom(to: *mut c_void, bytes: size_t, flags: c_uint) -> ssize_t, real
+        => calls::call("getrandom", true, || one(to, bytes), real);
 
     recv(socket: c_int, to: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t, real
         => calls::call("recv", true, || one(to, bytes), real);

@@ -254,6 +254,12 @@ fn read_beside(p: &Program) {
     unsafe {
         assert_eq!(libc::writev(write.as_raw_fd(), list.as_ptr(), 2), 20);
         assert_eq!(libc::readv(read.as_raw_fd(), list.as_ptr(), 2), 20);
+        p.any_call();
+        assert_eq!(libc::pwritev2(write.as_raw_fd(), list.as_ptr(), 2, -1, 0), 20);
+        p.any_call();
+        assert_eq!(libc::preadv2(read.as_raw_fd(), list.as_ptr(), 2, -1, 0), 20);
+        p.any_call();
+        assert_eq!(libc::getrandom(p.at(1000).cast(), 10, 0), 10);
     }
 }
 
