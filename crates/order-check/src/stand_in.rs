@@ -118,14 +118,12 @@ fn link(base: &Path, own: &Path, user: u32) -> io::Result<PathBuf> {
     }
     for name in NAMES {
         let place = folder.join(name);
-        if fs::read_link(&place).is_ok_and(|target| target == own) {
-            continue;
+        let is_there = || fs::read_link(&place).is_ok_and(|target| target == own);
+        // Another process may be here as well. A link to something else is a damaged one.
+        if !is_there() && symlink(own, &place).is_err() && !is_there() {
+            fs::remove_file(&place)?;
+            symlink(own, &place)?;
         }
-        // Another process may be here as well: each replaces the whole link.
-        let new = folder.join(format!("{name}.{}", std::process::id()));
-        let _ = fs::remove_file(&new);
-        symlink(own, &new)?;
-        fs::rename(&new, &place)?;
     }
     Ok(folder)
 }

@@ -22,6 +22,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEFAULT = {"copy", "free", "host"}
+LANGUAGES = {
+    "pytorch.py": "PyTorch",
+    "two_gpus.py": "PyTorch, two GPUs",
+    "cupy_programs.py": "CuPy",
+}
 TIMED = ["training_step", "resnet", "inference_of_small_kernels"]
 
 
@@ -91,9 +96,13 @@ def main():
     python = [[sys.executable, file] for file in files]
     native = [[options.native]] if os.path.exists(options.native) else []
 
-    tasks = []
+    tasks, languages = [], {}
     for words in python + native:
         for name, kind in listed(words):
+            file = os.path.basename(words[-1])
+            languages[name] = LANGUAGES.get(file, "CUDA C++, static runtime")
+            if name.startswith("published_"):
+                languages[name] += ", after published reports"
             classes = "" if kind in DEFAULT else f"+{kind}"
             for variant in ("planted", "mended"):
                 for number in range(options.runs):
@@ -126,6 +135,7 @@ def main():
                 print(f"{name} {variant}: status {status}: {last[:160]}", flush=True)
 
     print("| program | class | found, of the runs | in its mended twin |\n| --- | --- | --- | --- |")
+    sums = {}
     for (name, kind), row in results.items():
         all_runs = [run for runs in row.values() for run in runs]
         bad = any(status != 0 or found is None for status, found in all_runs)
@@ -139,7 +149,17 @@ def main():
             bad |= hits < len(row["planted"]) or false > 0
             found = f"{hits} of {len(row['planted'])}"
             print(f"| `{name}` | {kind} | {found} | {false} |" + (" WRONG" if bad else ""))
+            counts = [1, hits, len(row["planted"]), false, len(row["mended"])]
+            before = sums.get((languages[name], kind), [0] * 5)
+            sums[languages[name], kind] = [one + other for one, other in zip(before, counts)]
         wrong += bad
+
+    # The table of docs/preload.md.
+    print("\n| programs | class | planted | found, of all runs | reports about their twins |")
+    print("| --- | --- | --- | --- | --- |")
+    for (language, kind), (planted, hits, runs, false, twins) in sorted(sums.items()):
+        print(f"| {language} | `{kind}` | {planted} | {hits} of {runs} | {false} of {twins} |")
+    print()
 
     costs = {}
     for name in TIMED:

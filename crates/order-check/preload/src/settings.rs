@@ -136,8 +136,9 @@ impl Settings {
     #[must_use]
     pub fn of_library(text: &str) -> Self {
         let pairs = text.split(',').filter_map(|pair| pair.trim().split_once('='));
-        let named = pairs.filter(|(name, value)| *name == "library" && !value.is_empty());
-        Self { library: named.last().map(|(_, value)| value.into()), ..Self::default() }
+        let is_library = |(name, value): &(&str, &str)| *name == "library" && !value.is_empty();
+        let library = pairs.rev().find(is_library).map(|(_, value)| value.into());
+        Self { library, ..Self::default() }
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -166,6 +167,15 @@ impl Settings {
                 let all = Suppression::from_lines(&lines);
                 self.suppressed
                     .extend(all.map_err(|what| format!("suppressions: {value}: {what}"))?);
+                let unknown = self.suppressed.iter().find_map(|of| match of {
+                    Suppression::Class(name) if !name.contains('*') => {
+                        CLASSES.iter().all(|class| class.name != name).then_some(name)
+                    }
+                    _ => None,
+                });
+                if let Some(name) = unknown {
+                    return Err(format!("suppressions: {value}: there is no class {name}"));
+                }
             }
             "library" => self.library = Some(value.into()),
             "trace" => self.trace = text(),
@@ -220,6 +230,14 @@ mod tests {
         assert!(!settings.has(Kind::Free) && !settings.has(Kind::Pools));
         assert_eq!((settings.log.as_deref(), settings.exitcode), (Some("/tmp/a b-%p"), 66));
         assert_eq!(Settings::from_text(""), Ok(Settings::default()));
+        let typo = std::env::temp_dir().join(format!("suppressions-{}", std::process::id()));
+        std::fs::write(&typo, "class:frea\n").expect("a new file");
+        let of_typo = format!("suppressions={}", typo.display());
+        let text = Settings::from_text(&of_typo).expect_err("there is no such class");
+        assert!(text.ends_with("there is no class frea"), "{text}");
+        std::fs::write(&typo, "class:fr*\nclass:free\n").expect("the file");
+        assert!(Settings::from_text(&of_typo).is_ok());
+        std::fs::remove_file(&typo).expect("the file");
         let broken = "suppressions=/nowhere/x, library=/a/b";
         assert_eq!(Settings::of_library(broken).library, Some("/a/b".into()));
         for (wrong, part) in [

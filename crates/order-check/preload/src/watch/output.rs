@@ -229,15 +229,16 @@ impl Output {
 fn findings(settings: &Settings) -> Findings {
     const NAME: &str = "cuda-order-check: ";
     let mut sinks = Vec::new();
-    let mut open = |path: &str| match Sink::file(path) {
+    let open = |path: &str, instead: &str| match Sink::file(path) {
         Ok(sink) => Some(sink),
         Err(error) => {
-            eprintln!("{NAME}cannot write {path}, so findings go here: {error}");
+            eprintln!("{NAME}cannot write {path}, so {instead}: {error}");
             None
         }
     };
-    let log = settings.log.as_deref().and_then(&mut open);
+    let log = settings.log.as_deref().and_then(|path| open(path, "findings go here"));
     sinks.push(log.unwrap_or_else(|| Sink::stderr(NAME)));
-    sinks.extend(settings.json.as_deref().and_then(&mut open).map(Sink::json));
+    let json = settings.json.as_deref().and_then(|path| open(path, "there is no JSON"));
+    sinks.extend(json.map(Sink::json));
     Findings::new(sinks, settings.suppressed.clone())
 }
