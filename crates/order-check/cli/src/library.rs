@@ -19,7 +19,7 @@ use crate::{calls, hide};
 /// A function of the driver.
 #[repr(C)]
 struct Slot {
-    /// Where it leads.
+    /// Where it leads. From the begin on: constructors of other libraries may come before this one's.
     target: AtomicPtr<c_void>,
     /// How often it was called.
     count: AtomicU64,
@@ -33,7 +33,7 @@ macro_rules! trampolines {
         mod slots {
             use super::*;
             $(pub(super) static $name: Slot = Slot {
-                target: AtomicPtr::new(core::ptr::null_mut()),
+                target: AtomicPtr::new(first_call as *const () as *mut c_void),
                 count: AtomicU64::new(0),
                 hooked: AtomicBool::new(false),
             };)*
@@ -108,9 +108,6 @@ extern "C" fn at_exit() {
 extern "C" fn at_load() {
     if is_program() {
         return;
-    }
-    for (_, slot, _) in EXPORTS {
-        slot.target.store(first_call as *mut c_void, Ordering::Relaxed);
     }
     // By LD_PRELOAD it is in programs that have nothing to do with CUDA as well.
     match is_preloaded() {

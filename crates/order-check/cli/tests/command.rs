@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use cuda_test_harness::{say_not_run, shared_library};
@@ -373,15 +373,22 @@ assert pop() == 0"
 #[test]
 fn a_program_in_c_declares_what_its_kernels_do() {
     let folder = Folder::new("header");
-    let (source, program) = (folder.0.join("program.c"), folder.0.join("program"));
+    let [source, program] = ["program.c", "program"].map(|name| folder.0.join(name));
+    let [early_source, early] = ["early.c", "libearly.so"].map(|name| folder.0.join(name));
     fs::write(&source, PROGRAM).expect("a new file");
-    let compiler = Command::new("cc")
-        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I"])
-        .args([env!("CARGO_MANIFEST_DIR").as_ref(), "-o".as_ref(), program.as_os_str()])
-        .args([source.as_os_str(), "-ldl".as_ref()])
-        .status();
-    let Ok(compiled) = compiler else { return say_not_run("there is no C compiler") };
+    fs::write(&early_source, EARLY).expect("a new file");
+    let compile = |output: &Path, source: &Path, more: &[&str]| {
+        let mut command = Command::new("cc");
+        command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I"]);
+        command.args([env!("CARGO_MANIFEST_DIR").as_ref(), "-o".as_ref(), output.as_os_str()]);
+        command.arg(source).args(more).arg("-ldl").current_dir(&folder.0).status()
+    };
+    let Ok(compiled) = compile(&early, &early_source, &["-shared", "-fPIC"]) else {
+        return say_not_run("there is no C compiler");
+    };
     assert!(compiled.success());
+    let linked = ["-Wl,--no-as-needed", "-L.", "-learly", "-Wl,-rpath,$ORIGIN"];
+    assert!(compile(&program, &source, &linked).expect("as before").success());
     let run = |options: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
         command.arg("run").args(options.split_whitespace()).arg("--library").arg(shared_library());
@@ -408,6 +415,16 @@ fn a_program_in_c_declares_what_its_kernels_do() {
     let plain = plain.expect("it runs");
     assert!(plain.status.success() && plain.stderr.is_empty(), "{plain:?}");
 }
+
+/// A library whose constructor comes before that of the stand-in, as the runtime's does.
+const EARLY: &str = r#"
+#include <dlfcn.h>
+
+__attribute__((constructor)) static void early(void)
+{
+    dlopen("libcuda.so.1", RTLD_NOW);
+}
+"#;
 
 /// A kernel that the checker cannot see writes what another stream and the host read.
 const PROGRAM: &str = r#"
