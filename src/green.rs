@@ -329,8 +329,9 @@ impl Context {
     /// Two threads must not use the context at the same time. A thread uses the context in three
     /// cases:
     ///
-    /// * It calls a method of the context, or of a stream of the context, that makes a driver call.
-    /// * It creates an event or a stream in the context.
+    /// * It makes a driver call on the context or on one of its streams. The method may belong to
+    ///   another object, as in `event.record(&stream)`.
+    /// * It creates or imports an object in the context, or exports an event of the context.
     /// * It holds the guard of [`make_current`](Self::make_current).
     ///
     /// Different threads may use the context one after the other. Any thread may query events and

@@ -53,8 +53,9 @@
 //!
 //! # Reading the examples
 //!
-//! The code of all other examples is the body of a function that returns [`Result<()>`](Result).
-//! The folder `examples` of the source tree has whole programs to copy.
+//! The example at the top of this page is a whole program. Every other example is the body of a
+//! function that returns [`Result<()>`](Result); a few get their `driver` from outside. The folder
+//! `examples` of the source tree has whole programs to copy.
 //!
 //! # What this crate does
 //!
@@ -76,8 +77,9 @@
 //! * It launches no kernels and allocates no memory.
 //! * It starts no thread, and keeps little state for the process. `docs/architecture.md` in the
 //!   source tree lists this state and its locks.
-//! * Its methods do not depend on a current device or a current stream: constructors take a
-//!   context, and operations take a stream. ([`ext::current_stream`] is a convenience on top.)
+//! * Its methods do not depend on a current context, device or stream: constructors take a context,
+//!   and operations take a stream. The exceptions are [`Context::current`],
+//!   [`StreamRef::from_foreign`] with a default stream's handle, and [`ext::current_stream`].
 //! * It never panics and never unloads the driver. It initialises the driver at the first use of a
 //!   device or of a context, never earlier.
 //! * It works in 64-bit programs only. In a 32-bit program [`Driver::load`] returns an error.

@@ -193,8 +193,8 @@ impl Driver {
     /// Returns the newest CUDA version that the driver supports, read with [`cuDriverGetVersion`]
     /// when it was loaded.
     ///
-    /// Use it to choose another way before the first call. A call that is newer than the driver
-    /// returns [`Error::Unsupported`] in any case.
+    /// Use it to choose another method if the driver is too old for the one you want. A call that
+    /// is newer than the driver returns an error, in most cases [`Error::Unsupported`].
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Version};
@@ -280,10 +280,10 @@ impl Driver {
     /// Calls on other crates' threads are observed on those threads. The crate `cuda-timelines` has
     /// such a thread for its futures.
     ///
-    /// A process has sixteen places for observers. `stop_observing` frees the place, but only for
-    /// the same driver: a place serves one loaded driver until the process ends. Loading one
-    /// library with each of the two default streams gives two drivers. `observe` makes no driver
-    /// call.
+    /// A process has sixteen places for observers. Until the process ends, a place belongs to the
+    /// loaded driver that used it first. After `stop_observing`, only that driver can use the place
+    /// again. Loading one library with each of the two default streams gives two drivers. `observe`
+    /// makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};

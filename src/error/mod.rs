@@ -23,8 +23,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 ///
 /// If a driver call failed, the error keeps the driver's code ([`code`](Self::code)) and the call
 /// ([`function`](Self::function)), in addition to the cause. In most cases this crate looks for the
-/// cause only after the call has failed. The exceptions are the variants that say "No call was
-/// made": this crate checks them before the call.
+/// cause only after the call has failed. Where a description says that no call was made, this crate
+/// found the cause first and did not make the call.
 ///
 /// The guide [`errors`](crate::guide::errors) has each error with its cause and what to do. Work
 /// that is not done is no error: see [`Progress`](crate::Progress).
@@ -71,7 +71,7 @@ pub enum Error {
         /// The driver's code. A code that this crate has no name for keeps its number.
         code: CUresult,
     },
-    /// The loaded driver is too old for this call.
+    /// The loaded driver is too old for this call. No call was made.
     Unsupported {
         /// The call.
         function: Function,
@@ -80,8 +80,8 @@ pub enum Error {
         /// The driver's version.
         driver: Version,
     },
-    /// This process was forked after the driver was initialised. CUDA does not work in such a
-    /// process.
+    /// This process was forked after the driver was initialised. No call was made: CUDA does not
+    /// work in such a process.
     ForkedChild {
         /// The call that was not made.
         function: Function,
@@ -120,7 +120,7 @@ pub enum Error {
         /// The device of the other object.
         other_device: u16,
     },
-    /// A closure was given to a capturing stream, and was not queued: a closure can run only once,
+    /// A closure was given to a capturing stream. No call was made: a closure can run only once,
     /// but the captured graph may be launched many times. An
     /// [`add_callback`](crate::StreamRef::add_callback) would even invalidate the capture.
     ClosureInCapture {
@@ -188,7 +188,7 @@ pub enum Error {
     /// An imported event cannot be exported again. No call was made.
     ExportOfImport,
     /// Streams of a [green](crate::Context::green) context must be
-    /// [non-blocking](crate::StreamOptions::blocking). No stream was created.
+    /// [non-blocking](crate::StreamOptions::blocking). No call was made.
     BlockingInGreenContext,
     /// The [exporter](crate::ipc::ExporterProcess) of an event has ended before the event's record
     /// completed.
@@ -216,10 +216,11 @@ pub enum Error {
     /// No place is left for an [observer](crate::Driver::observe) of this driver. A process has
     /// sixteen places.
     TooManyObservers,
-    /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS).
+    /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). No call
+    /// was made.
     InterprocessPool,
-    /// The priority is outside the context's range, and was not set. The driver would clamp it
-    /// silently.
+    /// The priority is outside the context's range. No call was made: the driver would clamp the
+    /// priority silently.
     PriorityOutOfRange {
         /// The requested priority.
         priority: i32,

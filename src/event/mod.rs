@@ -76,7 +76,8 @@ use crate::sys::calls::*;
 /// A pending event can be dropped: the driver frees it when it completes. Drop ignores errors from
 /// the driver; [`close`](Self::close) returns them. Drop does nothing in a forked child. In a
 /// context that has failed, the driver keeps the event until the context is released. Do not keep
-/// events in statics or thread-locals: their destructors run while the driver is shutting down.
+/// events in thread-locals: these may be dropped while the driver is shutting down. An event in a
+/// static is never destroyed, because Rust does not drop statics.
 ///
 /// An event holds a share of its context. Dropping or closing the event can block only if that is
 /// [the last share](Context#dropping-the-last-share).

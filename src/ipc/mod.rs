@@ -66,8 +66,8 @@ const FLAG_ORIGIN: u16 = 2;
 ///
 /// * whether the event was created with [`EventFlags::BLOCKING_SYNC`],
 /// * the UUID of the event's device: the importer finds the same GPU even if its ordinal differs,
-/// * the exporter's process id, the start time of the process and the boot id of its system: the
-///   importer does not take a later process that got the same process id for the exporter.
+/// * the exporter's process id, the start time of the process and the boot id of its system: with
+///   them the importer can tell the exporter from a later process with the same process id.
 ///
 /// Send the descriptor as bytes ([`to_bytes`](Self::to_bytes)), as
 /// [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).

@@ -102,7 +102,7 @@ impl fmt::Debug for SynchronizationPolicy {
     }
 }
 
-/// A memory-synchronization domain, in which kernels of a stream run; a stream has two.
+/// A memory-synchronization domain: the kernels of a stream run in one of two.
 ///
 /// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different
 /// domains see each other's accesses in order only across barriers of system scope.
@@ -163,8 +163,8 @@ impl fmt::Debug for MemorySyncDomain {
     }
 }
 
-/// Which domain of the device each of a stream's two [domains](MemorySyncDomain) stands for, by
-/// number.
+/// The numbers of the device's domains to which a stream maps its two
+/// [domains](MemorySyncDomain).
 ///
 /// The device attribute `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT` (126) is the number of domains
 /// of the device. [`MemorySyncDomain`] has an example.
@@ -282,8 +282,8 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns which domain of the device each of the stream's two [domains](MemorySyncDomain)
-    /// stands for. Needs CUDA 12.0.
+    /// Returns to which domain of the device the stream maps [`MemorySyncDomain::DEFAULT`], and to
+    /// which [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
@@ -298,8 +298,8 @@ impl StreamRef {
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Sets which domain of the device each of the stream's two [domains](MemorySyncDomain) stands
-    /// for. Needs CUDA 12.0.
+    /// Sets to which domain of the device the stream maps [`MemorySyncDomain::DEFAULT`], and to
+    /// which [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///

@@ -188,10 +188,10 @@ impl StreamRef {
     /// Calls `callback` as [`launch_host_function`](Self::launch_host_function) does, with the
     /// result of the work before it.
     ///
-    /// If the stream's context has failed, the callback is still called, with the error. That error
-    /// always names the function [`cuStreamAddCallback`], and not the work that failed. The
-    /// callback may run under a lock of the driver, so it should be short. NVIDIA's documentation
-    /// says that `cuStreamAddCallback` may be removed in future.
+    /// If the stream's context fails after this method has returned `Ok`, the callback is still
+    /// called, with the error. That error always names the function [`cuStreamAddCallback`], and
+    /// not the work that failed. The callback may run under a lock of the driver, so it should be
+    /// short. NVIDIA's documentation says that `cuStreamAddCallback` may be removed in future.
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and `cuStreamAddCallback`.
     ///

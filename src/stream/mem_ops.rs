@@ -315,7 +315,8 @@ impl StreamRef {
     /// unsafe {
     ///     producer.write_value32(flag, 1, WriteValueFlags::empty())?;
     ///     producer.write_value64(flag + 8, 1, WriteValueFlags::empty())?;
-    ///     consumer.wait_stream(&producer)?; // both sides are streams: the same order by an event
+    ///     // Both sides are streams, so an event must also put the writes before the waits.
+    ///     consumer.wait_stream(&producer)?;
     ///     consumer.wait_value32(flag, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
     ///     consumer.wait_value64(flag + 8, 1, WaitCondition::Equal, WaitValueFlags::empty())?;
     /// }
