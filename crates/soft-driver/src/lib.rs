@@ -2,10 +2,10 @@
 //!
 //! It implements the event, stream, context, capture, graph, host-function, memory and interprocess
 //! entry points of the CUDA driver on host threads and host memory. It interprets no device code: a
-//! kernel is a [closure](SoftDriver::kernel) of the test. For programs that order work it behaves
-//! like the real driver, as measured on an NVIDIA H200. If a mistake of the program crashes the
-//! real driver, the software driver reports the mistake. A test can make any call
-//! [fail](#making-it-fail).
+//! kernel is a [closure](SoftDriver::kernel) of the test. The order of work, the results and the
+//! errors are as measured on an NVIDIA H200, with [exceptions](#what-it-does). If a mistake of the
+//! program crashes the real driver, the software driver reports the mistake. A test can make any
+//! call [fail](#making-it-fail).
 //!
 //! # In a test
 //!

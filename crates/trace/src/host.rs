@@ -65,7 +65,7 @@ pub struct HostRecords {
     pub markers: Vec<Marker>,
 }
 
-/// The value of a counter from a time on, from [`HostRecorder::counter`].
+/// A counter's new value and its time, from [`HostRecorder::counter`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CounterValue {

@@ -16,7 +16,8 @@
 //! use std::time::Duration;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     // Records the driver calls, and the arrows of waits. Omit it if you do not need them.
+//!     // Records the driver calls. If a stream waits for another one, the trace shows an arrow.
+//!     // Omit it if you do not need this.
 //!     let recorder = HostRecorder::new();
 //!     let driver = recorder.observe(Driver::load()?)?;
 //!
@@ -51,10 +52,13 @@
 //!
 //! # Cost
 //!
-//! A span takes two timing records, two events of a pool, and two readings of the host's clock. Four
-//! times a second, a call also records one more event, to relate the GPU's clock to the host's, and
-//! waits for it for at most 50 µs. Collecting a span makes two or three calls of
-//! [`cuEventElapsedTime`]. Spans are kept until they are collected.
+//! A span takes two timing records, two events of a pool, and two readings of the host's clock.
+//! Four times a second, a call of [`Tracer::span`] or [`Span::end`] also records one more event, to
+//! relate the GPU's clock to the host's, and waits for it for at most 50 µs. Collecting a span
+//! makes two or three calls of [`cuEventElapsedTime`].
+//!
+//! A tracer keeps its spans until [`Tracer::drain_ready`], [`Tracer::drain`] or [`Tracer::finish`]
+//! collects them. In a long run, drain from time to time: otherwise memory and events pile up.
 //!
 //! # Feature flags
 //!

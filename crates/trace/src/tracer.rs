@@ -461,7 +461,7 @@ impl Tracer {
     /// let tracer = Tracer::new(&context)?;
     /// tracer.span(&stream, "work")?.end(&stream)?;
     ///
-    /// // `block_on` is that of any executor.
+    /// // `block_on` comes from your executor, for example `pollster::block_on`.
     /// let spans = block_on(tracer.drain())?;
     /// assert_eq!(spans[0].name, "work");
     /// # Ok::<(), cuda_events::Error>(())

@@ -25,8 +25,8 @@ use crate::processes;
 
 /// A software driver in this process, independent of all others.
 ///
-/// A process can have [`SLOTS`](crate::SLOTS) drivers at a time. Creating one more waits until
-/// another is dropped, and panics after two minutes.
+/// A process can have [`SLOTS`](crate::SLOTS) drivers at a time. Creating one more waits for a free
+/// place, and panics after two minutes.
 ///
 /// Dropping a driver ends everything that belongs to it. From then on its functions return
 /// `CUDA_ERROR_DEINITIALIZED`, and so do calls that are waiting or [blocked](Fault::block).

@@ -91,7 +91,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | | access of importers | streams of an importer |
 /// | --- | --- | --- |
 /// | [`new`](Self::new) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
-/// | [`writable`](Self::writable) | This crate maps it read-only in the importers. When this process ends, it maps the file for writing once, to release their streams. | They wait for the shared memory directly: the fastest way. |
+/// | [`writable`](Self::writable) | This crate maps it read-only in the importers. After the end of this process, an importer maps it for writing for a moment, to release waiting streams. | They wait for the shared memory directly: the fastest way. |
 ///
 /// An importer of a file from `new` can neither write the file nor remove its page. One gap
 /// remains: a process of the same user or of root can change the file's mode and open it again
@@ -226,8 +226,8 @@ impl TimelineFile {
     /// * The poller of this process can be made to query the driver every 5 ms until the file is
     ///   dropped.
     /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
-    ///   are pending. The values can then go back. Importers can see the end of the timeline before
-    ///   signals of the earlier stream, and such signals can overwrite the end.
+    ///   are pending. The values can then go back. After its drop, importers can see that the
+    ///   timeline has ended while signals of the old stream are pending. These can undo the end.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
     /// It cannot read or write other memory. These do not depend on the bytes in the file:
@@ -235,8 +235,8 @@ impl TimelineFile {
     /// * the values of this process's signals;
     /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
     ///   this process;
-    /// * the time at which this process closes the file after the drops: after the last signal of
-    ///   each timeline that was not moved.
+    /// * when this process closes the file: once the file and its timelines are dropped, and the
+    ///   signals are done. It does not wait for signals in a stream that a timeline was moved from.
     ///
     /// To that end each timeline in the file also has a cache line in memory that only this process
     /// can write. Driver calls: those of [`new`](Self::new).

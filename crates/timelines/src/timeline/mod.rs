@@ -119,9 +119,11 @@ use crate::sync::lock;
 ///
 /// # Waiting
 ///
-/// A wait takes a [`Point`], which exists only after its signal was submitted. A program that waits
-/// only for points and events cannot deadlock: `docs/timelines.md` has the proof.
-/// [`wait_ahead`](Self::wait_ahead) waits for a value that was not signalled yet, and can deadlock.
+/// A wait takes a [`Point`]. A point of this timeline exists only after its signal was submitted. A
+/// program that waits only for such points and for events cannot deadlock: `docs/timelines.md` has
+/// the proof. An [`ImportedTimeline`] has a point for any value, so [signal
+/// first](ImportedTimeline#values), and then send the value. [`wait_ahead`](Self::wait_ahead) waits
+/// for a value that was not signalled yet, and can deadlock.
 ///
 /// # Captures
 ///
@@ -287,9 +289,9 @@ impl Timeline {
     ///
     /// In this process it works like a timeline from [`new`](Self::new). Each
     /// [`signal`](Self::signal) makes three driver calls: [`cuStreamIsCapturing`],
-    /// [`cuStreamWriteValue64`] to the device memory, and the one of `new`. A signal in any capture
-    /// is refused, even if [other code began the capture](Self#captures): a graph would write to
-    /// the memory after it was freed.
+    /// [`cuStreamWriteValue64`] to the device memory, and the same to host memory. A signal in any
+    /// capture is refused, even if [other code began the capture](Self#captures): a graph would
+    /// write to the memory after it was freed.
     ///
     /// The drop and [`poison`](Self::poison) release all waits in other processes, after the last
     /// signal. They cannot do so while the stream captures, or after its context has failed:
@@ -388,8 +390,8 @@ impl Timeline {
     /// an item.
     ///
     /// Each launch of a [`SignalGraph`] writes new values. Another executable graph of the same
-    /// graph would write old values, so this method consumes the graph. You can also signal the
-    /// [timeline](SignalGraph::timeline) itself.
+    /// graph would write old values, so this method consumes the graph. For other signals,
+    /// [`SignalGraph::timeline`] returns the timeline.
     ///
     /// Driver calls: [`cuGraphAddBatchMemOpNode`] (CUDA 11.7) for each signal, and those of
     /// [`Graph::instantiate`].
@@ -463,8 +465,9 @@ impl Timeline {
     /// Submitted signals still happen if the stream gets there, and their points are then done.
     /// Dropping the timeline is gentler: it releases no wait before the last signal.
     ///
-    /// A store of the host releases the streams that wait now. The driver calls of a
-    /// [`signal`](Self::signal) release the streams that reach their waits later.
+    /// `poison` stores a value from the host, which releases the streams that wait now. It also
+    /// makes the driver calls of a [`signal`](Self::signal), for streams that reach their waits
+    /// later.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
