@@ -186,7 +186,7 @@ cutl_result cutl_stream_adopt(struct CUctx_st *context,
 
 // Makes all work that is submitted to the stream later wait until the point is reached. The stream
 // may be of any context and device. One driver call, and none if the point is reached. A program
-// that only waits for points cannot deadlock.
+// that waits only for points whose signals were submitted cannot deadlock.
 //
 // If the timeline can no longer reach the point, the stream goes on as if it were reached: query
 // the point on the host before you trust the results.

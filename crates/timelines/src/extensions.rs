@@ -86,8 +86,8 @@ pub trait CudaStreamExt: sealed::Sealed {
 
     /// Makes all later work in this stream wait until the point is reached.
     ///
-    /// The stream may belong to any context and any device of the process. A program that waits for
-    /// points only cannot deadlock: `docs/timelines.md` has the proof.
+    /// The stream may belong to any context and any device of the process. A program that waits only
+    /// for points whose signals were submitted cannot deadlock: `docs/timelines.md` has the proof.
     ///
     /// No driver call if the point is already reached. Otherwise one: [`cuStreamWaitValue64`].
     /// While a [`Capture`](cuda_events::capture::Capture) is in progress, the call of
