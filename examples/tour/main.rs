@@ -57,11 +57,13 @@ fn tour(options: &Options) -> Result<(), Failure> {
     if options.calls {
         opened.driver = opened.driver.observe(|call| eprintln!("{call}"))?;
     }
-    if let Some(error) = &opened.no_native {
-        writeln!(
-            out,
-            "The tour runs on the software driver, because no NVIDIA driver can be used: {error}"
-        )?;
+    let soft = "The tour runs on the software driver,";
+    match (&opened.no_native, opened.driver.library()) {
+        (Some(error), _) => {
+            writeln!(out, "{soft} because no NVIDIA driver can be used: {error}")?;
+        }
+        (None, Some(library)) => writeln!(out, "The tour runs on {}", library.display())?,
+        (None, None) => writeln!(out, "{soft} as --driver asks")?,
     }
     writeln!(out, "1. The driver and the device")?;
     match opened.driver.library() {
