@@ -579,8 +579,8 @@ impl Context {
     /// Returns whether this crate retained or created the context: it comes from
     /// [`primary`](Self::primary) or [`green`](Self::green).
     ///
-    /// Memory, registrations of memory and events (except interprocess events) of such a context
-    /// can be used in all other such contexts of the same device. For a context that other code
+    /// Events (except interprocess events), memory and registered memory of such a context can be
+    /// used in all other such contexts of the same device. For a context that other code
     /// made, this may not hold.
     ///
     /// ```

@@ -199,6 +199,9 @@ impl Driver {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Version};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::builder().version(12, 4).build();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -282,8 +285,8 @@ impl Driver {
     ///
     /// A process has sixteen places for observers. Until the process ends, a place belongs to the
     /// loaded driver that used it first. After `stop_observing`, only that driver can use the place
-    /// again. Loading one library with each of the two default streams gives two drivers. `observe`
-    /// makes no driver call.
+    /// again. For this, one library that is loaded with each of the two default streams counts as
+    /// two loaded drivers. `observe` makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};

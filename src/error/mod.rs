@@ -307,8 +307,8 @@ impl Error {
     /// in which the call failed, before its next call fails. The method makes no driver call.
     ///
     /// If the driver logged nothing for this call, the result is usually `None`. It may also hold
-    /// the lines of another call of the same name that failed with the same code, earlier or in
-    /// other code.
+    /// the lines of another call of the same function with the same error code, made earlier or by
+    /// another library.
     ///
     /// The log is not read for `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
     /// `CUDA_ERROR_NOT_PERMITTED`, nor for an error that names its cause, such as
@@ -349,6 +349,9 @@ impl Error {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -326,6 +326,7 @@ impl EventRef {
     }
 }
 
+/// # Waiting for an event
 #[allow(unsafe_code)]
 impl Context {
     /// The event that `wait_stream` records in the context's legacy default stream; created when

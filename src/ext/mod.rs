@@ -10,7 +10,8 @@
 //! | the time that work in a stream takes | [`Timer`] |
 //! | keeping an interprocess event while importers use it | [`IpcLease`] |
 //!
-//! `docs/architecture.md` lists the state that each item keeps for the process or for a thread.
+//! `docs/architecture.md` in the source tree lists the state that each item keeps for the process or
+//! for a thread.
 //!
 //! ```
 //! use cuda_events::ext::{EventPool, Timer};

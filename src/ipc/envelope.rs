@@ -1,8 +1,8 @@
 //! The envelope of a message from one process to another: its kind, its version, its fields, and a
 //! checksum, which detects damage.
 
-/// A kind of message to another process: four bytes that identify the kind, and the version of its
-/// fields.
+/// Describes one kind of message to another process: four bytes that identify the kind, and the
+/// version of the kind's fields.
 ///
 /// [`seal`](Self::seal) puts fields into an envelope with a checksum (CRC-32), and
 /// [`unseal`](Self::unseal) takes them out. The checksum detects damage, and not forgery: anyone

@@ -88,6 +88,9 @@ pub enum ExporterState {
 ///     stream.wait_event(&event)?;
 ///     Ok(true)
 /// }
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// # let context = Context::primary(cuda_events::Device::new(driver, 0)?)?;

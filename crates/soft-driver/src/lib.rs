@@ -115,8 +115,8 @@
 //! program that orders its streams by events only, it finds each race on every run.
 //!
 //! A driver cannot see the order that threads, host functions and values in host memory create. By
-//! default the checker takes the order in which the calls came in this run as intended. So it can
-//! miss a race in some runs. With [`HostOrder::Reported`] it uses only the order that the program
+//! default the checker assumes that the program intended the order in which its calls came in this
+//! run. So it can miss a race in some runs. With [`HostOrder::Reported`] it uses only the order that the program
 //! [reports](SoftDriver::hand_over). A program that passes then has no race in this run, for all
 //! accesses that the driver sees or that the program [reports](SoftDriver::reads).
 

@@ -110,9 +110,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// killed: [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does
 /// not keep the file alive.
 ///
-/// If the context fails, importers get [`Error::Poisoned`] within 10 ms, plus the time in which the
-/// crate's [poller](crate#threads) checks everything that is pending once. Importers cannot query
-/// this process's driver, so the poller does: it makes one [`cuEventQuery`] for each file every
+/// If the context fails, importers get [`Error::Poisoned`] after at most 10 ms and one round of the
+/// crate's [poller](crate#threads), which checks all that is pending in a round. Importers cannot
+/// query this process's driver, so the poller does: it makes one [`cuEventQuery`] for each file every
 /// 5 ms, between two calls of [`cuThreadExchangeStreamCaptureMode`]. It makes no call while no
 /// signal of a [`Timeline::shared`](super::Timeline::shared) is pending. The first shared timeline
 /// starts the poller.
@@ -182,6 +182,9 @@ impl TimelineFile {
     /// use cuda_events::{Context, Device};
     /// use cuda_timelines::{HostTimeline, ImportedTimeline, TimelineFile};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -226,8 +229,8 @@ impl TimelineFile {
     /// * The poller of this process can be made to query the driver every 5 ms until the file is
     ///   dropped.
     /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
-    ///   are pending. The values can then go back. After its drop, importers can see that the
-    ///   timeline has ended while signals of the old stream are pending. These can undo the end.
+    ///   are pending. The values can then go back. If the timeline is dropped after that, importers
+    ///   can see its end before signals of the old stream. Such a signal overwrites the end.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
     /// It cannot read or write other memory. These do not depend on the bytes in the file:
@@ -235,8 +238,8 @@ impl TimelineFile {
     /// * the values of this process's signals;
     /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
     ///   this process;
-    /// * when this process closes the file: once the file and its timelines are dropped, and the
-    ///   signals are done. It does not wait for signals in a stream that a timeline was moved from.
+    /// * the time at which this process closes the file: after the file and its timelines are dropped
+    ///   and their signals are done. Signals in a stream that a timeline has left do not delay it.
     ///
     /// To that end each timeline in the file also has a cache line in memory that only this process
     /// can write. Driver calls: those of [`new`](Self::new).
@@ -246,6 +249,9 @@ impl TimelineFile {
     /// use cuda_events::{Context, Device};
     /// use cuda_timelines::{HostTimeline, TimelineFile};
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -35,6 +35,9 @@ use crate::calls::*;
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 /// use cuda_timelines::Timeline;
 ///
+/// # let _ = || {
+/// let driver = cuda_events::Driver::load()?;
+/// # Ok::<_, cuda_events::Error>(driver) };
 /// # let soft = cuda_soft_driver::SoftDriver::new();
 /// # let driver = soft.driver();
 /// let context = Context::primary(Device::new(driver, 0)?)?;

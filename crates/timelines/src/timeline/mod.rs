@@ -344,6 +344,9 @@ impl Timeline {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -390,8 +393,8 @@ impl Timeline {
     /// an item.
     ///
     /// Each launch of a [`SignalGraph`] writes new values. Another executable graph of the same
-    /// graph would write old values, so this method consumes the graph. For other signals,
-    /// [`SignalGraph::timeline`] returns the timeline.
+    /// graph would write old values, so this method consumes the graph. To signal the timeline
+    /// outside of the graph, use [`SignalGraph::timeline`].
     ///
     /// Driver calls: [`cuGraphAddBatchMemOpNode`] (CUDA 11.7) for each signal, and those of
     /// [`Graph::instantiate`].
@@ -435,6 +438,9 @@ impl Timeline {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -473,6 +479,9 @@ impl Timeline {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;

@@ -221,6 +221,9 @@ impl Point {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -249,6 +252,9 @@ impl Point {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
@@ -277,6 +283,9 @@ impl Point {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
+    /// # let _ = || {
+    /// let driver = cuda_events::Driver::load()?;
+    /// # Ok::<_, cuda_events::Error>(driver) };
     /// # let soft = cuda_soft_driver::SoftDriver::new();
     /// # let driver = soft.driver();
     /// let context = Context::primary(Device::new(driver, 0)?)?;
