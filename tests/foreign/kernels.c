@@ -154,7 +154,7 @@ __attribute__((constructor)) static void register_all(void) {
         {"nanosleep_kernel", nanosleep_kernel, 0, {0}},
     };
     // Its own path, as another library may be in front of it under the usual name.
-    const char *path = getenv("FOREIGN_DRIVER");
+    const char *path = getenv("FOREIGN_LIBRARY");
     void *driver = dlopen(path ? path : "libcuda.so.1", RTLD_NOW);
     Register add = driver ? (Register)dlsym(driver, "cuda_soft_driver_kernel") : NULL;
     if (!add) {
