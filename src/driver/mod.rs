@@ -285,8 +285,8 @@ impl Driver {
     ///
     /// A process has sixteen places for observers. Until the process ends, a place belongs to the
     /// loaded driver that used it first. After `stop_observing`, only that driver can use the place
-    /// again. For this, one library that is loaded with each of the two default streams counts as
-    /// two loaded drivers. `observe` makes no driver call.
+    /// again. A library that is loaded twice, with the legacy and with the per-thread default stream,
+    /// counts as two drivers here. `observe` makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};

@@ -437,9 +437,9 @@ impl Event {
     /// * [`Error::ForkedChild`].
     ///
     /// Success does not mean that the exporter still runs. The driver also opens events of an
-    /// exporter that was killed, or that exited without releasing its primary context. After the
-    /// exporter has released that context, only processes that opened the event before the release
-    /// can open it again. Then a query of the event returns `Done`.
+    /// exporter that was killed, or that exited without releasing its primary context. If the exporter
+    /// did release the context, only processes that had opened the event before can open it again.
+    /// A query of an event opened in this way returns `Done`.
     ///
     /// # Safety
     ///

@@ -282,8 +282,8 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns to which domain of the device the stream maps [`MemorySyncDomain::DEFAULT`], and to
-    /// which [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
+    /// Returns the stream's map: the device's domain for [`MemorySyncDomain::DEFAULT`], and the
+    /// device's domain for [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
@@ -298,8 +298,8 @@ impl StreamRef {
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Sets to which domain of the device the stream maps [`MemorySyncDomain::DEFAULT`], and to
-    /// which [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
+    /// Sets the stream's map: the device's domain for [`MemorySyncDomain::DEFAULT`], and the
+    /// device's domain for [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///

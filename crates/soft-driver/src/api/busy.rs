@@ -49,9 +49,9 @@ impl SoftDriver {
     ///
     /// In [virtual time](Time::Virtual) nothing sleeps. The stream is done when
     /// [`advance`](Self::advance) has moved the time far enough. Time also moves by itself when
-    /// everything waits; [`Time::Virtual`] has the rules. Host functions of the program take no
-    /// virtual time. If a host function runs for more than a few milliseconds while a thread waits,
-    /// virtual time no longer waits for the function.
+    /// everything waits; [`Time::Virtual`] has the rules. Virtual time stands still while a host
+    /// function of the program runs. If the function runs for more than a few milliseconds of real
+    /// time while a thread waits, virtual time moves on without it.
     ///
     /// This method counts as a driver call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.

@@ -87,7 +87,7 @@ pub enum OrderCheck {
     Abort,
 }
 
-/// The behaviour where a real driver does not enforce its documentation.
+/// Whether the driver enforces rules that NVIDIA documents and real drivers do not check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Rules {

@@ -229,8 +229,9 @@ impl TimelineFile {
     /// * The poller of this process can be made to query the driver every 5 ms until the file is
     ///   dropped.
     /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
-    ///   are pending. The values can then go back. If the timeline is dropped after that, importers
-    ///   can see its end before signals of the old stream. Such a signal overwrites the end.
+    ///   are pending. The values can then go back. If the timeline is dropped after such a move,
+    ///   importers can see its end while signals are pending in the stream that it left. Such a
+    ///   signal then overwrites the value that stands for the end.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
     /// It cannot read or write other memory. These do not depend on the bytes in the file:
@@ -238,8 +239,9 @@ impl TimelineFile {
     /// * the values of this process's signals;
     /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
     ///   this process;
-    /// * the time at which this process closes the file: after the file and its timelines are dropped
-    ///   and their signals are done. Signals in a stream that a timeline has left do not delay it.
+    /// * the time at which this process closes the file: when the file and its timelines are dropped,
+    ///   and their signals are done. Signals in a stream that a timeline was moved from
+    ///   ([`move_to`](super::Timeline::move_to)) do not delay the closing.
     ///
     /// To that end each timeline in the file also has a cache line in memory that only this process
     /// can write. Driver calls: those of [`new`](Self::new).
