@@ -4,6 +4,7 @@ LMCache imports PyTorch, which has no place on the software driver. So its proto
 LMCACHE names an unpacked wheel of it: its file with the protocol then runs by itself.
 """
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -270,7 +271,13 @@ def test_many_clients_that_say_nothing(backend, device):
     name, ask = socket_of(recorded(backend, device.create_stream()))
 
     def threads():
-        return len(os.listdir("/proc/self/task"))
+        """Those of the server: its own, and one for each client. Names have fifteen letters."""
+        names = []
+        for thread in os.listdir("/proc/self/task"):
+            # One may end meanwhile.
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/comm") as file:
+                names.append(file.read().strip())
+        return names.count("cuda-timelines-")
 
     def connected():
         client = socket.socket(socket.AF_UNIX)
@@ -278,6 +285,10 @@ def test_many_clients_that_say_nothing(backend, device):
         client.connect(name)
         return client
 
+    # Those of the clients of earlier tests end first.
+    end = time.monotonic() + PATIENCE
+    while threads() > 1 and time.monotonic() < end:
+        time.sleep(0.001)
     before = threads()
     clients = [connected() for _ in range(100)]
     last = connected()
