@@ -283,9 +283,9 @@ impl Driver {
     /// Calls on other crates' threads are observed on those threads. The crate `cuda-timelines` has
     /// such a thread for its futures.
     ///
-    /// A process has sixteen places for observers. Until the process ends, a place belongs to the
-    /// loaded driver that used it first. After `stop_observing`, only that driver can use the place
-    /// again. A library that is loaded twice, with the legacy and with the per-thread default stream,
+    /// A process has sixteen places for observers. A place that was used for a loaded driver stays
+    /// reserved for that one until the process ends: after `stop_observing`, only another `observe`
+    /// of the same loaded driver can use it. A library that is loaded twice, with the legacy and with the per-thread default stream,
     /// counts as two drivers here. `observe` makes no driver call.
     ///
     /// ```

@@ -438,8 +438,8 @@ impl Event {
     ///
     /// Success does not mean that the exporter still runs. The driver also opens events of an
     /// exporter that was killed, or that exited without releasing its primary context. If the exporter
-    /// did release the context, only processes that had opened the event before can open it again.
-    /// A query of an event opened in this way returns `Done`.
+    /// did release the context, only processes that had opened the event before can open it again,
+    /// and find it done.
     ///
     /// # Safety
     ///

@@ -282,8 +282,8 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns the stream's map: the device's domain for [`MemorySyncDomain::DEFAULT`], and the
-    /// device's domain for [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
+    /// Returns the numbers of the device's domains that stand for the two logical domains of the
+    /// stream, [`MemorySyncDomain::DEFAULT`] and [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
@@ -298,8 +298,8 @@ impl StreamRef {
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Sets the stream's map: the device's domain for [`MemorySyncDomain::DEFAULT`], and the
-    /// device's domain for [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
+    /// Sets the numbers of the device's domains that stand for the two logical domains of the
+    /// stream, [`MemorySyncDomain::DEFAULT`] and [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///

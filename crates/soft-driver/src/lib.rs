@@ -101,8 +101,8 @@
 //!
 //! [`SoftDriver::fail_contexts`] simulates a kernel that trapped. [`SoftDriver::shut_down`]
 //! simulates the end of the process, and [`Builder::without`] simulates an old driver.
-//! [`Scheduler::Seeded`] runs independent work in an order chosen by a seed, which exposes work
-//! without any order.
+//! [`Scheduler::Seeded`] runs work that nothing orders in an order chosen by a seed. So a test can
+//! fail where the program forgot a wait.
 //!
 //! # Limits
 //!

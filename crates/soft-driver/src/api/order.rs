@@ -183,8 +183,8 @@ impl SoftDriver {
         self.access(Some(stream.as_raw()), (address, bytes), true);
     }
 
-    /// Reports that the host reads `bytes` bytes that start at `memory`, now. Streams use pinned
-    /// memory, but any host memory is accepted.
+    /// Reports that the host reads `bytes` bytes that start at `memory`, now. Any memory of the
+    /// host is accepted, pinned or not.
     ///
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]

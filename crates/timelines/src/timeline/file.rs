@@ -110,9 +110,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// killed: [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does
 /// not keep the file alive.
 ///
-/// If the context fails, importers get [`Error::Poisoned`] after at most 10 ms and one round of the
-/// crate's [poller](crate#threads), which checks all that is pending in a round. Importers cannot
-/// query this process's driver, so the poller does: it makes one [`cuEventQuery`] for each file every
+/// If the context of this process fails, importers get [`Error::Poisoned`] after at most 10 ms, plus
+/// the time that the [poller](crate#threads) of this process takes to check everything pending once.
+/// Importers cannot query this process's driver, so the poller does: it makes one [`cuEventQuery`] for each file every
 /// 5 ms, between two calls of [`cuThreadExchangeStreamCaptureMode`]. It makes no call while no
 /// signal of a [`Timeline::shared`](super::Timeline::shared) is pending. The first shared timeline
 /// starts the poller.
@@ -229,9 +229,8 @@ impl TimelineFile {
     /// * The poller of this process can be made to query the driver every 5 ms until the file is
     ///   dropped.
     /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
-    ///   are pending. The values can then go back. If the timeline is dropped after such a move,
-    ///   importers can see its end while signals are pending in the stream that it left. Such a
-    ///   signal then overwrites the value that stands for the end.
+    ///   are pending. The values can then go back, and importers can see the timeline's end too
+    ///   early, or not at all.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
     /// It cannot read or write other memory. These do not depend on the bytes in the file:
@@ -240,8 +239,7 @@ impl TimelineFile {
     /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
     ///   this process;
     /// * the time at which this process closes the file: when the file and its timelines are dropped,
-    ///   and their signals are done. Signals in a stream that a timeline was moved from
-    ///   ([`move_to`](super::Timeline::move_to)) do not delay the closing.
+    ///   and their signals are done, except signals in a stream from which a timeline was moved.
     ///
     /// To that end each timeline in the file also has a cache line in memory that only this process
     /// can write. Driver calls: those of [`new`](Self::new).

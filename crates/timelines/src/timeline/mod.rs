@@ -471,9 +471,9 @@ impl Timeline {
     /// Submitted signals still happen if the stream gets there, and their points are then done.
     /// Dropping the timeline is gentler: it releases no wait before the last signal.
     ///
-    /// `poison` stores a value from the host, which releases the streams that wait now. It also
-    /// makes the driver calls of a [`signal`](Self::signal), for streams that reach their waits
-    /// later.
+    /// `poison` stores a value from the host, which releases the streams that wait now. Pending
+    /// signals can overwrite that value. So `poison` also makes the driver calls of a
+    /// [`signal`](Self::signal), which come after them.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
