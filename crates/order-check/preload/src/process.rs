@@ -104,9 +104,10 @@ pub fn before_exec() {
     }
 }
 
-/// The program ends the process by `_exit` or `abort`. It may do so in a handler of a signal, so the summary
-/// is the thread's, and is not waited for without end: the handler may have interrupted what the
-/// thread needs. A child of a fork, also one that has the memory of its parent, has no such thread.
+/// The program ends the process by `_exit` or `abort`. It may do so in a handler of a signal, so the
+/// summary is the thread's, and is not waited for without end: the handler may have interrupted what
+/// the thread needs. A child of a fork, also one that has the memory of its parent, has no such
+/// thread.
 pub fn before_exit() {
     let pipe = PIPE.load(Ordering::Acquire);
     if pipe < 0 || PROCESS.load(Ordering::Relaxed) != std::process::id() {
