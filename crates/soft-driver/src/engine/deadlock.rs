@@ -25,7 +25,7 @@ const TIMEOUT: CUresult = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
 
 /// The waits and writes of values that were submitted and are not done.
 pub(crate) struct Values {
-    /// Waits by their places, that neither memory nor an earlier write had the value for.
+    /// Waits by their places, that no earlier write had the value for.
     ahead: BTreeMap<u64, ValueWait>,
     /// Writes by their words and places.
     writes: BTreeMap<WordKey, BTreeMap<u64, u64>>,
@@ -45,15 +45,9 @@ impl Values {
         writes.is_some_and(|writes| writes.rev().any(|(_, value)| wait.is_met_by(*value)))
     }
 
-    /// A wait is submitted.
+    /// A wait is submitted, or came to its turn and the value is not there. Nobody looks at memory
+    /// before its turn: earlier work of the stream may be writing there.
     pub(crate) fn waits(&mut self, at: u64, wait: &ValueWait) {
-        if !wait.is_done() {
-            self.parked(at, wait);
-        }
-    }
-
-    /// A wait came to its turn, and the value is not there.
-    pub(crate) fn parked(&mut self, at: u64, wait: &ValueWait) {
         if !self.ahead.contains_key(&at) && !self.has_write(wait, at) {
             self.ahead.insert(at, wait.clone());
         }

@@ -363,7 +363,7 @@ impl Running<'_> {
                 }
             }
             Task::WaitValue(wait, origin) => {
-                self.engine.values.parked(at, &wait);
+                self.engine.values.waits(at, &wait);
                 self.engine.value_waits.push(stream);
                 self.streams[stream].queue.push_front(again(Task::WaitValue(wait, origin)));
                 self.machine.ticker.notify_one();
