@@ -505,7 +505,7 @@ impl Raw {
         let begun = Instant::now();
         loop {
             let code = self.cuEventQuery(event);
-            if code != CUresult::CUDA_ERROR_NOT_READY || begun.elapsed() > Duration::from_secs(5) {
+            if code != CUresult::CUDA_ERROR_NOT_READY || begun.elapsed() > Duration::from_secs(60) {
                 return code;
             }
             std::thread::yield_now();
