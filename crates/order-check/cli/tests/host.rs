@@ -64,6 +64,7 @@ driver! {
     cuCtxDestroy_v2(context: usize);
     cuCtxSynchronize();
     cuStreamWriteValue64_v2(stream: usize, address: u64, value: u64, flags: c_uint);
+    cuStreamWaitValue64_v2(stream: usize, address: u64, value: u64, flags: c_uint);
     cuStreamCreate(stream: *mut usize, flags: c_uint);
     cuStreamSynchronize(stream: usize);
     cuEventCreate(event: *mut usize, flags: c_uint);
@@ -501,18 +502,116 @@ fn default_streams(p: &Program) {
     p.cuda.cuCtxSetCurrent(p.context);
 }
 
+/// A word of pinned memory on a page of its own, as a flag of the stream.
+struct Flag<'a> {
+    p: &'a Program,
+    word: *mut u64,
+}
+
+impl<'a> Flag<'a> {
+    /// The last one but so many.
+    fn new(p: &'a Program, back: usize) -> Self {
+        let flag = Self { p, word: p.at(2 * LARGE - 8 - 8 * back).cast() };
+        flag.store(0);
+        flag
+    }
+
+    fn store(&self, value: u64) {
+        // SAFETY: pinned memory, of which no copy is under way.
+        unsafe { self.word.write_volatile(value) };
+    }
+
+    /// The stream writes a value.
+    fn write(&self, value: u64) {
+        let (p, address) = (self.p, self.word.expose_provenance() as u64);
+        p.cuda.cuStreamWriteValue64_v2(p.stream, address, value, 0);
+    }
+
+    /// The stream waits for it.
+    fn holds(&self) {
+        let (p, address) = (self.p, self.word.expose_provenance() as u64);
+        p.cuda.cuStreamWaitValue64_v2(p.stream, address, 1, 0);
+    }
+
+    /// Waits for a value.
+    fn poll(&self, value: u64) {
+        // SAFETY: as above; the stream writes it in one piece.
+        while unsafe { self.word.read_volatile() } != value {
+            std::thread::yield_now();
+        }
+    }
+}
+
 /// The host sees a value that the stream writes after the copy.
 fn polled_value(p: &Program) {
-    let flag = p.at(2 * LARGE - 8).cast::<u64>();
-    // SAFETY: pinned memory, of which no copy is under way.
-    unsafe { flag.write_volatile(0) };
+    let flag = Flag::new(p, 0);
     p.download(0, LARGE);
-    let address = flag.expose_provenance() as u64;
-    p.cuda.cuStreamWriteValue64_v2(p.stream, address, 1, 0);
-    // SAFETY: as above; the stream writes it in one piece.
-    while unsafe { flag.read_volatile() } == 0 {
-        std::thread::yield_now();
+    flag.write(1);
+    flag.poll(1);
+    p.read(5);
+}
+
+/// It does not look: the stream comes to the value later.
+fn value_not_polled(p: &Program) {
+    let [flag, goes_on] = [Flag::new(p, 0), Flag::new(p, PAGE / 8)];
+    p.download(0, LARGE);
+    goes_on.holds();
+    flag.write(1);
+    if p.good {
+        goes_on.store(1);
+        flag.poll(1);
     }
+    p.any_call();
+    p.read(5);
+    goes_on.store(1);
+}
+
+/// The host sets the flag back before its next call: one of two flags of a page, one of a graph,
+/// and one on a page that cannot be protected.
+fn flags_set_back(p: &Program) {
+    let flags = [Flag::new(p, 0), Flag::new(p, 1)];
+    p.download(0, LARGE);
+    flags.iter().for_each(|flag| flag.write(1));
+    for flag in &flags {
+        flag.poll(1);
+        flag.store(0);
+    }
+    p.read(5);
+    let [flag, _] = flags;
+    p.cuda.cuGraphLaunch(p.graph(|| flag.write(1)), p.stream);
+    p.synchronize();
+    flag.store(0);
+    let exec = p.graph(|| {
+        p.download(0, LARGE);
+        flag.write(1);
+    });
+    p.cuda.cuGraphLaunch(exec, p.stream);
+    flag.poll(1);
+    flag.store(0);
+    p.read(5);
+    let mut part = vec![0_u64; 8];
+    let word = part.as_mut_ptr();
+    p.cuda.cuMemHostRegister_v2(word.cast(), 64, 0);
+    let flag = Flag { p, word };
+    p.download(0, LARGE);
+    flag.write(1);
+    flag.poll(1);
+    flag.store(0);
+    p.read(5);
+    p.synchronize();
+    p.cuda.cuMemHostUnregister(word.cast());
+}
+
+/// The stream itself sets the flag back once it may.
+fn flag_set_back_by_the_stream(p: &Program) {
+    let [flag, goes_on] = [Flag::new(p, 0), Flag::new(p, PAGE / 8)];
+    p.download(0, LARGE);
+    flag.write(1);
+    goes_on.holds();
+    flag.write(0);
+    flag.poll(1);
+    goes_on.store(1);
+    flag.poll(0);
     p.read(5);
 }
 
@@ -601,6 +700,7 @@ const PLANTED: &[Role<2>] = &[
     ("refill_of_a_graph", refill_of_a_graph, ["(cuGraphLaunch) reads", STORE]),
     ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
     ("registered", registered, [TO_HOST, LOAD]),
+    ("value_not_polled", value_not_polled, [TO_HOST, LOAD]),
 ];
 
 /// Programs without a finding, and a line of their summary.
@@ -612,6 +712,8 @@ const CORRECT: &[Role<1>] = &[
     ("ended_context", ended_context, ["1 copies of pinned memory were watched"]),
     ("default_streams", default_streams, ["1 copies of pinned memory were watched"]),
     ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),
+    ("flags_set_back", flags_set_back, ["3 copies of pinned memory were watched"]),
+    ("flag_set_back_by_the_stream", flag_set_back_by_the_stream, ["1 copies of pinned"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (
         "ten_copies",

@@ -5,7 +5,9 @@
 //! device goes on as ever. An access of the host faults: [`faults`] notes it in [`table`], lifts
 //! the protection, and has the access tried again. The next hook gives it to the checker, which
 //! decides by the accessed bytes whether the order is missing. [`calls`] does the same for system
-//! calls, which would fail. [`budget`] bounds what all this may take.
+//! calls, which would fail. The page of a flag that a stream will write is protected from writes as
+//! well: the host may set the flag back before its next call. [`budget`] bounds what all this may
+//! take.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 

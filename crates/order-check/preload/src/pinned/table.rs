@@ -37,7 +37,8 @@ const GONE: u8 = 8;
 /// It has rows, with bytes between them that are not the copy's.
 const ROWS: u8 = 16;
 
-/// An asynchronous copy that reads or writes pinned memory.
+/// An asynchronous copy that reads or writes pinned memory. Or a flag there: an entry without bytes,
+/// which is spent as soon as its page is open to stores.
 struct Entry {
     /// Odd while the other fields change.
     version: AtomicU32,
@@ -83,6 +84,10 @@ impl Seen {
     fn conflict(&self, [start, end]: [usize; 2], writes: bool) -> Option<[usize; 2]> {
         let both = [start.max(self.bytes[0]), end.min(self.bytes[1])];
         (both[0] < both[1] && (writes || self.state & CLOSED != 0)).then_some(both)
+    }
+
+    fn is_flag(&self) -> bool {
+        self.bytes[0] == self.bytes[1]
     }
 
     /// What the pages must be: 0 for no protection.
@@ -319,17 +324,34 @@ pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
         } else if found == Fault::Other {
             found = Fault::Beside;
         }
-        set_protection(pages, 0);
-        HOLES.store(true, Ordering::SeqCst);
+        open(pages);
     }
     found
+}
+
+/// Lifts all protection of pages until the next hook, without a lock.
+fn open(pages: [usize; 2]) {
+    let on_them = |seen: &Seen| seen.pages[0] < pages[1] && pages[0] < seen.pages[1];
+    for (entry, flag) in all().filter(|(_, seen)| seen.is_flag() && on_them(seen)) {
+        entry.spend(&flag);
+    }
+    set_protection(pages, 0);
+    HOLES.store(true, Ordering::SeqCst);
+}
+
+/// Whether the page of a flag was open to stores.
+pub(crate) fn is_spent(index: usize) -> bool {
+    match TABLE.get(index).map(Entry::read) {
+        Some(Ok(Some(seen))) => seen.state & (SPENT | GONE) != 0,
+        Some(Err(())) => false,
+        Some(Ok(None)) | None => true,
+    }
 }
 
 /// Lifts all protection, without a lock, until the next hook.
 pub(crate) fn lift_all() {
     for (_, seen) in all().filter(|(_, seen)| seen.protection() != 0) {
-        set_protection(seen.pages, 0);
-        HOLES.store(true, Ordering::SeqCst);
+        open(seen.pages);
     }
 }
 

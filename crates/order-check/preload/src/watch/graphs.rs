@@ -231,8 +231,8 @@ pub(crate) fn launch(
                     watch.feed.write(stream, place, &[access]);
                 }
                 Node::WriteValue(cell, value) => {
-                    let flag = watch.before_write(cell.address, u64::from(cell.bytes));
-                    let place = watch.place_of(stream, flag);
+                    let flag = watch.flag(stream, cell, value);
+                    let place = watch.place_of_value(flag);
                     watch.feed.write_value(stream, place, cell, value);
                 }
                 Node::WaitValue(_) => {}

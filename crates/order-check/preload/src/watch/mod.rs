@@ -103,6 +103,8 @@ struct Pending {
     cell: Cell,
     /// What is there before.
     old: u64,
+    /// The entry that protects the page of a flag from stores of the host.
+    page: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -575,8 +577,13 @@ impl Watch {
 
     /// Memory may end: what is pending there counts as seen.
     fn stop_looking(&mut self) {
-        let pending = std::mem::take(&mut self.pending);
-        pending.iter().for_each(|of| self.feed.written(of.place, true));
+        std::mem::take(&mut self.pending).into_iter().for_each(|of| self.has_seen(of));
+    }
+
+    /// The host may have seen the value, and nothing more is to be seen there.
+    fn has_seen(&mut self, Pending { place, page, .. }: Pending) {
+        page.into_iter().for_each(table::remove);
+        self.feed.written(place, true);
     }
 
     fn current(&mut self) -> (Handle, i32) {
@@ -686,15 +693,20 @@ impl Watch {
     /// Values that streams have written meanwhile: the host may have seen them.
     fn look(&mut self) {
         let pending = std::mem::take(&mut self.pending);
-        for Pending { place, cell, old } in pending {
+        for of in pending {
+            let Pending { cell, old, page, .. } = of;
             // The host has not read what it must not read.
             let now = if readable(cell.address as usize) { load(cell) } else { old };
-            if now == old {
-                self.pending.push(Pending { place, cell, old });
+            // The host may have set the flag back.
+            if now == old && !page.is_some_and(table::is_spent) {
+                self.pending.push(of);
                 continue;
             }
-            self.feed.written(place, true);
-            if cell.address.is_multiple_of(u64::from(cell.bytes)) && matches!(cell.bytes, 4 | 8) {
+            self.has_seen(of);
+            if now != old
+                && cell.address.is_multiple_of(u64::from(cell.bytes))
+                && matches!(cell.bytes, 4 | 8)
+            {
                 self.feed.word_written(cell, now);
             }
         }
@@ -721,13 +733,17 @@ impl Watch {
         if let Some((cell, old)) = before
             && self.feed.capture_of(stream).is_none()
         {
-            if self.pending.len() >= PENDING {
-                let oldest = self.pending.remove(0);
-                self.feed.written(oldest.place, true);
-            }
-            self.pending.push(Pending { place, cell, old });
+            self.look_for(Pending { place, cell, old, page: None });
         }
         Some(place)
+    }
+
+    fn look_for(&mut self, of: Pending) {
+        if self.pending.len() >= PENDING {
+            let oldest = self.pending.remove(0);
+            self.has_seen(oldest);
+        }
+        self.pending.push(of);
     }
 
     /// The memory ends: nobody looks there any longer. What is pending counts as seen.
@@ -735,7 +751,7 @@ impl Watch {
         let (bytes, device) = self.devices.remove(&address)?;
         let range = address..address.saturating_add(bytes as u64);
         let gone = self.pending.extract_if(.., |of| range.contains(&of.cell.address));
-        gone.for_each(|of| self.feed.written(of.place, true));
+        gone.collect::<Vec<_>>().into_iter().for_each(|of| self.has_seen(of));
         Some((bytes, device))
     }
 

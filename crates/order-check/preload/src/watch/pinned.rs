@@ -26,6 +26,9 @@ struct Watched {
     work: Awaited,
 }
 
+/// The page of a flag cannot be protected.
+pub(super) struct NotGuarded;
+
 /// Whether the class is on.
 enum State {
     /// Nobody has asked for it.
@@ -93,10 +96,44 @@ impl Pinned {
         (first < end).then_some([first, end])
     }
 
+    /// Protects the page of a word that a stream will write from stores of the host. Nobody has
+    /// asked for the class: nothing is protected.
+    pub(super) fn guard(&mut self, cell: Cell) -> Result<Option<usize>, NotGuarded> {
+        if matches!(self.state, State::Unused) {
+            return Ok(None);
+        }
+        let first = cell.address as usize;
+        let bytes = [first, first + usize::from(cell.bytes)];
+        let pages = self.pages(bytes).filter(|_| self.is_on()).ok_or(NotGuarded)?;
+        // No bytes of it: a store is not too early.
+        let of = Use { bytes: [first; 2], writes: false, rows: false };
+        if !self.is_ready() || !self.allows(pages) {
+            return Err(NotGuarded);
+        }
+        table::add(of, pages).map(Some).ok_or(NotGuarded)
+    }
+
+    /// Whether faults come to this library. The class is off if they do not.
+    fn is_ready(&mut self) -> bool {
+        let ready = faults::install();
+        if ready {
+            look_for_python();
+        } else {
+            self.turn_off("the program has a handler of SIGSEGV that cannot be kept");
+        }
+        ready
+    }
+
+    fn allows(&mut self, [first, end]: [usize; 2]) -> bool {
+        let now = self.begin.elapsed().as_secs();
+        self.budget.allows(now, first, (end - first) / PAGE)
+    }
+
     fn turn_off(&mut self, reason: &'static str) {
         for Watched { index, .. } in std::mem::take(&mut self.watched).into_values().flatten() {
             table::remove(index);
         }
+        table::forget_all();
         self.submitted.clear();
         pinned::stop();
         self.state = State::Off(reason);
@@ -309,10 +346,9 @@ impl Pinned {
             self.left_out[1] += 1;
             return;
         };
-        if !faults::install() {
-            return self.turn_off("the program has a handler of SIGSEGV that cannot be kept");
+        if !self.is_ready() {
+            return;
         }
-        look_for_python();
         let of =
             Use { bytes, writes: access.kind != AccessKind::Read, rows: access.stride().is_some() };
         let all = self.watched.entry(stream.0).or_default();
@@ -323,12 +359,12 @@ impl Pinned {
             self.copies += 1;
             return;
         }
-        let now = self.begin.elapsed().as_secs();
-        if !self.budget.allows(now, pages[0], (pages[1] - pages[0]) / PAGE) {
+        if !self.allows(pages) {
             return;
         }
         match table::add(of, pages) {
             Some(index) => {
+                let all = self.watched.entry(stream.0).or_default();
                 all.push_back(Watched { index, work });
                 self.copies += 1;
             }

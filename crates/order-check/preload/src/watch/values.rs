@@ -2,6 +2,7 @@
 
 use cuda_order_check::feed::GraphWork;
 
+use super::pinned::NotGuarded;
 use super::*;
 
 #[derive(Clone, Copy)]
@@ -48,35 +49,89 @@ fn compare(flags: c_uint) -> Compare {
     }
 }
 
+/// What shows that the host may have seen a value that a stream writes.
+pub(super) enum Flag {
+    /// Nothing: the host cannot read the word, or the value was there before.
+    Hidden,
+    /// Nothing that this library can look at: it counts as seen at once.
+    Seen,
+    /// The word changes, or the host stores to its page, which only it and the device can do.
+    Word { cell: Cell, old: u64, page: Option<usize> },
+}
+
+impl Watch {
+    /// A stream will write a value. The host may wait for it in a loop and then, before its next
+    /// call, store the old one again. So its stores to the page are seen from now on.
+    pub(super) fn flag(&mut self, stream: StreamId, cell: Cell, value: u64) -> Flag {
+        let bytes = u64::from(cell.bytes);
+        if self.feed.capture_of(stream).is_some()
+            || self.before_write(cell.address, bytes).is_none()
+        {
+            return Flag::Hidden;
+        }
+        // The stream itself may set a flag back before anybody looks.
+        let same = |of: &mut Pending| of.cell.address == cell.address && of.old == value;
+        let set_back = self.pending.extract_if(.., same).collect::<Vec<_>>();
+        set_back.into_iter().for_each(|of| self.has_seen(of));
+        let page = match self.pinned.guard(cell) {
+            Ok(page) => page,
+            Err(NotGuarded) => return Flag::Seen,
+        };
+        // Not before the page is protected.
+        Flag::Word { cell, old: load(cell), page }
+    }
+
+    /// The place of a write of a value.
+    pub(super) fn place_of_value(&mut self, flag: Flag) -> Option<u64> {
+        let place = self.new_place();
+        match flag {
+            Flag::Hidden => {}
+            Flag::Seen => return None,
+            Flag::Word { cell, old, page } => self.look_for(Pending { place, cell, old, page }),
+        }
+        Some(place)
+    }
+}
+
 pub(crate) fn apply(
     call: &Call,
     real: impl FnOnce() -> Code,
     stream: Handle,
     values: &[Value],
 ) -> Code {
-    let before = |watch: &mut Watch| -> Vec<_> {
-        let flag = |Value { cell, .. }: &Value| {
+    let begun = begin(call, |watch| {
+        let stream = watch.stream(call, stream);
+        let flag = |Value { cell, value, wait }: &Value| {
             watch.feed.find_stored(*cell, || load(*cell));
-            watch.before_write(cell.address, u64::from(cell.bytes))
+            if wait.is_some() { Flag::Hidden } else { watch.flag(stream, *cell, *value) }
         };
-        values.iter().map(flag).collect()
-    };
-    around(call, before, real, |watch, flags| {
+        (values.iter().map(flag).collect::<Vec<_>>(), watch.feed.caller())
+    });
+    let code = real();
+    let Some((flags, caller)) = begun else { return code };
+    with(|watch| {
+        watch.feed.resume(caller);
+        watch.look();
         let stream = watch.stream(call, stream);
         for (Value { cell, value, wait }, flag) in values.iter().copied().zip(flags) {
-            match wait {
-                Some(compare) => {
+            match (flag, wait) {
+                (Flag::Word { page, .. }, _) if code != OK => {
+                    page.into_iter().for_each(table::remove);
+                }
+                _ if code != OK => {}
+                (_, Some(compare)) => {
                     watch.feed.wait_value(stream, cell, value, compare);
                     watch.node(stream, Node::WaitValue(cell));
                 }
-                None => {
-                    let place = watch.place_of(stream, flag);
+                (flag, None) => {
+                    let place = watch.place_of_value(flag);
                     watch.feed.write_value(stream, place, cell, value);
                     watch.node(stream, Node::WriteValue(cell, value));
                 }
             }
         }
-    })
+    });
+    code
 }
 
 pub(crate) fn batch(
