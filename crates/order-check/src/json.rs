@@ -91,6 +91,7 @@ fn report(of: &Report) -> String {
         Problem::Race => "race",
         Problem::UseAfterFree => "use_after_free",
         Problem::DestroyedWhileUsed => "destroyed_while_used",
+        Problem::UseAfterDestroy => "use_after_destroy",
         Problem::RecordedWhileAwaited => "recorded_while_awaited",
     };
     let mut object = Object::new();

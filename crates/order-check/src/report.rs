@@ -149,8 +149,13 @@ pub enum Problem {
     /// The second access is after the bytes were freed.
     UseAfterFree,
     /// One thread destroys an event or a stream while another thread uses it, and nothing orders
-    /// the two. Only in [`HostOrder::Reported`](crate::HostOrder::Reported).
+    /// the two. In [`HostOrder::Submission`](crate::HostOrder::Submission) only if the other
+    /// thread's call is under way meanwhile, as
+    /// [`Feed::object_misused`](crate::feed::Feed::object_misused) reports.
     DestroyedWhileUsed,
+    /// A call uses an event or a stream that an earlier call has destroyed, as
+    /// [`Feed::object_misused`](crate::feed::Feed::object_misused) reports.
+    UseAfterDestroy,
     /// One thread records an event. Another thread waits for the event, or has a stream wait for
     /// it. Nothing orders the two, so the record that the wait is for may differ from run to run.
     /// Only in [`HostOrder::Reported`](crate::HostOrder::Reported).
@@ -159,8 +164,9 @@ pub enum Problem {
 
 impl Problem {
     /// Whether it is about an event or a stream, which have no bytes.
-    pub(crate) fn is_of_an_object(self) -> bool {
-        matches!(self, Self::DestroyedWhileUsed | Self::RecordedWhileAwaited)
+    #[must_use]
+    pub fn is_of_an_object(self) -> bool {
+        !matches!(self, Self::Race | Self::UseAfterFree)
     }
 }
 
@@ -201,15 +207,21 @@ impl fmt::Display for Report {
             Problem::DestroyedWhileUsed => {
                 writeln!(f, "missing order: an object is destroyed while another thread uses it")?
             }
+            Problem::UseAfterDestroy => {
+                writeln!(f, "use after destroy: a call uses an event or a stream that is no more")?
+            }
             Problem::RecordedWhileAwaited => writeln!(
                 f,
                 "missing order: a thread records an event while another thread waits for it"
             )?,
         }
-        writeln!(f, "  first:   {}", self.first)?;
-        trace(f, &self.first.call)?;
-        writeln!(f, "  second:  {}", self.second)?;
-        trace(f, &self.second.call)?;
+        for (name, side) in [("first: ", &self.first), ("second:", &self.second)] {
+            match self.problem.is_of_an_object() {
+                true => writeln!(f, "  {name}  {} on {}", side.call, side.agent)?,
+                false => writeln!(f, "  {name}  {side}")?,
+            }
+            trace(f, &side.call)?;
+        }
         if !self.problem.is_of_an_object() {
             let mut ranges = String::new();
             for (index, range) in self.shared.iter().enumerate() {
@@ -421,6 +433,8 @@ pub(crate) struct Found {
     pub(crate) turned: bool,
     /// Whether the two are nodes of one launch.
     pub(crate) siblings: bool,
+    /// Whether the first call had not returned when the second was made.
+    pub(crate) under_way: bool,
     /// What may order them and cannot be seen from here.
     pub(crate) outside: Vec<String>,
 }
@@ -447,8 +461,14 @@ fn place(agent: &Agent) -> String {
 
 fn order(found: &Found) -> String {
     let (first, second) = (&found.first, &found.second);
-    if found.problem == Problem::UseAfterFree {
-        return format!("{} is after {}", second.call, first.call);
+    match found.problem {
+        Problem::UseAfterFree | Problem::UseAfterDestroy => {
+            return format!("{} is after {}", second.call, first.call);
+        }
+        Problem::DestroyedWhileUsed if found.under_way => {
+            return format!("{} was under way when {} was made", first.call, second.call);
+        }
+        _ => {}
     }
     let mut text = match &found.known {
         _ if found.siblings => {
@@ -492,6 +512,12 @@ fn missing(found: &Found) -> String {
     match (found.problem, &first.agent.0, &second.agent.0) {
         (Problem::UseAfterFree, ..) => {
             format!("free the memory after {after}, or stop using it after the free")
+        }
+        (Problem::UseAfterDestroy, ..) => {
+            format!("destroy it after {after}, or stop using it after {before}")
+        }
+        (Problem::DestroyedWhileUsed, ..) if found.under_way => {
+            format!("have {} return before {after}", first.call)
         }
         (Problem::DestroyedWhileUsed | Problem::RecordedWhileAwaited, _, _)
         | (_, Who::Thread(_), Who::Thread(_)) => format!(

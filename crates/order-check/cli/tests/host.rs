@@ -46,7 +46,7 @@ macro_rules! driver {
                 }
             }
 
-            $(#[allow(non_snake_case)]
+            $(#[allow(non_snake_case, dead_code)]
             fn $name(&self, $($argument: $ty),*) {
                 // SAFETY: the callers give what is alive.
                 let code = unsafe { (self.$name)($($argument),*) };
@@ -70,6 +70,10 @@ driver! {
     cuEventCreate(event: *mut usize, flags: c_uint);
     cuEventRecord(event: usize, stream: usize);
     cuEventSynchronize(event: usize);
+    cuEventQuery(event: usize);
+    cuEventDestroy_v2(event: usize);
+    cuStreamQuery(stream: usize);
+    cuStreamDestroy_v2(stream: usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemHostAlloc(memory: *mut *mut u8, bytes: usize, flags: c_uint);
     cuMemFreeHost(memory: *mut u8);
@@ -674,6 +678,67 @@ fn host_function(p: &Program) {
     p.cuda.cuGraphLaunch(p.graph(both), p.stream);
 }
 
+/// An event that a thread waits for is destroyed.
+fn destroyed_while_awaited(p: &Program) {
+    let goes_on = Flag::new(p, 0);
+    goes_on.holds();
+    let mut event = 0;
+    // CU_EVENT_BLOCKING_SYNC
+    p.cuda.cuEventCreate(&mut event, 1);
+    p.cuda.cuEventRecord(event, p.stream);
+    let thread = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            p.cuda.cuCtxSetCurrent(p.context);
+            // SAFETY: it has no preconditions.
+            thread.store(unsafe { libc::gettid() } as usize, Ordering::SeqCst);
+            // SAFETY: an event that lives at the begin of the call.
+            unsafe { (p.cuda.cuEventSynchronize)(event) };
+        });
+        let sleeps = || {
+            let path = format!("/proc/self/task/{}/stat", thread.load(Ordering::SeqCst));
+            fs::read_to_string(path).is_ok_and(|text| text.contains(") S "))
+        };
+        while !sleeps() {
+            std::thread::yield_now();
+        }
+        if p.good {
+            goes_on.store(1);
+            waits.join().expect("it has waited");
+        }
+        p.cuda.cuEventDestroy_v2(event);
+        goes_on.store(1);
+    });
+}
+
+/// An event and a stream are used after their end.
+fn used_after_destroy(p: &Program) {
+    let (mut event, mut stream) = (0, 0);
+    p.cuda.cuEventCreate(&mut event, 2);
+    p.cuda.cuStreamCreate(&mut stream, 1);
+    p.cuda.cuEventDestroy_v2(event);
+    p.cuda.cuStreamDestroy_v2(stream);
+    // Others may get the same handles.
+    let mut others = [0; 2];
+    p.cuda.cuEventCreate(&mut others[0], 2);
+    p.cuda.cuStreamCreate(&mut others[1], 1);
+    if p.good {
+        (event, stream) = (others[0], others[1]);
+    }
+    // SAFETY: undefined for a real driver. The software driver looks at handles first.
+    let codes = unsafe {
+        [
+            (p.cuda.cuEventQuery)(event),
+            (p.cuda.cuEventDestroy_v2)(event),
+            (p.cuda.cuStreamQuery)(stream),
+            // No event, so nobody has destroyed it.
+            (p.cuda.cuEventDestroy_v2)(1),
+            (p.cuda.cuEventQuery)(1),
+        ]
+    };
+    assert_eq!(codes.map(|code| code == 0), [p.good, p.good, p.good, false, false]);
+}
+
 /// A name, a program, and what its log has.
 type Role<const PARTS: usize> = (&'static str, fn(&Program), [&'static str; PARTS]);
 
@@ -701,6 +766,11 @@ const PLANTED: &[Role<2>] = &[
     ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
     ("registered", registered, [TO_HOST, LOAD]),
     ("value_not_polled", value_not_polled, [TO_HOST, LOAD]),
+    (
+        "destroyed_while_awaited",
+        destroyed_while_awaited,
+        ["(cuEventSynchronize) on thread 2", "(cuEventDestroy_v2) on thread 1"],
+    ),
 ];
 
 /// Programs without a finding, and a line of their summary.
@@ -786,9 +856,11 @@ fn early_accesses_are_found_and_ordered_ones_are_not() {
             assert!(log.contains(part), "{name}: {part}: {log}");
         }
         // The stack of the access has this program's frames.
-        let second = log.split("second:").nth(1).and_then(|rest| rest.split("bytes:").next());
+        let second = log.split("second:").nth(1).and_then(|rest| rest.split("order:").next());
         let file = own_binary().display().to_string();
-        assert!(second.is_some_and(|second| second.contains(&file)), "{name}: {log}");
+        let has =
+            |second: &str| second.contains(&file) || second.contains(&format!("host::{name}"));
+        assert!(second.is_some_and(has), "{name}: {log}");
     }
     let log = start(test, MENDED, |_| ()).succeeded().log;
     assert!(log.contains("order check: 0 findings"), "{log}");
@@ -901,6 +973,37 @@ fn the_class_is_off_where_it_would_break_a_program() {
         let line = format!("host: accesses to pinned memory are not checked: {reason}");
         assert!(log.contains("order check: 0 findings") && log.contains(&line), "{log}");
     }
+}
+
+#[test]
+fn objects_that_are_used_after_their_end_are_found() {
+    let test = "objects_that_are_used_after_their_end_are_found";
+    if let Some(role) = role() {
+        return used_after_destroy(&Program::new(role == MENDED));
+    }
+    let log = start(test, "planted", |command| {
+        command.env("CUDA_SOFT_DRIVER", "misuse=error");
+    });
+    let log = log.succeeded().log;
+    assert!(log.contains("order check: 3 findings"), "{log}");
+    for (report, names) in log.split("error: ").skip(1).zip([
+        ["cuEventDestroy_v2", "cuEventQuery"],
+        ["cuEventDestroy_v2", "cuEventDestroy_v2"],
+        ["cuStreamDestroy_v2", "cuStreamQuery"],
+    ]) {
+        let [first, second] = names;
+        let parts = report.split("second:").collect::<Vec<_>>();
+        assert!(report.starts_with("use after destroy: "), "{report}");
+        assert!(parts[0].contains(&format!("({first}) on thread 1")), "{report}");
+        assert!(parts[1].contains(&format!("({second}) on thread 1")), "{report}");
+        assert!(parts[1].contains("class:   objects"), "{report}");
+        assert!(parts.iter().all(|part| part.contains("host::used_after_destroy")), "{report}");
+    }
+    let mended = start(test, MENDED, |command| {
+        command.env("CUDA_SOFT_DRIVER", "misuse=error");
+    });
+    let log = mended.succeeded().log;
+    assert!(log.contains("order check: 0 findings"), "{log}");
 }
 
 /// After an error inside the library nothing would lift the protection.

@@ -52,7 +52,7 @@ macro_rules! host_functions {
                 };
                 let hook = || hosts::submit(&call, real, stream, $both, data);
                 watch::run(name, &made, hook, || real(None), |done, show| {
-                    show("stream", Argument::show(stream, done));
+                    show("stream", Some(stream), &|| Argument::show(stream, done));
                 })
             }
         )*

@@ -41,6 +41,8 @@ classes! {
         "a copy or memset that writes, and another one or a kernel with an address of the bytes";
     Free "free" true "a free or an allocation, and an unordered use of the memory";
     Host "host" true "an access of the host to pinned memory that a stream still uses";
+    Objects "objects" true
+        "an event or a stream that a call uses after its end, or destroys while another waits for it";
     Reads "reads" false "a copy that only reads, and a kernel with an address of the bytes";
     Pools "pools" false
         "extends the others: an address of an allocation of 32 MiB or more stands for all of it";
@@ -64,6 +66,9 @@ impl Kind {
         // Copies from pageable memory are accesses of the thread that makes the call.
         let host =
             |side: &&Side| side.agent.stream_id().is_none() && !side.call.name.starts_with("cuM");
+        if report.problem.is_of_an_object() {
+            return Self::Objects;
+        }
         if report.problem == Problem::UseAfterFree || sides.iter().any(frees) {
             return Self::Free;
         }

@@ -72,7 +72,9 @@ macro_rules! hooks {
             };
             let hook = || $module::$hook(&call, real, $($value),*);
             watch::run(name, &made, hook, real, |_done, _show| {
-                $(_show(stringify!($argument), Argument::show($argument, _done));)*
+                $(_show(stringify!($argument), Argument::handle($argument), &|| {
+                    Argument::show($argument, _done)
+                });)*
             })
         }
     };

@@ -110,6 +110,32 @@ impl Checker {
         }
     }
 
+    /// The second call uses an event or a stream that the first has destroyed, or destroys one that
+    /// the first, which is under way, uses.
+    pub(crate) fn object_misused(&mut self, problem: Problem, calls: [Arc<Call>; 2]) {
+        let [first, second] = calls.map(|call| {
+            let kind = AccessKind::Write;
+            let origin = Arc::new(Origin { agent: self.agent(call.by), call });
+            self.side(Entry { slot: 0, time: 0, kind, origin })
+        });
+        let [one, two] = [&first, &second].map(|side| traced_place(&side.call, &side.agent));
+        if !once(&mut self.reported, one, two) {
+            return;
+        }
+        let found = Found {
+            problem,
+            first,
+            second,
+            shared: Vec::new(),
+            known: None,
+            turned: false,
+            siblings: false,
+            under_way: true,
+            outside: Vec::new(),
+        };
+        self.findings.push(Finding::Report(found.into()));
+    }
+
     pub(super) fn side(&self, entry: Entry) -> Side {
         let name = |thread| {
             self.threads.get(&thread).map_or_else(|| thread.0.to_string(), |of| of.name.to_string())
@@ -164,6 +190,7 @@ impl Checker {
             turned: problem == Problem::Race
                 && one_sequence
                 && second.origin.call.number < first.origin.call.number,
+            under_way: false,
             siblings: nodes == [true, true] && Arc::ptr_eq(&first.origin.call, &second.origin.call),
             first: self.side(first),
             second: self.side(second.clone()),

@@ -1,8 +1,11 @@
 //! Streams, events and contexts, and the calls that wait for them.
 
+use std::sync::Arc;
+
 use super::{Feed, Observer, Visible};
 use crate::checker::Mark;
-use crate::op::{ContextId, EventId, Op, StreamId, StreamKind, What};
+use crate::op::{Call, ContextId, EventId, Op, StreamId, StreamKind, What};
+use crate::report::Problem;
 
 /// Who created a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,15 @@ impl<O: Observer> Feed<O> {
     pub fn event_destroy(&mut self, event: EventId) {
         self.exported.remove(&event);
         self.apply(Op::EventDestroy { event });
+    }
+
+    /// The call under way uses an event or a stream that an earlier call has destroyed
+    /// ([`Problem::UseAfterDestroy`]), or destroys one that another thread's earlier call, which
+    /// has not returned, uses ([`Problem::DestroyedWhileUsed`]).
+    pub fn object_misused(&mut self, problem: Problem, earlier: Call) {
+        let calls = [earlier, self.caller()].map(Arc::new);
+        self.checker.object_misused(problem, calls);
+        self.collect();
     }
 
     /// The program takes an event's descriptor: from now on other processes may record the event,

@@ -7,13 +7,12 @@ use super::*;
 pub(crate) fn create(call: &Call, real: impl FnOnce() -> Code, event: *mut Handle) -> Code {
     after(call, real, |watch| {
         // SAFETY: the place for the handle, which a success has written.
-        watch.feed.event_create(EventId(unsafe { read(event) } as u64), false)
+        watch.event_created(unsafe { read(event) }, false)
     })
 }
 
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> Code {
-    begin(call, |watch| watch.feed.event_destroy(EventId(event as u64)));
-    real()
+    objects::destroys(call, real, event, |watch| watch.feed.event_destroy(EventId(event as u64)))
 }
 
 pub(crate) fn record(
@@ -56,7 +55,7 @@ pub(crate) fn query(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> 
 
 pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> Code {
     let before = |watch: &mut Watch| watch.feed.await_event(EventId(event as u64));
-    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+    objects::waits(call, real, event, before, |watch, awaited| watch.feed.reached(&awaited))
 }
 
 pub(crate) fn elapsed(
@@ -77,5 +76,12 @@ pub(crate) fn exported(call: &Call, real: impl FnOnce() -> Code, event: Handle) 
 
 pub(crate) fn imported(call: &Call, real: impl FnOnce() -> Code, event: *mut Handle) -> Code {
     // SAFETY: the place for the handle, which a success has written.
-    after(call, real, |watch| watch.feed.event_create(EventId(unsafe { read(event) } as u64), true))
+    after(call, real, |watch| watch.event_created(unsafe { read(event) }, true))
+}
+
+impl Watch {
+    fn event_created(&mut self, event: Handle, imported: bool) {
+        self.in_use.created(event);
+        self.feed.event_create(EventId(event as u64), imported);
+    }
 }

@@ -29,6 +29,7 @@ pub(crate) mod kernels;
 mod later;
 pub(crate) mod memory;
 mod nodes;
+mod objects;
 mod output;
 mod pinned;
 pub(crate) mod streams;
@@ -43,6 +44,7 @@ pub(crate) use graphs::NodePlace;
 use hosts::Host;
 use kernels::Kernel;
 use later::Waiting;
+use objects::Objects;
 use output::{Output, Word};
 use pinned::Pinned;
 use trace::{NUMBER, TRACE, Trace, note};
@@ -182,6 +184,8 @@ struct Watch {
     /// The numbers of user objects.
     numbers: HashMap<Handle, u64>,
     pinned: Pinned,
+    /// Those that were destroyed, and those that are waited for.
+    in_use: Objects,
     /// Whether the summary was written.
     ended: bool,
 }
@@ -259,6 +263,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         waiting: Waiting::default(),
         loaded: HashSet::new(),
         pinned: Pinned::new(),
+        in_use: Objects::default(),
         ended: false,
     });
 }
@@ -652,6 +657,7 @@ impl Watch {
     }
 
     fn created(&mut self, stream: Handle, (context, device): (Handle, i32), flags: c_uint) {
+        self.in_use.created(stream);
         self.streams.insert(stream);
         let kind = match flags & NON_BLOCKING {
             0 => StreamKind::Blocking,

@@ -96,7 +96,8 @@ pub(super) struct Word {
 
 impl Stacks {
     fn here(&self, call: &str) -> Option<Arc<dyn Backtrace>> {
-        let always = ["cuMem", "cuStreamCreate"].iter().any(|name| call.starts_with(name));
+        let always = ["cuMem", "cuStreamCreate", "cuStreamDestroy", "cuEventDestroy"];
+        let always = always.iter().any(|name| call.starts_with(name));
         if !always && (self.wanted.is_empty() || !self.wanted.contains(call)) {
             return None;
         }
@@ -166,6 +167,11 @@ impl Output {
     /// A call with this name begins.
     pub(super) fn begins(&mut self, call: &'static str) {
         self.call = call;
+    }
+
+    /// Calls with this name have stacks from now on.
+    pub(super) fn want_stack(&mut self, call: &str) {
+        self.stacks.wanted.insert(call.to_owned());
     }
 
     /// The errors since the last call.

@@ -17,13 +17,13 @@ pub(crate) fn create(
 }
 
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
-    if stream > 2 {
-        begin(call, |watch| {
-            watch.streams.remove(&stream);
-            watch.feed.stream_destroy(StreamId(stream as u64));
-        });
+    if stream <= 2 {
+        return real();
     }
-    real()
+    objects::destroys(call, real, stream, |watch| {
+        watch.streams.remove(&stream);
+        watch.feed.stream_destroy(StreamId(stream as u64));
+    })
 }
 
 pub(crate) fn wait_event(
@@ -60,7 +60,7 @@ fn await_stream(watch: &mut Watch, call: &Call, stream: Handle) -> Awaited {
 
 pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
     let before = |watch: &mut Watch| await_stream(watch, call, stream);
-    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+    objects::waits(call, real, stream, before, |watch, awaited| watch.feed.reached(&awaited))
 }
 
 /// Work in a stream that changes no memory, as a prefetch.

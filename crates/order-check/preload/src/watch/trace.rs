@@ -9,7 +9,8 @@ use std::io::Write as _;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::{Bytes, COUNTED, Inside, OK, guard, thread};
+use super::objects::failed;
+use super::{Bytes, COUNTED, Inside, NOT_READY, OK, guard, thread};
 
 type Code = c_uint;
 
@@ -62,6 +63,11 @@ pub(super) fn note(text: impl FnOnce() -> String) {
 pub(crate) trait Argument: Copy {
     /// Its value; `done`: the call has written what it points to.
     fn show(self, done: bool) -> String;
+
+    /// The object that it is, if it may be one.
+    fn handle(self) -> Option<usize> {
+        None
+    }
 }
 
 macro_rules! arguments {
@@ -74,7 +80,17 @@ macro_rules! arguments {
     )*};
 }
 
-arguments! { u8 u16 u32 u64 usize i32 }
+arguments! { u8 u16 u32 u64 i32 }
+
+impl Argument for usize {
+    fn show(self, _: bool) -> String {
+        format!("{self:#x}")
+    }
+
+    fn handle(self) -> Option<usize> {
+        Some(self)
+    }
+}
 
 impl<T> Argument for *const T {
     fn show(self, _: bool) -> String {
@@ -107,21 +123,32 @@ pub(crate) fn run(
     made: &Local<Option<Code>>,
     hook: impl FnOnce() -> Code,
     forward: impl FnOnce() -> Code,
-    arguments: impl FnOnce(bool, &mut dyn FnMut(&str, String)),
+    arguments: impl Fn(bool, &mut dyn FnMut(&str, Option<usize>, &dyn Fn() -> String)),
 ) -> Code {
     let _inside = Inside::new();
+    let looked = || {
+        let code = hook();
+        if code != OK && code != NOT_READY {
+            arguments(false, &mut |argument, handle, _| {
+                if let ("stream" | "event" | "start" | "end", Some(handle)) = (argument, handle) {
+                    failed(name, handle);
+                }
+            });
+        }
+        code
+    };
     let traced = || {
-        let Some(trace) = TRACE.get() else { return hook() };
+        let Some(trace) = TRACE.get() else { return looked() };
         let clear = || {
             let _ = NUMBER.try_with(|number| number.set(0));
             NOTE.try_with(|note| std::mem::take(&mut *note.borrow_mut())).unwrap_or_default()
         };
         clear();
-        let code = hook();
+        let code = looked();
         let number = NUMBER.try_with(Local::get).unwrap_or_default();
         let mut line = format!("#{number} thread {} {name}", thread());
-        arguments(code == OK, &mut |argument, value| {
-            let _ = write!(line, " {argument}={value}");
+        arguments(code == OK, &mut |argument, _, value| {
+            let _ = write!(line, " {argument}={}", value());
         });
         let _ = writeln!(line, " = {code}{}", clear());
         trace.write(&line);

@@ -197,9 +197,38 @@ fn what_a_launch_reads() {
     assert_eq!(found(), [""; 0]);
 
     what_waits();
+    handles_come_again();
 }
 
 /// How many findings there were, without a call that everything comes before.
+/// A handle that was destroyed may be a new object's, and others may see it fail.
+fn handles_come_again() {
+    let [mut stream, _] = anew();
+    let mut event = 500;
+    let fail = |name, argument, handle| {
+        let made = core::cell::Cell::new(None);
+        let show = |_: bool, show: &mut dyn FnMut(&str, Option<Handle>, &dyn Fn() -> String)| {
+            show(argument, Some(handle), &String::new);
+        };
+        crate::watch::run(name, &made, || 400, || 400, show);
+        take_findings().len()
+    };
+    let fails = |event, stream| {
+        [fail("cuEventQuery", "event", event), fail("cuStreamQuery", "stream", stream)]
+    };
+    for created in [true, false] {
+        events::create(&CALL, || OK, &mut event);
+        events::destroy(&CALL, || OK, event);
+        streams::destroy(&CALL, || OK, stream);
+        if created {
+            events::create(&CALL, || OK, &mut event);
+            streams::create(&CALL, || OK, &mut stream, 0);
+        }
+        assert_eq!(fails(event, stream), if created { [0, 0] } else { [1, 1] });
+    }
+    assert_eq!(fail("cuMemAlloc_v2", "bytes", event), 0, "another argument");
+}
+
 fn reported() -> usize {
     enter(|watch| watch.feed.observer().findings.errors().len()).unwrap_or_default()
 }
