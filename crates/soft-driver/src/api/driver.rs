@@ -25,8 +25,9 @@ use crate::processes;
 
 /// A software driver in this process, independent of all others.
 ///
-/// A process can have [`SLOTS`](crate::SLOTS) drivers at a time. Creating one more waits for a free
-/// place, and panics after two minutes.
+/// A process can have 16 drivers at a time ([`SLOTS`](crate::SLOTS)). The last six places are for
+/// threads that have a driver already. Without a place, creating a driver waits for one, and panics
+/// after two minutes.
 ///
 /// Dropping a driver ends everything that belongs to it. From then on its functions return
 /// `CUDA_ERROR_DEINITIALIZED`, and so do calls that are waiting or [blocked](Fault::block).

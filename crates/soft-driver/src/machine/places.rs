@@ -85,7 +85,7 @@ pub(crate) fn take() -> usize {
             break slot;
         }
         let left = until.saturating_duration_since(Instant::now());
-        assert!(!left.is_zero(), "{}", table.listing());
+        assert!(!left.is_zero(), "{}", table.listing(kept));
         (table, _) = wait_timeout(&PLACES.changed, table, left.min(LOOK));
     };
     table.waiting -= 1;
@@ -167,12 +167,40 @@ impl Table {
         free.get(kept).and(free.first()).map(|(_, slot)| *slot)
     }
 
-    fn listing(&self) -> String {
-        let early = self.places.iter().filter(|place| matches!(place, Place::Retired(..))).count();
+    /// What the panic says. A dropped driver is no reason for it: its place is free a second later.
+    fn listing(&self, kept: usize) -> String {
+        let used = self.places.iter().filter(|place| !matches!(place, Place::Free(_))).count();
+        let reserve = if kept == 0 {
+            String::new()
+        } else {
+            format!(", and the last {kept} are for threads that have a driver already")
+        };
         format!(
-            "no place for another software driver came free in two minutes: a process can have \
-             {SLOTS}, and {early} were dropped before their contexts; drop contexts first, and the \
-             driver last"
+            "no place for another software driver came free in two minutes: {used} of the {SLOTS} \
+             places of this process are in use{reserve}; drop the drivers that are not needed"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also that a thread without a driver gets no place of the reserve.
+    #[test]
+    fn the_panic_names_the_places_in_use() {
+        let mut table = Table { places: [Place::Free(0); SLOTS], changes: 0, waiting: 0, waits: 0 };
+        table.places[..SLOTS - RESERVE].fill(Place::Taken);
+        assert_eq!((table.free(RESERVE), table.free(0)), (None, Some(SLOTS - RESERVE)));
+        assert_eq!(
+            table.listing(RESERVE),
+            "no place for another software driver came free in two minutes: 10 of the 16 places \
+             of this process are in use, and the last 6 are for threads that have a driver \
+             already; drop the drivers that are not needed"
+        );
+        table.places.fill(Place::Taken);
+        assert!(
+            table.listing(0).contains(": 16 of the 16 places of this process are in use; drop")
+        );
     }
 }
