@@ -172,13 +172,14 @@
   // Where a range is being chosen, in pixels.
   let choice = null;
 
-  // What the panel is about: a slice with its row, a stream, or nothing but the range.
+  // What the panel is about: a slice or a marker with its row, a stream, or nothing but the range.
   let about = null;
   // The range that was chosen, in nanoseconds.
   let chosen = null;
   // For each text, whether it has what is searched; null without a search.
   let matches = null, found = [], foundAt = -1;
   const isFound = (slice) => matches[slice[NAME]] || matches[slice[DETAILS]];
+  const foundMarkers = new Set();
 
   const panel = byId("panel");
   const element = (name, text) => {
@@ -257,6 +258,11 @@
         button.addEventListener("click", () => goTo(other));
         body.append(button, " ");
       }
+      return;
+    }
+    if (about?.marker) {
+      const [, ns, name] = about.marker;
+      body.append(element("pre", `${name}\nat ${time(ns)}\nin ${about.row.name}`));
       return;
     }
     const [low, high] = chosen ?? [0, last];
@@ -404,24 +410,32 @@
     // Each name has the room up to the next marker's.
     pen.clearRect(0, 0, wide, TOP);
     pen.fillStyle = pen.strokeStyle = mark;
-    let markers = 0, drawnTo = LEFT - 1;
-    data.markers.forEach(([, ns, name], index) => {
-      const left = Math.round(x(ns));
-      if (ns < from || ns > to) return;
-      markers++;
-      if (left <= drawnTo) return;
-      drawnTo = left;
-      pen.fillRect(left, 24, 1, tall);
-      const next = data.markers[index + 1];
-      const room = (next ? Math.min(x(next[1]), wide) : wide) - left - 6;
-      if (room < 12) return;
-      pen.save();
-      pen.beginPath();
-      pen.rect(left, 24, room, TOP - 24);
-      pen.clip();
-      pen.fillText(name, left + 4, 34);
-      pen.restore();
-    });
+    let markers = 0;
+    // As for the slices: what is searched is drawn over the rest.
+    for (const pass of matches ? [false, true] : [null]) {
+      let drawnTo = LEFT - 1;
+      pen.globalAlpha = pass === false ? 0.25 : 1;
+      data.markers.forEach((marker, index) => {
+        const [, ns, name] = marker, left = Math.round(x(ns));
+        if (ns < from || ns > to) return;
+        if (pass !== null && pass !== foundMarkers.has(marker)) return;
+        markers++;
+        const selected = marker === about?.marker;
+        if (left <= drawnTo && !selected) return;
+        drawnTo = left;
+        pen.fillRect(left - selected, 24, selected ? 3 : 1, tall);
+        const next = data.markers[index + 1];
+        const room = (next ? Math.min(x(next[1]), wide) : wide) - left - 6;
+        if (room < 12) return;
+        pen.save();
+        pen.beginPath();
+        pen.rect(left, 24, room, TOP - 24);
+        pen.clip();
+        pen.fillText(name, left + 4, 34);
+        pen.restore();
+      });
+    }
+    pen.globalAlpha = 1;
 
     const range = choice ?? chosen?.map(x);
     if (range) {
@@ -556,17 +570,25 @@
 
   const search = byId("search");
   const lower = [];
+  const startAndEnd = ({ slice, marker }) => slice ? [slice[START], slice[END]]
+    : [marker[1], marker[1]];
   const find = () => {
     const wanted = search.value.toLowerCase();
     matches = null;
     [found, foundAt] = [[], -1];
+    foundMarkers.clear();
     if (wanted) {
       matches = data.texts.map((text, index) => (lower[index] ??= text.toLowerCase())
         .includes(wanted));
       for (const row of data.rows) {
         for (const slice of row.slices) if (isFound(slice)) found.push({ slice, row });
       }
-      found.sort((one, other) => one.slice[START] - other.slice[START]);
+      for (const marker of data.markers) {
+        if (!marker[2].toLowerCase().includes(wanted)) continue;
+        foundMarkers.add(marker);
+        found.push({ marker, row: data.rows[marker[0]] });
+      }
+      found.sort((one, other) => startAndEnd(one)[0] - startAndEnd(other)[0]);
     }
     byId("found").textContent = wanted ? `${found.length} found` : "";
     redraw();
@@ -578,11 +600,10 @@
     goTo(found[foundAt]);
   };
   const goTo = (item) => {
-    const { slice } = item;
-    const length = slice[END] - slice[START];
-    if (slice[START] < from || slice[END] > to || x(slice[END]) - x(slice[START]) < 8) {
-      const span = Math.max(10, length * 5);
-      from = slice[START] - (span - length) / 2;
+    const [start, end] = startAndEnd(item), length = end - start;
+    if (start < from || end > to || (item.slice && x(end) - x(start) < 8)) {
+      const span = item.slice ? Math.max(10, length * 5) : to - from;
+      from = start - (span - length) / 2;
       to = from + span;
     }
     show(item);

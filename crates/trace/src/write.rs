@@ -51,8 +51,8 @@ impl Trace {
     ///   all.
     /// * A click on a span shows its details as text, and buttons that go from a span of the GPU to
     ///   the span of the host that began it, and back.
-    /// * `/` goes to the search, which finds names, arguments and other details. Enter goes to the
-    ///   next, and Enter with the shift key to the one before.
+    /// * `/` goes to the search, which finds spans and markers by name, and spans by argument. Enter
+    ///   goes to the next, and Enter with the shift key to the one before.
     /// * A drag with the shift key measures a range. It shows the busy share of each stream and
     ///   thread, and the count, total, mean and p99 of each name. Of a span that is partly in the
     ///   range, that part counts. `z` zooms to the range.
