@@ -7,6 +7,7 @@
 //! containers.
 
 use std::error::Error;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -23,10 +24,7 @@ fn main() -> ExitCode {
         [] => role::consumer(false),
         ["--soft"] => role::consumer(true),
         ["producer", soft] => role::producer(soft == "soft"),
-        ["--help" | "-h"] => {
-            print!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
+        ["--help" | "-h"] => write!(io::stdout(), "{USAGE}").map_err(Into::into),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -34,11 +32,17 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        // The reader of the output has seen enough, like `head`.
+        Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("timeline_processes: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -56,7 +60,7 @@ mod role {
 
 #[cfg(target_os = "linux")]
 mod role {
-    use std::io::{BufRead, BufReader, IoSlice, IoSliceMut, Write};
+    use std::io::{BufRead, BufReader, IoSlice, IoSliceMut};
     use std::mem::MaybeUninit;
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
     use std::os::unix::net::UnixStream;
@@ -91,8 +95,11 @@ mod role {
 
     pub fn consumer(soft: bool) -> Result<(), Box<dyn Error>> {
         let (context, soft) = context(soft)?;
-        let on = if soft { "the software driver" } else { "the NVIDIA driver" };
-        println!("on {on}, {}", context.device().name()?);
+        let mut out = io::stdout();
+        let library = context.device().driver().library();
+        let driver =
+            library.map_or("linked into this program".into(), |path| path.to_string_lossy());
+        writeln!(out, "on {}, driver: {driver}", context.device().name()?)?;
         let stream = Stream::new(&context, StreamOptions::new())?;
         for number in 1..=3 {
             let (socket, theirs) = UnixStream::pair()?;
@@ -110,7 +117,7 @@ mod role {
             outlived?;
         }
         stream.synchronize()?;
-        println!("the consumer outlived three producers");
+        writeln!(out, "the consumer outlived three producers")?;
         Ok(())
     }
 
@@ -119,8 +126,9 @@ mod role {
         context: &Context,
         stream: &Stream,
         socket: UnixStream,
-        kill: impl FnOnce() -> std::io::Result<()>,
+        kill: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), Box<dyn Error>> {
+        let mut out = io::stdout();
         let (file, bytes) = receive(&socket)?;
         let descriptor = TimelineDescriptor::from_bytes(&bytes)?;
         let produced = ImportedTimeline::open(context, file, &descriptor)?;
@@ -133,7 +141,7 @@ mod role {
             stream.wait_point(point)?;
             // ... the consumer's work is put into `stream` ...
             point.wait()?;
-            println!("producer {number}: value {} was reached", point.value());
+            writeln!(out, "producer {number}: value {} was reached", point.value())?;
         }
         // This one is never reached: the producer is killed in the middle of the work before it.
         let point = produced.point(value()?)?;
@@ -141,7 +149,7 @@ mod role {
         kill()?;
         match point.wait() {
             Ok(()) => return Err("the producer signalled an impossible value".into()),
-            Err(error) => println!("producer {number}: value {}: {error}", point.value()),
+            Err(error) => writeln!(out, "producer {number}: value {}: {error}", point.value())?,
         }
         // The stream was released as if the value had come. The error says what its work is worth.
         stream.synchronize()?;
@@ -149,7 +157,7 @@ mod role {
     }
 
     pub fn producer(soft: bool) -> Result<(), Box<dyn Error>> {
-        let input = std::io::stdin();
+        let input = io::stdin();
         let socket = UnixStream::from(input.as_fd().try_clone_to_owned()?);
         let (context, _) = context(soft)?;
         let file = TimelineFile::new(&context)?;
@@ -169,7 +177,7 @@ mod role {
         Ok(())
     }
 
-    fn send(socket: &UnixStream, file: BorrowedFd<'_>, bytes: &[u8]) -> std::io::Result<()> {
+    fn send(socket: &UnixStream, file: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut rights = SendAncillaryBuffer::new(&mut space);
         let files = [file];
