@@ -48,11 +48,10 @@ use crate::sys::calls::*;
 /// # Current contexts
 ///
 /// Any thread may use a context, and it need not be current there. (A [green](Self::green) one has
-/// a rule about threads.) If a driver call needs a current context,
-/// the method makes its object's context current for that call. It then restores the thread's
-/// context stack, even if the call fails.
+/// a rule about threads.) If a driver call needs a current context, the method makes its object's
+/// context current for the call, and then restores the previous one.
 ///
-/// "With the context current" in the description of a method stands for these extra calls:
+/// "With the context current" in the description of a method means these extra calls:
 /// [`cuCtxGetCurrent`], and if the context is not current already, [`cuCtxPushCurrent`] and
 /// [`cuCtxPopCurrent`].
 ///
@@ -63,7 +62,7 @@ use crate::sys::calls::*;
 ///
 /// * For a context from [`primary`](Self::primary), the last drop calls
 ///   [`cuDevicePrimaryCtxRelease`]. If no other code in the process retains the context, the driver
-///   destroys it. It first waits until all work in the context's streams is done.
+///   destroys it, after all work in the context's streams is done.
 /// * For a context from [`green`](Self::green), the last drop calls [`cuGreenCtxDestroy`], which
 ///   may wait too.
 /// * For a context with an [owner](Self::from_raw_with_owner), the last drop drops the owner, which
@@ -78,9 +77,8 @@ use crate::sys::calls::*;
 ///
 /// The drop also waits for work in a stream of another context in two cases:
 ///
-/// * A stream of this context waits for an event that was recorded in the other context's stream.
-/// * A [graph](crate::graph::GraphExec) of this context was launched in the other context's stream.
-///   A graph belongs to the context in which it was made or captured.
+/// * A stream of this context waits for an event of that stream.
+/// * A [graph](crate::graph::GraphExec) of this context was launched in that stream.
 ///
 /// To make sure that no drop blocks:
 ///
@@ -258,15 +256,15 @@ impl Context {
 impl Context {
     /// Keeps the context until the process ends: no drop releases it.
     ///
-    /// It is for programs that use the GPU until they end. As no drop releases the context, no drop
-    /// blocks. `leak` affects only this value and its clones: a context from another call of
-    /// [`primary`](Self::primary) is released by its own last drop. `leak` makes no driver call.
+    /// It is for programs that use the GPU until they end. `leak` affects only this value and its
+    /// clones, and no context from another call of [`primary`](Self::primary). `leak` makes no
+    /// driver call.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
-    /// to its owner. Leaking one only keeps a few bytes of memory.
+    /// to its owner.
     ///
-    /// If interprocess events were created in the context, the driver's file for them stays in the
-    /// machine's shared memory, as it does when a process is killed.
+    /// If the context has interprocess events, the driver's file for them stays in the machine's
+    /// shared memory.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -289,15 +287,14 @@ impl Context {
     /// Gives the context up without releasing it, so no later drop can block.
     ///
     /// Use it if work in the context can never end and [dropping the last
-    /// share](Self#dropping-the-last-share) would block forever. No drop of a clone or of an object
-    /// then releases the context. `abandon` makes no driver call and never blocks. For a context
-    /// that the program continues to use, there is [`leak`](Self::leak).
+    /// share](Self#dropping-the-last-share) would block forever. `abandon` makes no driver call and
+    /// never blocks. For a context that the program continues to use, there is
+    /// [`leak`](Self::leak).
     ///
-    /// Clones, events and streams of the context stay valid. Closing or dropping them does not
-    /// block, now or later. Contexts from other calls of [`primary`](Self::primary) do not block
-    /// either: the driver counts retains, and this one is never released. The context's memory on
-    /// the device stays in use until the process ends. The exit of the process does not wait for a
-    /// stream that waits forever.
+    /// Clones, events and streams of the context stay valid, and closing or dropping them never
+    /// blocks. The same is true for contexts from other calls of [`primary`](Self::primary). The
+    /// context's memory on the device stays in use until the process ends. The process can end even
+    /// if a stream waits forever.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
     /// to its owner. The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is never
@@ -331,9 +328,9 @@ impl Context {
     /// Drops this share, or returns it if it is the last one. It makes no driver call.
     ///
     /// [Dropping the last share](Self#dropping-the-last-share) can block. A thread that must not
-    /// block drops its shares with this method, and hands the last one to another thread. If
-    /// several threads drop their shares at once with this method, exactly one of them gets the
-    /// last share. As soon as one thread has it, [`WeakContext::upgrade`] returns `None`.
+    /// block drops its shares with this method, and hands the last one to another thread. Of
+    /// several threads that call this method at once, exactly one gets the last share. From then on
+    /// [`WeakContext::upgrade`] returns `None`.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -371,7 +368,7 @@ impl Context {
     ///
     /// If you have an object that keeps the context alive, use
     /// [`from_raw_with_owner`](Self::from_raw_with_owner). For a device's primary context use
-    /// [`primary`](Self::primary), which retains the same one.
+    /// [`primary`](Self::primary).
     ///
     /// One driver call, for the device: [`cuCtxGetDevice_v2`] (CUDA 13.0), on older drivers
     /// [`cuCtxGetDevice`] with the context current.
@@ -399,13 +396,13 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live context of this driver, and must stay one until the result, its clones,
-    /// and every object made in it are dropped. If it is a green context, the rule of
-    /// [`green`](Self::green) about threads applies.
+    /// `raw` must be a live context of this driver until the result, its clones, and every object
+    /// made in it are dropped. For a green context, [`green`](Self::green) has a rule about
+    /// threads.
     ///
-    /// While the owner captures a stream of the context, the rule of
-    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
-    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
+    /// While the owner captures a stream of the context, only one thread at a time may use the
+    /// capture, its streams and its events. Threads of the owner count too: see
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {
         // SAFETY: as the caller says.
@@ -450,8 +447,8 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live context of this driver, and must stay one until `owner` is dropped. The
-    /// rules of [`from_raw`](Self::from_raw) about green contexts and captures apply.
+    /// `raw` must be a live context of this driver until `owner` is dropped. The rules of
+    /// [`from_raw`](Self::from_raw) about green contexts and captures apply.
     pub unsafe fn from_raw_with_owner<O>(driver: Driver, raw: CUcontext, owner: O) -> Result<Self>
     where
         O: Any + Send + Sync,
@@ -488,8 +485,7 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// That of [`from_raw`](Self::from_raw): the owner of the current context must keep it until
-    /// the result, its clones, and every object made in it are dropped.
+    /// That of [`from_raw`](Self::from_raw).
     #[doc(alias = "cuCtxGetCurrent")]
     pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
         driver.init()?;
@@ -506,9 +502,7 @@ impl Context {
     /// Dropping the guard restores the previous context. Drop guards in the reverse order of their
     /// creation.
     ///
-    /// The guard is for other code that works in the current context. Of this crate, only
-    /// [`current`](Self::current) and [`StreamRef::from_foreign`](crate::StreamRef::from_foreign)
-    /// with a default stream's handle depend on the thread's current context.
+    /// The guard is for other code that works in the current context. This crate does not need it.
     ///
     /// Driver calls: [`cuCtxGetCurrent`] and [`cuCtxPushCurrent`]. The drop of the guard calls
     /// [`cuCtxPopCurrent`].
@@ -555,8 +549,7 @@ impl Context {
     /// Returns whether the context comes from [`from_raw`](Self::from_raw) or
     /// [`current`](Self::current): other code owns it.
     ///
-    /// A library should keep no clone of such a context: the clone does not keep the context alive,
-    /// and the caller of `from_raw` cannot know of it.
+    /// A library should keep no clone of such a context: the clone does not keep the context alive.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -579,9 +572,8 @@ impl Context {
     /// Returns whether this crate retained or created the context: it comes from
     /// [`primary`](Self::primary) or [`green`](Self::green).
     ///
-    /// Events (except interprocess events), memory and registered memory of such a context can be
-    /// used in all other such contexts of the same device. For a context that other code
-    /// made, this may not hold.
+    /// Such contexts of one device share their memory and their events, except interprocess events.
+    /// For contexts of other code this is not certain.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -602,13 +594,11 @@ impl Context {
         matches!(self.0.owned, Owned::Primary | Owned::Green(_))
     }
 
-    /// Returns whether this is a green context: one from [`green`](Self::green), or the context
-    /// that the driver returns for another library's green context.
+    /// Returns whether this is a green context, from [`green`](Self::green) or of other code.
     ///
     /// For a context from [`primary`](Self::primary) or [`green`](Self::green) it makes no driver
     /// call. For any other context it makes one with the context current: [`cuStreamGetGreenCtx`]
-    /// (CUDA 12.4). Older drivers have no green contexts, and no call is made.
-    /// [`green`](Self::green) has an example.
+    /// (CUDA 12.4). [`green`](Self::green) has an example.
     ///
     /// # Errors
     ///

@@ -92,8 +92,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// * [`Error::Init`]: `cuInit` failed. If there is no device, this is the error, with the code
-    ///   `CUDA_ERROR_NO_DEVICE`. The count is never 0.
+    /// * [`Error::Init`]: `cuInit` failed, for example with `CUDA_ERROR_NO_DEVICE` because the
+    ///   process sees no device at all. So the count is never 0.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuDeviceGetCount")]
     pub fn count(driver: Driver) -> Result<u32> {

@@ -262,11 +262,9 @@ impl Context {
     /// Streams and events are created in it as in any other context. Work in its streams runs on
     /// its multiprocessors.
     ///
-    /// * A primary context and all its green contexts share their events. An event of one can be
-    ///   recorded and waited for in streams of all of them, and [elapsed
-    ///   times](crate::EventRef::elapsed_ms) between their events work. Interprocess events are the
-    ///   exception: streams of another context cannot [wait](crate::StreamRef::wait_event) for
-    ///   them.
+    /// * A primary context and all its green contexts share their events, for records, waits and
+    ///   [elapsed times](crate::EventRef::elapsed_ms). Interprocess events are the exception:
+    ///   streams of another context cannot [wait](crate::StreamRef::wait_event) for them.
     /// * The streams must be non-blocking, which is the default.
     ///   [`Stream::new`](crate::Stream::new) [refuses](Error::BlockingInGreenContext) others.
     /// * The context has its own default stream, which can be captured. It has no
@@ -274,16 +272,15 @@ impl Context {
     ///   `CUDA_ERROR_INVALID_HANDLE` for it.
     ///
     /// The context is destroyed when the last clone and the last object made in it are dropped,
-    /// unless it is [leaked](Self::leak). NVIDIA does not document whether the driver then waits
-    /// for work in its streams; on an H200 it sometimes did. So that drop [may
-    /// block](Self#dropping-the-last-share). A stream that still exists in the context, such as one
-    /// from [`into_raw`](crate::Stream::into_raw), ends with it.
+    /// unless it is [leaked](Self::leak). This last drop [can block](Self#dropping-the-last-share).
+    /// A stream that still exists in the context, such as one from
+    /// [`into_raw`](crate::Stream::into_raw), ends with it.
     ///
-    /// `resources` is one resource, or several different parts of one
-    /// [split](SmResource::split_by_count). A part may be in several contexts at the same time.
-    /// Keep a [primary](Self::primary) context of the device while you create and drop green
-    /// contexts. Without one, the driver creates the primary context with the first green context,
-    /// and destroys it with the last.
+    /// `resources` is one resource, or several parts of one [split](SmResource::split_by_count),
+    /// each once. A part may be in several contexts at the same time. Keep a
+    /// [primary](Self::primary) context of the device while you create and drop green contexts.
+    /// Without one, the driver creates the primary context with the first green context, and
+    /// destroys it with the last.
     ///
     /// Driver calls: [`cuDevResourceGenerateDesc`], [`cuGreenCtxCreate`] and [`cuCtxFromGreenCtx`];
     /// [`cuInit`] the first time. The drop of the last share calls [`cuGreenCtxDestroy`]. The
@@ -318,8 +315,8 @@ impl Context {
     /// # Errors
     ///
     /// * [`Error::DriverMismatch`]: a resource belongs to another driver library.
-    /// * [`Error::ResourceMismatch`]: there is no resource, one belongs to another device, or
-    ///   several are not different parts of one split.
+    /// * [`Error::ResourceMismatch`]: `resources` is empty, or has parts of another device or of
+    ///   several splits, or one part twice.
     /// * [`Error::Unsupported`]: the driver is older than CUDA 12.4.
     /// * `CUDA_ERROR_OUT_OF_MEMORY`: the device has no room for the context.
     /// * [`Error::Init`]; [`Error::ForkedChild`].
@@ -337,10 +334,8 @@ impl Context {
     /// Different threads may use the context one after the other. Any thread may query events and
     /// wait for them.
     ///
-    /// The rule comes from NVIDIA's documentation up to CUDA 13.4: a green context may be current
-    /// on one thread at a time, and calls that use one green context are not synchronised with each
-    /// other. The documentation of CUDA 13.5 no longer has the rule, but this crate requires it
-    /// with every driver.
+    /// The rule comes from NVIDIA's documentation up to CUDA 13.4. This crate requires it with
+    /// every driver.
     #[doc(alias = "cuGreenCtxCreate")]
     #[doc(alias = "cuCtxFromGreenCtx")]
     #[doc(alias = "create_context")]

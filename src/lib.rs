@@ -54,8 +54,8 @@
 //! # Reading the examples
 //!
 //! The example at the top of this page is a whole program. Every other example is the body of a
-//! function that returns [`Result<()>`](Result); a few get their `driver` from outside. The folder
-//! `examples` of the source tree has whole programs to copy.
+//! function that returns [`Result<()>`](Result). Where it does not define `driver`, any loaded
+//! [`Driver`] will do. The folder `examples` of the source tree has whole programs to copy.
 //!
 //! # What this crate does
 //!
@@ -75,8 +75,8 @@
 //! # What this crate does not do
 //!
 //! * It launches no kernels and allocates no memory.
-//! * It starts no thread, and keeps little state for the process. `docs/architecture.md` in the
-//!   source tree lists this state and its locks.
+//! * It starts no thread. `docs/architecture.md` in the source tree lists the state that it keeps
+//!   for the process.
 //! * Its methods do not depend on a current context, device or stream: constructors take a context,
 //!   and operations take a stream. The exceptions are [`Context::current`],
 //!   [`StreamRef::from_foreign`] with a default stream's handle, and [`ext::current_stream`].
@@ -98,15 +98,13 @@
 //! * The crate is for Linux (x86-64 and aarch64, also in WSL) and Windows (x86-64), and compiles on
 //!   other systems. `docs/platforms.md` in the source tree says what was tested where.
 //! * It needs Rust 1.88 or newer. Before 1.0, only a new minor version needs a newer Rust.
-//! * A new minor version may break the API, too. New errors, codes and entry points break nothing:
-//!   their types are `#[non_exhaustive]` or numbers.
+//! * A new minor version may break the API, too.
 //!
 //! # Two layers
 //!
 //! [`sys`] is the raw layer: declarations, and the table of function pointers that
 //! [`Driver::symbols`] returns. All other modules are safe wrappers around it. Handles convert both
-//! ways (`as_raw`, `into_raw`, `from_raw`), so a program can mix the two layers with each other and
-//! with other bindings.
+//! ways (`as_raw`, `into_raw`, `from_raw`), also from and to those of other bindings.
 //!
 //! # Contexts and threads
 //!
@@ -114,14 +112,14 @@
 //! [`CurrentContext`], are neither `Send` nor `Sync`: they stay on their thread. Graphs are `Send`
 //! but not `Sync`: only one thread at a time may use a graph.
 //!
-//! Some driver calls depend on the current context: those that create an object, those that export
-//! or import an interprocess event, and all calls on a default stream. For such a call this crate
-//! makes the object's context current, and restores the previous one.
+//! Some driver calls depend on the current context, such as those that create an object, and all
+//! calls on a default stream. For such a call this crate makes the object's context current, and
+//! restores the previous one.
 //!
 //! The description of each method names its driver calls, or another method that makes the same
-//! calls. A method whose description names no call makes none. "With the context current" stands
-//! for extra calls, which [`Context`](Context#current-contexts) lists. Calls on a default stream
-//! make these extra calls too, even if the description says "one driver call".
+//! calls. A method whose description names no call makes none. "With the context current" means a
+//! few extra calls: [`Context`](Context#current-contexts) lists them. Every call on a default
+//! stream makes these extra calls too.
 //!
 //! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
 //! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,

@@ -75,9 +75,9 @@ impl Capture<'_> {
     /// Returns the nodes on which the next work in a stream of this capture will depend. Needs CUDA
     /// 11.3.
     ///
-    /// Driver calls: that of [`capture_info`](StreamRef::capture_info), to check that the stream
-    /// takes part in this capture, and [`cuStreamGetCaptureInfo_v3`] (CUDA 12.3), on older drivers
-    /// [`cuStreamGetCaptureInfo_v2`] (11.3). [`CaptureDependency`] has an example.
+    /// Driver calls: the call of [`capture_info`](StreamRef::capture_info), to check that the
+    /// stream takes part in this capture, and [`cuStreamGetCaptureInfo_v3`] (CUDA 12.3), on older
+    /// drivers [`cuStreamGetCaptureInfo_v2`] (11.3). [`CaptureDependency`] has an example.
     ///
     /// # Errors
     ///
@@ -129,18 +129,18 @@ impl Capture<'_> {
 
     /// Changes the dependencies of the next work in a stream of this capture. Needs CUDA 11.3.
     ///
-    /// Driver calls: that of [`capture_info`](StreamRef::capture_info), and
+    /// Driver calls: the call of [`capture_info`](StreamRef::capture_info), and
     /// [`cuStreamUpdateCaptureDependencies_v2`] (CUDA 12.3), on older drivers
-    /// [`cuStreamUpdateCaptureDependencies`], which takes only plain edges. [`CaptureDependency`]
-    /// has an example.
+    /// [`cuStreamUpdateCaptureDependencies`], which takes only edges without edge data.
+    /// [`CaptureDependency`] has an example.
     ///
     /// # Errors
     ///
     /// * [`Error::CaptureMismatch`]: the stream does not take part in this capture.
     /// * [`Error::GraphMismatch`]: a node belongs to another graph.
     /// * `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`: an earlier call invalidated the capture.
-    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.3. Or it is older than CUDA 12.3,
-    ///   and an edge is not plain.
+    /// * [`Error::Unsupported`]: the driver is older than CUDA 11.3, or, if an edge has edge data,
+    ///   than 12.3.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
     pub fn update_dependencies(

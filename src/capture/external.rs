@@ -23,15 +23,14 @@ impl StreamRef {
     /// Records an event. In a capture, the record becomes a node of the graph: each launch records
     /// the event, for use outside of the graph.
     ///
-    /// If this stream is not capturing, this is a plain [`record`](crate::EventRef::record). The
-    /// capture does not change the event: it keeps its last record until the graph is launched.
-    /// [`Capture`](crate::capture::Capture) has an example.
+    /// If this stream is not capturing, this is a plain [`record`](crate::EventRef::record). Until
+    /// the graph is launched, the event keeps its last record. [`Capture`](crate::capture::Capture)
+    /// has an example.
     ///
-    /// The graph and its executable graphs keep the event alive. They keep it even if the driver
-    /// returns an error, because the driver may still have made the node. If the capture was not
-    /// begun by this crate's [`Capture`](crate::capture::Capture), the event is never destroyed.
+    /// The graph and its executable graphs keep the event alive, even if this method returns an
+    /// error. If other code began the capture, the event is never destroyed.
     ///
-    /// Two driver calls: that of [`capture_info`](Self::capture_info), then
+    /// Two driver calls: the call of [`capture_info`](Self::capture_info), then
     /// [`cuEventRecordWithFlags`] (CUDA 11.1) in a capture, otherwise [`cuEventRecord`].
     ///
     /// # Errors
@@ -87,8 +86,8 @@ impl StreamRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// Two driver calls: that of [`capture_info`](Self::capture_info), then [`cuStreamWaitEvent`].
-    /// In a capture it needs CUDA 11.1.
+    /// Two driver calls: the call of [`capture_info`](Self::capture_info), then
+    /// [`cuStreamWaitEvent`]. In a capture it needs CUDA 11.1.
     ///
     /// # Errors
     ///
@@ -222,7 +221,7 @@ pub struct OwnCapture<'a> {
 impl<'a> OwnCapture<'a> {
     /// Returns the capture that the stream takes part in, if [`Capture`](super::Capture) began it.
     ///
-    /// While no such capture is in progress it makes no driver call, otherwise that of
+    /// While no such capture is in progress it makes no driver call, otherwise the call of
     /// [`capture_info`](StreamRef::capture_info).
     ///
     /// # Errors

@@ -74,7 +74,7 @@ pub struct ForeignCapture {
 impl ForeignCapture {
     /// Returns the capture that the stream takes part in; `None` if it takes part in none.
     ///
-    /// One driver call, that of [`capture_info`](StreamRef::capture_info).
+    /// One driver call, the call of [`capture_info`](StreamRef::capture_info).
     ///
     /// # Errors
     ///

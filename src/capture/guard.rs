@@ -103,7 +103,7 @@ pub(crate) fn under_way() -> bool {
 impl<'a> Capture<'a> {
     /// Begins a capture in the stream.
     ///
-    /// Driver calls: [`cuStreamBeginCapture`], and that of
+    /// Driver calls: [`cuStreamBeginCapture`], and the call of
     /// [`capture_info`](StreamRef::capture_info), for the capture's id. The [type](Self) has an
     /// example.
     ///
@@ -122,17 +122,14 @@ impl<'a> Capture<'a> {
     /// * use an event that is recorded in the capture,
     /// * end the capture.
     ///
-    /// The driver takes no lock there: two threads at once make it crash. More about the events:
+    /// The driver takes no lock there: two threads at once make it crash.
     ///
-    /// * An event is recorded in the capture by [`record`](crate::EventRef::record). An event that
-    ///   is used only with [`record_external`](StreamRef::record_external) or
-    ///   [`wait_external`](StreamRef::wait_external) is not: other threads may use it during the
-    ///   capture.
-    /// * The rule includes the thread of the crate `cuda-timelines`, which queries the event of
-    ///   each pending `Completion`. Await or drop the futures of an event before you record it in
-    ///   the capture. When the drop has returned, the thread no longer queries the event.
-    /// * An [`EventPool`](crate::ext::EventPool) does not reuse events that it gets back during the
-    ///   capture.
+    /// Other threads may use events that are only used with
+    /// [`record_external`](StreamRef::record_external) and
+    /// [`wait_external`](StreamRef::wait_external).
+    ///
+    /// A pending `Completion` of the crate `cuda-timelines` queries its event on another thread.
+    /// Await or drop the futures of an event before you record it in the capture.
     #[doc(alias = "cuStreamBeginCapture")]
     pub unsafe fn begin(stream: &'a StreamRef, mode: CaptureMode) -> Result<Self> {
         let begin = entry!(stream, cuStreamBeginCapture_v2);
@@ -143,13 +140,13 @@ impl<'a> Capture<'a> {
         })
     }
 
-    /// Begins a capture in the stream that adds to an existing graph. Needs CUDA 12.3.
+    /// Begins a capture that adds to an existing graph. Needs CUDA 12.3.
     ///
     /// The first captured work depends on the nodes in `after`. The capture owns the graph until
     /// [`end`](Self::end) returns it. If this call or the capture fails, or the capture is dropped,
     /// the graph is destroyed.
     ///
-    /// Driver calls: [`cuStreamBeginCaptureToGraph`], and that of
+    /// Driver calls: [`cuStreamBeginCaptureToGraph`], and the call of
     /// [`capture_info`](StreamRef::capture_info), for the capture's id.
     ///
     /// ```

@@ -37,8 +37,8 @@ use crate::sys::calls::*;
 /// never unloaded, so a `Driver` can be copied, sent to other threads and kept forever. Loading
 /// does not initialise the driver: a process may load, fork, and use the devices in the child.
 ///
-/// Several drivers can belong to one library: with another default stream, or with an
-/// [observer](Self::observe).
+/// One library can have several `Driver`s: one with the per-thread default stream, for example, and
+/// one with an [observer](Self::observe).
 ///
 /// | the driver | comes from |
 /// | --- | --- |
@@ -47,10 +47,10 @@ use crate::sys::calls::*;
 /// | either, with the per-thread default stream | [`load_with`](Self::load_with) |
 /// | functions of the program, such as a software driver | [`from_resolver`](Self::from_resolver) |
 ///
-/// A program loads it once and passes it on. A library should take a `Driver`, or an object of one,
-/// from its caller: objects of two driver libraries cannot be mixed, and a test can pass
-/// `cuda-soft-driver`. Next comes a [`Device`](crate::Device), and then its
-/// [`Context`](crate::Context).
+/// A program loads it once, makes a [`Device`](crate::Device) and then a
+/// [`Context`](crate::Context), and passes them on. A library should take one of these from its
+/// caller. Then its tests can pass `cuda-soft-driver`. Objects of two driver libraries cannot be
+/// mixed.
 ///
 /// ```
 /// use cuda_events::Driver;
@@ -111,11 +111,10 @@ impl Driver {
     /// `nvcuda.dll` of the system folder. In a 32-bit program no library is tried.
     ///
     /// Later calls return the same driver and open nothing, as long as `CUDA_EVENTS_DRIVER` does
-    /// not change. A failed load is tried again.
+    /// not change. After an error, the next call tries again.
     ///
-    /// Any thread may call `load`. Two threads that load at the same time get the same `Driver`.
-    /// `load` holds no lock while it opens a library, so it also works in the initialisation code
-    /// of a library, and in a child that was forked during a load.
+    /// Any thread may call `load`, also in the initialisation code of a library. Two threads that
+    /// load at the same time get the same `Driver`.
     ///
     /// Driver calls: [`cuDriverGetVersion`]. If the driver has [`cuGetProcAddress`] (CUDA 11.3),
     /// also that function, once for each entry point. Neither initialises the driver.
@@ -193,8 +192,7 @@ impl Driver {
     /// Returns the newest CUDA version that the driver supports, read with [`cuDriverGetVersion`]
     /// when it was loaded.
     ///
-    /// Use it to choose another method if the driver is too old for the one you want. A call that
-    /// is newer than the driver returns an error, in most cases [`Error::Unsupported`].
+    /// Use it to choose another method if the driver is too old for the one you want.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Version};
@@ -221,8 +219,7 @@ impl Driver {
     /// Returns the library's file; `None` for a driver from a [resolver
     /// function](Self::from_resolver).
     ///
-    /// This is the path as the system reports it. If the system reports none, it is the name by
-    /// which the library was opened.
+    /// This is the path that the system reports, or the name by which the library was opened.
     pub fn library(self) -> Option<&'static Path> {
         self.file().map(PathBuf::as_path)
     }
@@ -265,28 +262,20 @@ impl Driver {
 
 /// # Observers
 impl Driver {
-    /// Returns another `Driver` of the same library, with an observer. The observer is called after
-    /// each driver call through the result.
+    /// Returns another `Driver` of the same library, with an observer: a function that is called
+    /// after each driver call.
     ///
-    /// It is called for the calls of objects created with the result too, on the thread that made
-    /// the call. Calls through `self` are not observed and cost no more than before. Calls that the
-    /// observer itself makes are not observed either. A panic in the observer is caught, and the
-    /// call returns normally. The observer is kept for the rest of the process unless
-    /// [`stop_observing`](Self::stop_observing) removes it.
+    /// Only driver calls through the result, and through objects that are created with it, are
+    /// observed. Calls that the observer itself makes are not. The observer runs on the thread of
+    /// the call. A panic in the observer is caught. The observer is kept until
+    /// [`stop_observing`](Self::stop_observing), or until the process ends.
     ///
-    /// An observer may use and drop every object of this crate, even those of the observed call. It
-    /// may wait for other threads that use or drop such objects. No lock of this crate is held
-    /// while the observer runs. Code that holds a lock during driver calls can [defer
-    /// observers](crate::foundation::deferring_observers): then the observer runs when the lock is
-    /// released. [`Call::started`] and [`Call::elapsed`] are still the times of the call itself.
+    /// An observer may use and drop every object of this crate: no lock of this crate is held while
+    /// it runs. Code with locks of its own can [defer
+    /// observers](crate::foundation::deferring_observers) until a lock is released.
     ///
-    /// Calls on other crates' threads are observed on those threads. The crate `cuda-timelines` has
-    /// such a thread for its futures.
-    ///
-    /// A process has sixteen places for observers. A place that was used for a loaded driver stays
-    /// reserved for that one until the process ends: after `stop_observing`, only another `observe`
-    /// of the same loaded driver can use it. A library that is loaded twice, with the legacy and with the per-thread default stream,
-    /// counts as two drivers here. `observe` makes no driver call.
+    /// A process has sixteen places for observers. After `stop_observing`, a place can be used
+    /// again by `observe` of the same `Driver` only. `observe` makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -321,12 +310,12 @@ impl Driver {
     /// nothing and returns `false`. This driver and its objects continue to work, and their calls
     /// are no longer observed. A call that returns at this moment may be observed or not.
     ///
-    /// A later `observe` of the original driver may return this driver again. The new observer then
-    /// also sees the calls of this driver's objects.
+    /// A later `observe` may return this driver again. The new observer then also sees the calls of
+    /// this driver's objects.
     ///
     /// Any thread may call `stop_observing`, and so may the observer itself. The method does not
-    /// wait. If other threads are in the observer, the last of them drops the observer when it
-    /// returns. `stop_observing` makes no driver call.
+    /// wait for threads that are in the observer: the last of them drops it. `stop_observing` makes
+    /// no driver call.
     ///
     /// ```
     /// use cuda_events::Device;
@@ -390,11 +379,10 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// Each address that `resolve` returns must be that of a function with the C ABI and the types
-    /// that the CUDA driver API gives to that exported name, and must stay valid for the rest of
-    /// the process. The functions must keep the driver's contracts as far as this crate's safe
-    /// methods rely on them: they may be called from any thread, and write only through the
-    /// pointers that they are given.
+    /// Each address that `resolve` returns must stay valid for the rest of the process. The
+    /// function there must have the C ABI and the types of the CUDA driver's function of that name.
+    /// It must keep the driver's contracts: any thread may call it, and it writes only through the
+    /// pointers that it is given.
     #[allow(unsafe_code)]
     pub unsafe fn from_resolver(
         resolve: &mut dyn FnMut(&CStr) -> *mut c_void,
@@ -457,13 +445,13 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns another `Driver` of the same library, with a function that is told when the host has
-    /// read a value that a stream writes.
+    /// Returns another `Driver` of the same library, with a function that learns what the host has
+    /// read.
     ///
-    /// It is for drivers that check the order of work. A driver sees calls, but it does not see
-    /// that the host reads a value by a plain load. So the code that reads the value calls this
-    /// function ([`host_reads`](Self::host_reads)). `cuda-soft-driver` attaches such a function for
-    /// its order checker, and `cuda-timelines` calls it.
+    /// It is for drivers that check the order of work. Such a driver does not see a plain load of a
+    /// value that a stream writes. So the code with the load calls this function: see
+    /// [`host_reads`](Self::host_reads). `cuda-soft-driver` attaches such a function for its order
+    /// checker, and `cuda-timelines` calls it.
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

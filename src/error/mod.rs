@@ -22,9 +22,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// The errors that this crate returns.
 ///
 /// If a driver call failed, the error keeps the driver's code ([`code`](Self::code)) and the call
-/// ([`function`](Self::function)), in addition to the cause. In most cases this crate looks for the
-/// cause only after the call has failed. Where a description says that no call was made, this crate
-/// found the cause first and did not make the call.
+/// ([`function`](Self::function)). "No call was made" means that this crate found the mistake
+/// before the call.
 ///
 /// The guide [`errors`](crate::guide::errors) has each error with its cause and what to do. Work
 /// that is not done is no error: see [`Progress`](crate::Progress).
@@ -96,8 +95,7 @@ pub enum Error {
     /// timing events, a primary context and its [green](crate::Context::green) contexts count as
     /// one.
     ///
-    /// In the following cases no call was made, because the driver would not detect most of these
-    /// mistakes:
+    /// No call was made in these cases:
     ///
     /// * A stream or a context waits for an [interprocess](crate::EventFlags::INTERPROCESS) event
     ///   of another context. The driver would crash. Ordinary events may belong to any context.
@@ -121,8 +119,7 @@ pub enum Error {
         other_device: u16,
     },
     /// A closure was given to a capturing stream. No call was made: a closure can run only once,
-    /// but the captured graph may be launched many times. An
-    /// [`add_callback`](crate::StreamRef::add_callback) would even invalidate the capture.
+    /// but the captured graph may be launched many times.
     ClosureInCapture {
         /// The call that was not made.
         function: Function,
@@ -148,8 +145,7 @@ pub enum Error {
     NotRecorded {
         /// The call.
         function: Function,
-        /// The driver's code; `None` if no call was made. The driver itself accepts a wait for such
-        /// an event, and the wait ends at once.
+        /// The driver's code; `None` if no call was made.
         code: Option<CUresult>,
     },
     /// An event is not complete. Elapsed time needs two complete events.
@@ -172,9 +168,8 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// A [green context](crate::Context::green) cannot be made of these resources: there are none,
-    /// one belongs to another device, or two are not different parts of one split. No call was
-    /// made: with such resources the driver may end the process.
+    /// A [green context](crate::Context::green) cannot be made of these resources. No call was
+    /// made.
     ResourceMismatch {
         /// The call that was not made.
         function: Function,
@@ -203,14 +198,12 @@ pub enum Error {
         /// The device of the context.
         context: u16,
     },
-    /// One of two causes: The driver cannot import this handle as a [semaphore](crate::external) of
-    /// that kind. Or [`signal_externals`](crate::StreamRef::signal_externals) or
-    /// [`wait_externals`](crate::StreamRef::wait_externals) got the same binary semaphore twice.
+    /// The driver cannot import this handle as a [semaphore](crate::external) of that kind. Or one
+    /// call was given the same binary semaphore twice.
     NotASemaphore {
         /// The call.
         function: Function,
-        /// The driver's code; `None` if no call was made: the handle cannot be valid, or a binary
-        /// semaphore was there twice.
+        /// The driver's code; `None` if no call was made.
         code: Option<CUresult>,
     },
     /// No place is left for an [observer](crate::Driver::observe) of this driver. A process has
@@ -306,13 +299,11 @@ impl Error {
     /// Each thread keeps the lines of its last failed call only. So call this method in the thread
     /// in which the call failed, before its next call fails. The method makes no driver call.
     ///
-    /// If the driver logged nothing for this call, the result is usually `None`. It may also hold
-    /// the lines of another call of the same function with the same error code, made earlier or by
-    /// another library.
+    /// In rare cases the lines belong to another call of the same function with the same error.
     ///
-    /// The log is not read for `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
-    /// `CUDA_ERROR_NOT_PERMITTED`, nor for an error that names its cause, such as
-    /// [`Error::NotRecorded`].
+    /// The log is not read for an error that names its cause, such as [`Error::NotRecorded`]. It is
+    /// not read for `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
+    /// `CUDA_ERROR_NOT_PERMITTED`.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -339,9 +330,8 @@ impl Error {
     ///
     /// The call that returned such an error is not its cause. Earlier work on the device failed, or
     /// the hardware did, and the context failed with it. From then on every call on the context's
-    /// events and streams returns the same code, in every thread. Retaining the device's primary
-    /// context again returns it too. NVIDIA's documentation asks for a new process after most of
-    /// these codes; the others are uncorrectable errors of memory and NVLink.
+    /// events and streams returns the same code, in every thread.
+    /// [`Context::primary`](crate::Context::primary) of the device returns it, too.
     /// [`Error::ForkedChild`] is sticky too.
     ///
     /// It makes no driver call.

@@ -19,12 +19,11 @@ impl EventRef {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live event of `context`, and must stay one until the result is dropped.
-    /// The rule for `flags` is that of [`Event::from_raw`].
+    /// `raw` must be a live event of `context` until the result is dropped. The rule for `flags` is
+    /// that of [`Event::from_raw`].
     ///
-    /// While a capture in which the event was recorded is in progress, only one thread at a time
-    /// may use the event. Ending the capture counts as a use, and the owner's threads count too.
-    /// The driver takes no lock there: two threads at once make it crash. See
+    /// If the event is recorded in a capture: until the capture has ended, only one thread at a
+    /// time may use the event or end the capture. The owner's threads count too. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self::new(context, raw, flags, false)

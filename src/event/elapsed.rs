@@ -18,12 +18,11 @@ impl EventRef {
     /// was recorded first.
     ///
     /// NVIDIA documents a resolution of about half a microsecond. The driver returns an `f32` of
-    /// milliseconds, so a long time is less precise: the gap between two neighbouring values is
-    /// 0.06 µs at one second, 4 µs at one minute, and 250 µs at one hour. Rounding adds an error of
-    /// at most half a gap.
+    /// milliseconds. Its steps are 0.06 µs at one second, 4 µs at one minute, and 250 µs at one
+    /// hour.
     ///
     /// To measure a long time precisely, record an event every half second, and add the times from
-    /// each event to the next as `f64`. Rounding then adds at most 16 ns to each of these times.
+    /// each event to the next as `f64`.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -53,14 +52,9 @@ impl EventRef {
     ///
     /// # Errors
     ///
-    /// These are checked in this order:
-    ///
     /// * [`Error::TimingDisabled`]: an event was created without [`TIMING`](EventFlags::TIMING).
     /// * [`Error::ContextMismatch`]: the events belong to different contexts.
     /// * [`Error::NotRecorded`]: an event was never recorded.
-    ///
-    /// Any other error, in no fixed order:
-    ///
     /// * [`Error::NotReady`]: an event is not complete.
     /// * `CUDA_ERROR_CAPTURED_EVENT`: an event was last [recorded](Self::record) in a capture that
     ///   is in progress.

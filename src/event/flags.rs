@@ -14,8 +14,6 @@ bitflags! {
     /// The default is no flag, which is the cheapest: no timing, waits of the host spin, and only
     /// this process can use the event.
     ///
-    /// The bits are this crate's own. The driver's bit for timing has the opposite meaning.
-    ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
@@ -40,10 +38,9 @@ bitflags! {
         /// as much as others (`docs/performance.md`).
         const TIMING = 2;
         /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). An event cannot have both
-        /// `INTERPROCESS` and `TIMING`. A new record does not replace a record that is still
-        /// pending: the stream of the new record first waits for the old one, even if another
-        /// process made it. Such records cost several times as much as others
-        /// (`docs/performance.md`).
+        /// `INTERPROCESS` and `TIMING`. Before a new record, the stream waits for the event's
+        /// pending record, even if another process made it. Such records cost several times as much
+        /// as others (`docs/performance.md`).
         const INTERPROCESS = 4;
     }
 }

@@ -43,8 +43,8 @@ use crate::sys::calls::*;
 ///    ([`synchronize`](EventRef::synchronize)), ask ([`query`](EventRef::query)), or await it with
 ///    the crate `cuda-timelines`.
 ///
-/// Any thread may call its methods, several at once, too. They are on [`EventRef`], to which this
-/// type dereferences.
+/// Any thread may call its methods, also several threads at once. They are on [`EventRef`], to
+/// which this type dereferences.
 ///
 /// A record stands for the work that is in the stream when the record is made. A new record
 /// replaces the old one; waits that were queued before still wait for the old one. An event that
@@ -76,11 +76,10 @@ use crate::sys::calls::*;
 /// A pending event can be dropped: the driver frees it when it completes. Drop ignores errors from
 /// the driver; [`close`](Self::close) returns them. Drop does nothing in a forked child. In a
 /// context that has failed, the driver keeps the event until the context is released. Do not keep
-/// events in thread-locals: these may be dropped while the driver is shutting down. An event in a
-/// static is never destroyed, because Rust does not drop statics.
+/// events in thread-locals: these may be dropped while the driver is shutting down.
 ///
-/// An event holds a share of its context. Dropping or closing the event can block only if that is
-/// [the last share](Context#dropping-the-last-share).
+/// An event keeps its context alive. Dropping or closing the event can block only if [nothing else
+/// keeps the context](Context#dropping-the-last-share).
 pub struct Event(EventRef);
 
 impl_handle_traits!(EventRef: Event);
@@ -96,9 +95,9 @@ impl AsRef<EventRef> for Arc<Event> {
 ///
 /// [`from_raw`](Self::from_raw) makes one for an event that other code owns.
 ///
-/// The methods may be called from any thread, and none needs a current context. An `EventRef` holds
-/// a share of its context. Dropping the `EventRef` can block only if that is [the last
-/// share](Context#dropping-the-last-share).
+/// The methods may be called from any thread, and none needs a current context. An `EventRef` keeps
+/// its context alive. Dropping it can block only if [nothing else keeps the
+/// context](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, EventRef};
@@ -145,16 +144,15 @@ impl Event {
     /// Creates an event in the context, which need not be current.
     ///
     /// One driver call with the context current: [`cuEventCreate`]. Dropping the event calls
-    /// [`cuEventDestroy`]. Both take one lock of the driver: many threads that create events at
-    /// once slow each other down (`docs/performance.md`). An [`EventPool`](crate::ext::EventPool)
-    /// has no such lock.
+    /// [`cuEventDestroy`]. Both take one lock of the driver, so threads slow each other down
+    /// (`docs/performance.md`). An [`EventPool`](crate::ext::EventPool) avoids the lock.
     ///
     /// # Errors
     ///
     /// * [`Error::TimingWithInterprocess`]: both flags are set.
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
-    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory is used up, or the context has no room for one more
-    ///   interprocess event (it has room for a few thousand).
+    /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory is used up, or the context has a few thousand
+    ///   interprocess events already.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuEventCreate")]
     #[inline]
@@ -173,8 +171,8 @@ impl Event {
 
     /// Destroys the event and returns the driver's error, if any. A pending event still completes.
     ///
-    /// One driver call: [`cuEventDestroy`]. It does not wait, unless the event holds
-    /// [the last share](Context#dropping-the-last-share) of its context.
+    /// One driver call: [`cuEventDestroy`]. It can block only if [nothing else keeps the
+    /// context](Context#dropping-the-last-share).
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -238,9 +236,8 @@ impl Event {
     /// [`INTERPROCESS`](EventFlags::INTERPROCESS) if the event was created with it or opened from
     /// another process.
     ///
-    /// While a capture in which `raw` was recorded is in progress, only one thread at a time may
-    /// use the event. Ending the capture counts as a use, and so do calls of other code that has
-    /// the handle. The driver takes no lock there: two threads at once make it crash. See
+    /// If the event is recorded in a capture: until the capture has ended, only one thread at a
+    /// time may use the event or end the capture. Threads of other code count too. See
     /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUevent, flags: EventFlags) -> Self {
         Self(EventRef::new(context, raw, flags, false))

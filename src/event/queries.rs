@@ -96,8 +96,8 @@ impl EventRef {
             .check_or(|answer| self.refused(answer))
     }
 
-    /// Blocks the calling thread until all work before the last record is done, for at most
-    /// `timeout`, and returns whether it is done.
+    /// Blocks the calling thread until all work before the last record is done, but at most for
+    /// `timeout`. Returns whether the work is done.
     ///
     /// The driver has no such call. This method queries in a loop: first without sleeping, then
     /// with sleeps of at most one millisecond. So it may return a millisecond late.

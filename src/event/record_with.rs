@@ -122,9 +122,8 @@ impl EventRef {
     ///
     /// # Safety
     ///
-    /// After a record with [`RecordFlags::EXTERNAL`] in a capturing stream, the event must stay
-    /// alive as long as the captured graph and every executable graph made of it: the driver
-    /// crashes if the event of a node is gone.
+    /// After a record with [`RecordFlags::EXTERNAL`] in a capturing stream, the event must outlive
+    /// the graph and its executable graphs. Otherwise the driver crashes.
     #[doc(alias = "cuEventRecordWithFlags")]
     #[doc(alias = "CU_EVENT_RECORD_EXTERNAL")]
     pub unsafe fn record_with(&self, stream: &StreamRef, flags: RecordFlags) -> Result<()> {

@@ -25,8 +25,8 @@ const SLOTS: usize = few(8, 1);
 /// A pool of events that share one context and one set of flags.
 ///
 /// Dropping a [`PooledEvent`] gives it back to the pool. Taking an event and giving it back makes
-/// no driver call. Creating and destroying one makes at least two, under a lock of the driver. If
-/// an event outlives its pool, its drop destroys it.
+/// no driver call. Creating and destroying an event makes at least two, under a lock of the driver.
+/// An event that outlives its pool is destroyed when it is dropped.
 ///
 /// [`record_event`](Self::record_event) returns a recorded event. An event from
 /// [`take`](Self::take) still has its previous user's record.
@@ -58,8 +58,7 @@ const SLOTS: usize = few(8, 1);
 ///
 /// * an event for which the driver returned an error: see [`PooledEvent`];
 /// * an event that is dropped while a [`Capture`](crate::capture::Capture) is in progress anywhere
-///   in the process: it may be part of the capture, and the driver crashes when another thread uses
-///   such an event.
+///   in the process: it may be part of the capture.
 ///
 /// The pool does not see captures that other code begins. If an event was recorded in such a
 /// capture, [discard](PooledEvent::discard) it.

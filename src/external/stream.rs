@@ -24,7 +24,7 @@ impl StreamRef {
     /// A waiter for the value, in either API, sees the writes of that work.
     ///
     /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
-    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [capture](crate::external#captures) is in progress in the process, also the call of
     /// [`capture_info`](Self::capture_info). [`TimelineSemaphore`] has an example.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl StreamRef {
     /// The calling thread does not wait. The signal may be submitted after the wait.
     ///
     /// One driver call: [`cuWaitExternalSemaphoresAsync`]. While a
-    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [capture](crate::external#captures) is in progress in the process, also the call of
     /// [`capture_info`](Self::capture_info). [`TimelineSemaphore`] has an example.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl StreamRef {
     /// Signals the semaphore for one wait, after all work that is now in the stream.
     ///
     /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
-    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [capture](crate::external#captures) is in progress in the process, also the call of
     /// [`capture_info`](Self::capture_info). [`BinarySemaphore`] has an example.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl StreamRef {
     /// submitted before the wait.
     ///
     /// One driver call: [`cuWaitExternalSemaphoresAsync`]. While a
-    /// [capture](crate::external#captures) is in progress in the process, also that of
+    /// [capture](crate::external#captures) is in progress in the process, also the call of
     /// [`capture_info`](Self::capture_info). [`BinarySemaphore`] has an example.
     ///
     /// # Errors
@@ -94,8 +94,8 @@ impl StreamRef {
     /// Signals several semaphores after all work that is now in the stream.
     ///
     /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
-    /// [capture](crate::external#captures) is in progress in the process, also that of
-    /// [`capture_info`](Self::capture_info). If `points` is empty, it makes none. Up to eight
+    /// [capture](crate::external#captures) is in progress in the process, also the call of
+    /// [`capture_info`](Self::capture_info). If `points` is empty, it makes no call. Up to eight
     /// points need no allocation.
     ///
     /// ```
@@ -132,9 +132,8 @@ impl StreamRef {
     /// # Errors
     ///
     /// Those of [`signal_external`](Self::signal_external). [`Error::NotASemaphore`] if `points`
-    /// has one [`BinarySemaphore`] twice: its two signals would have no wait between them. Nothing
-    /// is signalled then. This crate compares the imports, so it does not detect two imports of one
-    /// semaphore.
+    /// has one [`BinarySemaphore`] twice. Nothing is signalled then. Two imports of one semaphore
+    /// are not detected.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     pub fn signal_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {
         let signal = entry!(self, cuSignalExternalSemaphoresAsync?)?;
@@ -152,8 +151,8 @@ impl StreamRef {
     /// [`wait_external`](Self::wait_external).
     ///
     /// One driver call: [`cuWaitExternalSemaphoresAsync`]. While a
-    /// [capture](crate::external#captures) is in progress in the process, also that of
-    /// [`capture_info`](Self::capture_info). If `points` is empty, it makes none. Up to eight
+    /// [capture](crate::external#captures) is in progress in the process, also the call of
+    /// [`capture_info`](Self::capture_info). If `points` is empty, it makes no call. Up to eight
     /// points need no allocation. [`signal_externals`](Self::signal_externals) has an example.
     ///
     /// # Errors

@@ -65,9 +65,8 @@ const FLAG_ORIGIN: u16 = 2;
 /// Besides the driver's 64 opaque bytes it contains:
 ///
 /// * whether the event was created with [`EventFlags::BLOCKING_SYNC`],
-/// * the UUID of the event's device: the importer finds the same GPU even if its ordinal differs,
-/// * the exporter's process id, the start time of the process and the boot id of its system: with
-///   them the importer can tell the exporter from a later process with the same process id.
+/// * the UUID of the event's device, which is the same in every process,
+/// * the exporter's process id and start time, and the boot id of its system.
 ///
 /// Send the descriptor as bytes ([`to_bytes`](Self::to_bytes)), as
 /// [text](#impl-Display-for-IpcEventDescriptor), or through serde (feature `serde`).
@@ -114,10 +113,8 @@ impl IpcEventDescriptor {
     /// Makes a descriptor from the driver's 64 bytes, as PyTorch (`torch.cuda.Event.ipc_handle`)
     /// and cuda.core send them.
     ///
-    /// `blocking_sync` states whether the event was created with [`EventFlags::BLOCKING_SYNC`]. It
-    /// decides only the result of [`is_blocking_sync`](Self::is_blocking_sync), and of
-    /// [`flags`](EventRef::flags) of the opened event. cuda.core sends it beside the bytes. PyTorch
-    /// does not send it: pass `false`.
+    /// `blocking_sync` states whether the event was created with [`EventFlags::BLOCKING_SYNC`].
+    /// cuda.core sends it beside the bytes. PyTorch does not send it: pass `false`.
     ///
     /// A descriptor from `from_raw` contains no device and no exporter, so opening it cannot check
     /// them.
@@ -187,8 +184,7 @@ impl IpcEventDescriptor {
     /// | 60–123 | the driver's bytes |
     /// | 124–127 | CRC-32 (ISO-HDLC) |
     ///
-    /// Of bytes 28–59, those that the exporter cannot find out are 0: all of them on Linux if the
-    /// exporter cannot read `/proc`, and bytes 36–59 on Windows.
+    /// Of bytes 28–59, the exporter sets those to 0 that it does not know.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut flags = 0;
         if self.blocking_sync {
@@ -205,10 +201,9 @@ impl IpcEventDescriptor {
     ///
     /// # Errors
     ///
-    /// [`Error::Descriptor`] with the first of these that applies:
-    /// [`Magic`](DescriptorError::Magic), [`Version`](DescriptorError::Version),
-    /// [`Length`](DescriptorError::Length), [`Checksum`](DescriptorError::Checksum) or
-    /// [`Flags`](DescriptorError::Flags).
+    /// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic),
+    /// [`Version`](DescriptorError::Version), [`Length`](DescriptorError::Length),
+    /// [`Checksum`](DescriptorError::Checksum) or [`Flags`](DescriptorError::Flags).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut fields = ENVELOPE.unseal(bytes, Self::LEN)?;
         let flags = u16::from_le_bytes(fields.take()?);
@@ -417,10 +412,10 @@ impl Event {
     /// **Wait on the host before a stream waits.** The record of a process that is killed stays
     /// pending forever, and so does a stream that waits for it. The [last
     /// drop](Context#dropping-the-last-share) of the context then blocks forever, unless the
-    /// context is [abandoned](Context::abandon). So call
-    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) first, which also
-    /// watches the exporter. Let a stream wait only after `wait_for` has returned `Done`. The
-    /// stream's wait then ends at once, and makes the exporter's writes visible to the stream.
+    /// context is [abandoned](Context::abandon). So let a stream wait only after
+    /// [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for) has returned `Done`.
+    /// The stream's wait then ends at once. It is still needed: it makes the exporter's writes
+    /// visible to the stream.
     ///
     /// Driver calls: [`cuIpcOpenEventHandle`] with the context current. The first open in a context
     /// also makes the call of [`Device::uuid`].
@@ -436,17 +431,14 @@ impl Event {
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device or platform has no interprocess events.
     /// * [`Error::ForkedChild`].
     ///
-    /// Success does not mean that the exporter still runs. The driver also opens events of an
-    /// exporter that was killed, or that exited without releasing its primary context. If the exporter
-    /// did release the context, only processes that had opened the event before can open it again,
-    /// and find it done.
+    /// Success does not mean that the exporter still runs: the driver can open an event of a
+    /// process that was killed.
     ///
     /// # Safety
     ///
     /// The descriptor must come from a trusted process. That process must keep the exported event
     /// alive as long as this process uses the result. The driver does not always detect a stale or
-    /// forged descriptor. It may open another event of the same user instead; waits then end too
-    /// early or never.
+    /// forged descriptor, and may open another event instead.
     #[doc(alias = "cuIpcOpenEventHandle")]
     #[doc(alias = "from_ipc_handle")]
     pub unsafe fn from_ipc_descriptor(

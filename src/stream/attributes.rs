@@ -163,8 +163,7 @@ impl fmt::Debug for MemorySyncDomain {
     }
 }
 
-/// The numbers of the device's domains to which a stream maps its two
-/// [domains](MemorySyncDomain).
+/// The device's domain, a number, for each [`MemorySyncDomain`] of a stream.
 ///
 /// The device attribute `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT` (126) is the number of domains
 /// of the device. [`MemorySyncDomain`] has an example.
@@ -282,8 +281,7 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns the numbers of the device's domains that stand for the two logical domains of the
-    /// stream, [`MemorySyncDomain::DEFAULT`] and [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
+    /// Returns the device's domain for each [`MemorySyncDomain`] of the stream. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
@@ -298,8 +296,7 @@ impl StreamRef {
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Sets the numbers of the device's domains that stand for the two logical domains of the
-    /// stream, [`MemorySyncDomain::DEFAULT`] and [`MemorySyncDomain::REMOTE`]. Needs CUDA 12.0.
+    /// Sets the device's domain for each [`MemorySyncDomain`] of the stream. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///

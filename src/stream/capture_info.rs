@@ -174,9 +174,8 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// After a wait with [`WaitFlags::EXTERNAL`] in a capturing stream, the event must stay alive
-    /// as long as the captured graph and every executable graph made of it: the driver crashes if
-    /// the event of a node is gone.
+    /// After a wait with [`WaitFlags::EXTERNAL`] in a capturing stream, the event must outlive the
+    /// graph and its executable graphs. Otherwise the driver crashes.
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "CU_EVENT_WAIT_EXTERNAL")]
     #[inline]

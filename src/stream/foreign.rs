@@ -90,17 +90,16 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of `context`, or a default stream's handle, and must stay one
-    /// until the result is dropped.
+    /// `raw` must be a live stream of `context`, or a default stream's handle, until the result is
+    /// dropped.
     ///
-    /// While the owner captures the stream, or the stream has joined a capture, the rule of
-    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
-    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
-    /// The driver takes no lock there: two threads at once make it crash. So make no future of such
-    /// an event, and do not give it back to a pool: another thread would use it.
+    /// While the stream takes part in a capture of the owner, only one thread at a time may use the
+    /// capture, its streams and its events. Threads of the owner count too: see
+    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
+    /// do not give it back to a pool.
     ///
-    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
-    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
+    /// graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }
@@ -148,19 +147,18 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of this driver, or a default stream's handle, and must stay one
-    /// until the result is dropped. Its context must live until every object made through the
-    /// result, such as a recorded event, is dropped. For a stream of a green context, the context
-    /// of the result is the green one: the rule of [`Context::green`] about threads applies.
+    /// `raw` must be a live stream of this driver, or a default stream's handle, until the result
+    /// is dropped. Its context must outlive every object made through the result, such as a
+    /// recorded event. For a stream of a green context, [`Context::green`] has a rule about
+    /// threads.
     ///
-    /// While the owner captures the stream, or the stream has joined a capture, the rule of
-    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
-    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
-    /// The driver takes no lock there: two threads at once make it crash. So make no future of such
-    /// an event, and do not give it back to a pool: another thread would use it.
+    /// While the stream takes part in a capture of the owner, only one thread at a time may use the
+    /// capture, its streams and its events. Threads of the owner count too: see
+    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
+    /// do not give it back to a pool.
     ///
-    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
-    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
+    /// graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -248,17 +246,16 @@ impl<O> ForeignStream<O> {
     ///
     /// # Safety
     ///
-    /// `raw` must be a live stream of the context's driver, or a default stream's handle, and must
-    /// stay one until `owner` is dropped.
+    /// `raw` must be a live stream of the context's driver, or a default stream's handle, until
+    /// `owner` is dropped.
     ///
-    /// While the owner captures the stream, or the stream has joined a capture, the rule of
-    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
-    /// the capture, its streams, or an event that is recorded in it. The owner's threads count too.
-    /// The driver takes no lock there: two threads at once make it crash. So make no future of such
-    /// an event, and do not give it back to a pool: another thread would use it.
+    /// While the stream takes part in a capture of the owner, only one thread at a time may use the
+    /// capture, its streams and its events. Threads of the owner count too: see
+    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
+    /// do not give it back to a pool.
     ///
-    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
-    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
+    /// graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

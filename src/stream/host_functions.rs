@@ -122,16 +122,13 @@ impl StreamRef {
     /// Calls `function` on a thread of the driver, after all work that is now in the stream and
     /// before all later work.
     ///
-    /// The function must not wait for work of another stream, or for later work of this stream: the
-    /// driver may run the host functions of all streams one after another. It must not make CUDA
-    /// calls: such a call may deadlock, or the driver may refuse it.
+    /// The function must not wait for work of another stream, or for later work of this stream. The
+    /// driver may run the host functions of all streams one after another. The function must not
+    /// make CUDA calls: they may deadlock or fail.
     ///
-    /// A drop can be a CUDA call. If the function owns a [`Stream`](crate::Stream), an
-    /// [`Event`](crate::Event) or a [`Context`](crate::Context), the driver's thread drops the
-    /// object when the function ends. If the driver refuses that call, the object is never
-    /// destroyed. Dropping a `Completion` of the crate `cuda-timelines` in the function may
-    /// deadlock. Keep such objects elsewhere, or send them to another thread and drop them there,
-    /// as in the example.
+    /// Dropping a [`Stream`](crate::Stream), an [`Event`](crate::Event), a
+    /// [`Context`](crate::Context) or a future of the crate `cuda-timelines` is a CUDA call too. If
+    /// the function owns one, send it to another thread and drop it there, as in the example.
     ///
     /// If the stream's context fails first, the function is never called (see
     /// [`pending_host_functions`]). A callback of [`add_callback`](Self::add_callback) is called
@@ -188,10 +185,10 @@ impl StreamRef {
     /// Calls `callback` as [`launch_host_function`](Self::launch_host_function) does, with the
     /// result of the work before it.
     ///
-    /// If the stream's context fails after this method has returned `Ok`, the callback is still
-    /// called, with the error. That error always names the function [`cuStreamAddCallback`], and
-    /// not the work that failed. The callback may run under a lock of the driver, so it should be
-    /// short. NVIDIA's documentation says that `cuStreamAddCallback` may be removed in future.
+    /// If the stream's context fails, the callback is called with the error. That error names
+    /// [`cuStreamAddCallback`], and not the work that failed. The callback may run under a lock of
+    /// the driver, so it should be short. NVIDIA's documentation says that `cuStreamAddCallback`
+    /// may be removed in future.
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and `cuStreamAddCallback`.
     ///

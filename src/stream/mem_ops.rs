@@ -329,8 +329,8 @@ impl StreamRef {
     /// # Errors
     ///
     /// * `CUDA_ERROR_NOT_SUPPORTED`: the device does not support [`WaitCondition::Nor`] or
-    ///   [`WaitValueFlags::FLUSH`]. Or the driver is older than CUDA 11.7, and its kernel module
-    ///   was loaded without `NVreg_EnableStreamMemOPs=1`.
+    ///   [`WaitValueFlags::FLUSH`]. Or the driver is older than CUDA 11.7 and was loaded without
+    ///   `NVreg_EnableStreamMemOPs=1`.
     /// * `CUDA_ERROR_INVALID_VALUE`: the address is not valid on the device.
     /// * [`Error::Unsupported`]: the driver lacks the call.
     /// * [`Error::ForkedChild`].
@@ -469,7 +469,8 @@ impl StreamRef {
     ///
     /// # Safety
     ///
-    /// Each operation must follow the rules of the method that does the same alone.
+    /// Each operation must follow the safety rules of the single methods, such as
+    /// [`wait_value32`](Self::wait_value32).
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_mem_op(&self, operations: &mut [MemOp]) -> Result<()> {
         let count = c_uint::try_from(operations.len()).unwrap_or(c_uint::MAX);

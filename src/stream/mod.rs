@@ -54,8 +54,8 @@ use crate::sys::calls::*;
 /// * [`StreamRef::default_stream`] is the default stream of a context. A [`ForeignStream`] is a
 ///   stream of another library.
 ///
-/// Any thread may call its methods, several at once, too. They are on [`StreamRef`], to which this
-/// type dereferences.
+/// Any thread may call its methods, also several threads at once. They are on [`StreamRef`], to
+/// which this type dereferences.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -84,8 +84,8 @@ use crate::sys::calls::*;
 /// nothing in a forked child. In a context that has failed, the driver keeps the stream until the
 /// context is released.
 ///
-/// A stream holds a share of its context. Dropping or closing the stream can block only if that is
-/// [the last share](Context#dropping-the-last-share).
+/// A stream keeps its context alive. Dropping or closing the stream can block only if [nothing else
+/// keeps the context](Context#dropping-the-last-share).
 pub struct Stream(StreamRef);
 
 impl_handle_traits!(StreamRef: Stream);
@@ -95,10 +95,9 @@ impl_handle_traits!(StreamRef: Stream);
 /// [`default_stream`](Self::default_stream) makes one for a default stream, and
 /// [`from_raw`](Self::from_raw) for a stream that other code owns.
 ///
-/// The methods may be called from any thread, and none needs a current context: for a default
-/// stream, this crate makes the stream's context current for each call. A `StreamRef` holds a share
-/// of its [`Context`]. Dropping the `StreamRef` can block only if that is [the last
-/// share](Context#dropping-the-last-share).
+/// The methods may be called from any thread, and none needs a current context. A `StreamRef` keeps
+/// its [`Context`] alive. Dropping it can block only if [nothing else keeps the
+/// context](Context#dropping-the-last-share).
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions, StreamRef};
@@ -144,14 +143,14 @@ unsafe impl Sync for StreamRef {}
 impl Stream {
     /// Creates a stream in the context, which need not be current.
     ///
-    /// By default the stream is non-blocking, with the lowest priority. Non-blocking means: it
-    /// does not synchronize with the legacy default stream, the opposite of the driver's default.
+    /// By default the stream has the lowest priority and is non-blocking: it does not synchronize
+    /// with the legacy default stream. The driver's own default is a blocking stream.
     ///
     /// One driver call with the context current: [`cuStreamCreate`], or
     /// [`cuStreamCreateWithPriority`] for a stream with a priority. Two options make one more call:
     ///
     /// * [`StreamOptions::priority`]: [`cuCtxGetStreamPriorityRange`] with the context current, to
-    ///   check the priority. [`StreamOptions::priority_clamped`] makes no such call.
+    ///   check the priority.
     /// * [`StreamOptions::blocking`]: that of [`Context::is_green`], to refuse a green context.
     ///
     /// # Errors
@@ -199,8 +198,8 @@ impl Stream {
     /// Destroys the stream and returns the driver's error, if any. Work in the stream still runs to
     /// its end.
     ///
-    /// One driver call: [`cuStreamDestroy`]. It does not wait, unless the stream holds
-    /// [the last share](Context#dropping-the-last-share) of its context.
+    /// One driver call: [`cuStreamDestroy`]. It can block only if [nothing else keeps the
+    /// context](Context#dropping-the-last-share).
     ///
     /// # Errors
     ///
@@ -244,14 +243,13 @@ impl Stream {
     /// `raw` must be a live stream of `context` from [`cuStreamCreate`] or a similar call, not a
     /// default stream, and no other code may destroy it.
     ///
-    /// While the stream takes part in a capture that other code began, the rule of
-    /// [`Capture::begin`](crate::capture::Capture::begin) holds: only one thread at a time may use
-    /// the capture, its streams, or an event that is recorded in it. Threads of the other code
-    /// count too. The driver takes no lock there: two threads at once make it crash. So make no
-    /// future of such an event, and do not give it back to a pool: another thread would use it.
+    /// While the stream takes part in a capture of other code, only one thread at a time may use
+    /// the capture, its streams and its events. Threads of that code count too: see
+    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
+    /// do not give it back to a pool.
     ///
-    /// A graph of such a capture does not keep its [semaphores](crate::external#captures) alive. A
-    /// semaphore that is used in the capture must outlive the graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
+    /// graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }

@@ -63,8 +63,8 @@ impl StreamOptions {
 
     /// Sets whether the stream synchronizes with the legacy default stream of its context.
     ///
-    /// Work in the legacy default stream waits for all earlier work in blocking streams, and later
-    /// work in blocking streams waits for it. `false` is the driver's `CU_STREAM_NON_BLOCKING`.
+    /// If it does, work in either stream waits for all earlier work in the other. `false` is the
+    /// driver's `CU_STREAM_NON_BLOCKING`.
     #[doc(alias = "CU_STREAM_NON_BLOCKING")]
     #[doc(alias = "nonblocking")]
     pub const fn blocking(mut self, blocking: bool) -> Self {

@@ -150,18 +150,13 @@ impl StreamRef {
     /// ```
     ///
     /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The first
-    /// wait for a producer also creates an event ([`cuEventCreate`] with the context current). The
-    /// [`Stream`](crate::Stream) or `StreamRef` of the producer stores this event for later waits;
-    /// for the legacy default stream the [`Context`](crate::Context) stores it.
+    /// wait for a producer also creates an event ([`cuEventCreate`] with the context current),
+    /// which the producer's `StreamRef` keeps for later waits. So reuse the [`StreamRef`] of
+    /// another library's stream. A wait for a per-thread default stream creates and destroys an
+    /// event each time.
     ///
-    /// So reuse a [`StreamRef`] of another library's stream. With a new one for each wait, each
-    /// wait makes four calls: create, record, wait and destroy.
-    ///
-    /// A wait for a per-thread default stream always makes these four calls, because each thread
-    /// has its own such stream.
-    ///
-    /// If several threads wait for one producer at the same time, a wait may also cover work that
-    /// is put into the producer during the call.
+    /// If several threads wait for one producer at once, a wait may also cover newer work of the
+    /// producer.
     ///
     /// If the producer is capturing, this stream joins its capture. A capturing stream cannot wait
     /// for a stream outside of its capture. Instead, record an event in the producer and use
@@ -266,8 +261,8 @@ impl StreamRef {
         unsafe { call!(self, cuStreamSynchronize(self.raw)) }?.check()
     }
 
-    /// Blocks the calling thread until all work that is in the stream now is done, for at most
-    /// `timeout`, and returns whether it is done.
+    /// Blocks the calling thread until all work now in the stream is done, but at most for
+    /// `timeout`. Returns whether the work is done.
     ///
     /// The driver has no such call. If the stream is not idle, this method records an event and
     /// waits for it as [`EventRef::synchronize_timeout`](crate::EventRef::synchronize_timeout)
