@@ -68,7 +68,7 @@ use crate::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// [`event.completion()`](crate::CudaEventExt::completion) takes the event. `E` may be an
+/// [`event.completion()`](crate::CudaEventExt::completion) takes the event. That may be an
 /// [`Event`], an `Arc<Event>` if you use the event afterwards, a
 /// [`PooledEvent`](cuda_events::ext::PooledEvent), or an `Arc` of one.
 /// [`stream.completion()`](crate::CudaStreamExt::completion) needs no event.
@@ -88,15 +88,12 @@ use crate::calls::*;
 /// # Cancel safety
 ///
 /// Dropping the future ends the wait and nothing else: the GPU's work goes on. So the future can be
-/// used in `select!` and with a timeout. In a loop, make the future once and await `&mut future`, or await
-/// a clone of the event's `Arc` each time. A new
-/// [`stream.completion()`](crate::CudaStreamExt::completion) each time would also wait for the work
-/// that was put into the stream in the meantime.
+/// used in `select!` and with a timeout. In a loop, make the future once and await `&mut future`: a
+/// new [`stream.completion()`](crate::CudaStreamExt::completion) would wait for newer work, too.
 ///
-/// The future owns the event; dropping the future drops the event on the same thread. The drop
-/// waits for at most one `cuEventQuery` that the poller may be making at that moment. Do not drop
-/// the future in a [host function](cuda_events::StreamRef::launch_host_function): the query may
-/// wait for the host function.
+/// The future owns the event; dropping the future drops the event on the same thread. The drop may
+/// wait for one `cuEventQuery` of the poller. Do not drop the future in a [host
+/// function](cuda_events::StreamRef::launch_host_function), where this can deadlock.
 ///
 /// # Captures
 ///
@@ -114,8 +111,7 @@ use crate::calls::*;
 /// the process, and must not block.
 ///
 /// `wake` should hand the task to an executor, as executors' wakers do. It must not run the task,
-/// or drop the last object that keeps a context alive. CUDA calls in `wake` run in the
-/// [relaxed](cuda_events::capture::CaptureMode::Relaxed) capture mode of the poller.
+/// or drop the last object that keeps a context alive.
 ///
 /// # A borrowed event
 ///
@@ -154,9 +150,7 @@ impl<E: AsRef<EventRef> + 'static> Completion<E> {
     /// Record the event first: an event that was never recorded is done. If the event is recorded
     /// again before the future has resolved, the future waits for the new record.
     ///
-    /// This method calls `as_ref` once, for the event's handle. If the wait fails, the drop of the
-    /// future calls `as_ref` once more, and marks the event as failed. A pool then does not use the
-    /// event again.
+    /// If the wait fails, the event is marked as failed, so that a pool does not use it again.
     pub fn new(event: E) -> Self {
         let event = Box::new(event);
         let named: &EventRef = (*event).as_ref();

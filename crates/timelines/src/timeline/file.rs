@@ -93,11 +93,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | [`new`](Self::new) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
 /// | [`writable`](Self::writable) | This crate maps it read-only in the importers. After the end of this process, an importer maps it for writing for a moment, to release waiting streams. | They wait for the shared memory directly: the fastest way. |
 ///
-/// An importer of a file from `new` can neither write the file nor remove its page. One gap
-/// remains: a process of the same user or of root can change the file's mode and open it again
-/// through `/proc`. It still cannot write the file, but it can lock the file. Importers see the end
-/// of this process by a lock on the file, so a lock of another process hides the end. If that
-/// matters, run importers as other users, and let them wait with a timeout.
+/// An importer of a file from `new` cannot write the file. But a process of the same user, or of
+/// root, can hide the end of this process from the importers. If that matters, run importers as
+/// other users, and let them wait with a timeout.
 ///
 /// The exporter cannot harm an importer's memory. With a file from `writable` it can hold up the
 /// importer's streams. To prevent that, open the file read-only in the importer before the import.
@@ -110,12 +108,10 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// killed: [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does
 /// not keep the file alive.
 ///
-/// If the context of this process fails, importers get [`Error::Poisoned`] after at most 10 ms, plus
-/// the time that the [poller](crate#threads) of this process takes to check everything pending once.
-/// Importers cannot query this process's driver, so the poller does: it makes one [`cuEventQuery`] for each file every
-/// 5 ms, between two calls of [`cuThreadExchangeStreamCaptureMode`]. It makes no call while no
-/// signal of a [`Timeline::shared`](super::Timeline::shared) is pending. The first shared timeline
-/// starts the poller.
+/// If the context of this process fails, importers get [`Error::Poisoned`] some milliseconds later:
+/// `docs/timelines.md` has the bound. For this the [poller](crate#threads) queries an event for
+/// each file every 5 ms while a signal is pending. It calls [`cuEventQuery`] between two calls of
+/// [`cuThreadExchangeStreamCaptureMode`].
 ///
 /// Each file that a process creates or imports keeps one mapping until the process ends. Linux
 /// allows a process 65530 mappings (`vm.max_map_count`). So use one file for many timelines and
@@ -129,12 +125,11 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// On Windows the file is an unnamed section of the page file, and this type implements `AsHandle`.
 /// Copy the handle into the other process with `DuplicateHandle`, or let a child inherit a copy.
 ///
-/// * The handle of a section from [`new`](Self::new) is read-only, and no copy of it allows more.
-///   But a process that may open this process for writing can still write the memory. Most
-///   processes of the same user may do that.
-/// * Streams of the importer wait for the memory directly if you copy the handle of a section from
-///   [`writable`](Self::writable) unchanged. With a read-only copy (`FILE_MAP_READ`) they wait as
-///   for a section from `new`.
+/// * The handle of a section from [`new`](Self::new) is read-only, and so is every copy. But a
+///   process that may open this process for writing, as most of the same user may, can write the
+///   memory.
+/// * With a read-only copy (`FILE_MAP_READ`) of the handle of a section from
+///   [`writable`](Self::writable), an importer's streams wait as for a section from `new`.
 /// * The importer watches the exporter's process, whose process id and start time are in the
 ///   section. It must be allowed to open the process (`SYNCHRONIZE`,
 ///   `PROCESS_QUERY_LIMITED_INFORMATION`).
@@ -218,31 +213,25 @@ impl TimelineFile {
     /// importers that you trust like this process.
     ///
     /// A process with the file descriptor can write any bytes at any time, and can remove the page
-    /// from the file. So it can do the following to **each process with the file, this one
-    /// included**:
+    /// from the file. So it can harm **each process with the file, this one included**:
     ///
     /// * A point of a [`Timeline::shared`](super::Timeline::shared) can look reached too early.
     ///   Work that waits for it then runs on unfinished data.
-    /// * Waits for such a point can end with [`Error::Poisoned`], or stay pending forever, in
-    ///   hosts, futures and streams. Use timeouts. No other error can be forged. After the drop of
-    ///   the timeline, too, a write to the file can block the streams that wait for it.
+    /// * Waits for such a point can end with [`Error::Poisoned`], or never end, even after the drop
+    ///   of the timeline. Use timeouts.
     /// * The poller of this process can be made to query the driver every 5 ms until the file is
     ///   dropped.
     /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
-    ///   are pending. The values can then go back, and importers can see the timeline's end too
-    ///   early, or not at all.
+    ///   are pending. The values can then go back, and importers can miss the timeline's end.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
-    /// It cannot read or write other memory. These do not depend on the bytes in the file:
+    /// It cannot read or write other memory. Nor can it change
     ///
     /// * the values of this process's signals;
     /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
-    ///   this process;
-    /// * the time at which this process closes the file: when the file and its timelines are dropped,
-    ///   and their signals are done, except signals in a stream from which a timeline was moved.
+    ///   this process.
     ///
-    /// To that end each timeline in the file also has a cache line in memory that only this process
-    /// can write. Driver calls: those of [`new`](Self::new).
+    /// Driver calls: those of [`new`](Self::new).
     ///
     /// ```
     /// # #[cfg(target_os = "linux")] {

@@ -60,9 +60,7 @@ use crate::sync::lock;
 /// A counter that a stream advances.
 ///
 /// Each [`signal`](Self::signal) returns a [`Point`]. The host checks a point with one load. Every
-/// stream of the process can [wait](crate::CudaStreamExt::wait_point) for the point. A wait by a
-/// stream of another context makes more driver calls, and needs the crate's
-/// [poller](crate#threads).
+/// stream of the process can [wait](crate::CudaStreamExt::wait_point) for the point.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -91,9 +89,9 @@ use crate::sync::lock;
 /// # Ok::<(), cuda_timelines::Error>(())
 /// ```
 ///
-/// A signal costs several times as much as a record of an event, and a stream's wait for a point
-/// several times as much as a wait for an event (`docs/performance.md`). In return a check on the
-/// host is one load, from any number of threads, instead of a driver call under the driver's lock.
+/// Signals, and the waits of streams, cost several times as much as those of events
+/// (`docs/performance.md`). In return a check on the host is one load, without a driver call and
+/// without a lock.
 ///
 /// | You want | Use |
 /// | --- | --- |
@@ -113,9 +111,8 @@ use crate::sync::lock;
 /// [`move_to`](Self::move_to) gives it another one. A stream does its work in order, so the values
 /// only rise. Submit your work to [`stream`](Self::stream). A stream may have several timelines.
 ///
-/// Several threads may signal one timeline at once. `signal` holds a lock of the timeline during
-/// its driver call, so the values rise in stream order. If two threads submit work to one stream
-/// and signal, they must order that work themselves, as with events.
+/// Several threads may signal one timeline at once. If they also submit work to the stream, they
+/// must order that work themselves, as with events.
 ///
 /// # Waiting
 ///
@@ -127,34 +124,26 @@ use crate::sync::lock;
 ///
 /// # Captures
 ///
-/// A signal in a capturing stream returns [`Error::TimelineInCapture`]: each launch of the graph
-/// would write the same value again, and the counter would go back. Instead, signal in the
-/// launching stream after the launch, or within the launch by [`in_graph`](Self::in_graph).
+/// A signal in a capturing stream returns [`Error::TimelineInCapture`], because each launch of the
+/// graph would set the counter back. Instead, signal in the launching stream after the launch, or
+/// within the launch by [`in_graph`](Self::in_graph).
 ///
-/// **A timeline of a [`Stream`] sees only captures that `cuda-events` knows**: a
-/// [`Capture`](cuda_events::capture::Capture), or a capture that a
-/// [`ForeignCapture`](cuda_events::foundation::ForeignCapture) reports. It misses two kinds:
-///
-/// * a capture that other code began with the raw handle of the stream;
-/// * a capture of other code that the stream joined, by a wait for a capturing stream or event.
-///
-/// A signal in such a capture returns `Ok`, and each launch sets the counter back. If other code
-/// may capture, create the timeline from a [`StreamRef::from_raw`] of the stream. Each signal then
-/// first queries the driver ([`cuStreamIsCapturing`]), and so does each signal of a timeline from
-/// [`in_memory`](Self::in_memory).
+/// **A timeline of a [`Stream`] does not see captures that other code began.** A signal in such a
+/// capture returns `Ok`, and each launch sets the counter back. If other code may capture, create
+/// the timeline from a [`StreamRef::from_raw`] of the stream, or report captures by a
+/// [`ForeignCapture`](cuda_events::foundation::ForeignCapture). For a `StreamRef`, each signal
+/// first queries the driver ([`cuStreamIsCapturing`]).
 ///
 /// # Dropping it
 ///
 /// Dropping a timeline does not wait for its work. Its points stay valid: a point with a pending
 /// signal is reached when the stream gets there.
 ///
-/// Some streams may [wait ahead](Self::wait_ahead) for values that will now never be signalled.
-/// They are released after the last pending signal. `docs/timelines.md` has the time bound, and the
-/// driver calls of a drop.
+/// Streams that still [wait ahead](Self::wait_ahead) are released after the last pending signal.
+/// `docs/timelines.md` has the time bound, and the driver calls of a drop.
 ///
-/// The drop also drops the stream. A timeline, like an event, keeps its context alive. If it is the
-/// [last object](cuda_events::Context#dropping-the-last-share) that does so, its drop ends the
-/// context, which can block.
+/// The drop also drops the stream. A timeline keeps its context alive. Dropping it can block only
+/// if [nothing else keeps the context](cuda_events::Context#dropping-the-last-share).
 ///
 /// # Memory
 ///
@@ -190,10 +179,9 @@ const WRITE: Function = Function::cuStreamWriteValue64_v2;
 impl Timeline {
     /// Creates a timeline of the stream, and takes the stream.
     ///
-    /// Pass an `Arc<Stream>` to use the stream elsewhere too. This method calls `as_ref` once.
+    /// Pass an `Arc<Stream>` to use the stream elsewhere too.
     ///
-    /// The values continue from an earlier timeline that used the same memory, so the first value
-    /// is not always 1.
+    /// The first value is not always 1.
     ///
     /// No driver call if a memory page of the context has room; a page holds 64 timelines.
     /// Otherwise [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with the context current,
@@ -212,9 +200,8 @@ impl Timeline {
 
     /// Signals the next value after all work that is in the stream now.
     ///
-    /// One driver call: [`cuStreamWriteValue64`]. Before it comes [`cuStreamIsCapturing`] if [other
-    /// code may capture in the stream](Self#captures). A timeline from
-    /// [`in_memory`](Self::in_memory) makes three calls.
+    /// One driver call: [`cuStreamWriteValue64`]. Before it may come [`cuStreamIsCapturing`]: see
+    /// [captures](Self#captures). A timeline from [`in_memory`](Self::in_memory) makes three calls.
     ///
     /// # Errors
     ///
@@ -262,8 +249,8 @@ impl Timeline {
     /// Creates a timeline of the stream, and shares it with every process that has the file.
     ///
     /// It works like a timeline from [`new`](Self::new). Its [descriptor](Self::descriptor)
-    /// identifies it in the other processes. Dropping it releases all their waits for it, after the
-    /// last signal.
+    /// identifies it in the other processes. Dropping the timeline releases all waits there, after
+    /// the last signal.
     ///
     /// This method starts the crate's [poller](crate#threads), which watches pending signals. For a
     /// [writable](TimelineFile::writable) file it makes the driver calls of [`new`](Self::new); for
@@ -290,8 +277,7 @@ impl Timeline {
     /// In this process it works like a timeline from [`new`](Self::new). Each
     /// [`signal`](Self::signal) makes three driver calls: [`cuStreamIsCapturing`],
     /// [`cuStreamWriteValue64`] to the device memory, and the same to host memory. A signal in any
-    /// capture is refused, even if [other code began the capture](Self#captures): a graph would
-    /// write to the memory after it was freed.
+    /// capture is refused, even if [other code began the capture](Self#captures).
     ///
     /// The drop and [`poison`](Self::poison) release all waits in other processes, after the last
     /// signal. They cannot do so while the stream captures, or after its context has failed:
@@ -330,15 +316,11 @@ impl Timeline {
 impl Timeline {
     /// Moves the timeline to another stream of its context, if its signals are all reached.
     ///
-    /// Returns `true` if the timeline was moved. Otherwise this method returns `false`, drops
-    /// `stream`, and changes nothing. Points stay as they are, and the next signal has the next
-    /// value. No driver call.
+    /// Returns `true` if the timeline was moved. Its points stay valid, and the next signal has the
+    /// next value. Otherwise this method returns `false`, and drops `stream`. No driver call.
     ///
-    /// A moved timeline keeps its place in its [`TimelineFile`], which has a limited number of
-    /// places. So a program can share any number of streams, one after the other.
-    ///
-    /// A [shared](Self::shared) timeline reads from its file whether its signals are reached. If
-    /// the file is [writable](TimelineFile::writable), an importer can forge that answer.
+    /// A moved timeline keeps its place in its [`TimelineFile`]. So a program can share any number
+    /// of streams, one after the other.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -385,8 +367,8 @@ impl Timeline {
 
     /// Makes an executable graph that signals this timeline in each launch.
     ///
-    /// Each item of `after` adds one signal. The signal runs when the nodes of the item are done,
-    /// and the signal of the previous item was made.
+    /// Each item of `after` adds one signal, which comes after the nodes of the item and after the
+    /// previous signal.
     ///
     /// The graph may come from a capture. At each place where you want a signal,
     /// [`Capture::dependencies`](cuda_events::capture::Capture::dependencies) returns the nodes for
@@ -420,8 +402,7 @@ impl Timeline {
     /// A deadlock does not need a cycle in your program. Streams share a few hardware channels: 8,
     /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
     /// blocks all later work of that channel, of all its streams. The blocked work may contain the
-    /// signal that would end the wait. With as many waits as channels, all other streams are
-    /// blocked. With fewer waits, some streams may be blocked if many streams get work at once.
+    /// signal that would end the wait.
     ///
     /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
     /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
@@ -464,16 +445,14 @@ impl Timeline {
 
     /// Ends the timeline now and releases all waits.
     ///
-    /// Hosts that wait for a point that is not reached get [`Error::Poisoned`]. **Streams that wait
-    /// go on as if the point were reached**, and their next work may find data missing. Use it when
-    /// a signal can never come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
+    /// Hosts that still wait get [`Error::Poisoned`]. **Streams that wait go on as if the point
+    /// were reached**, and their next work may find data missing. Use it when a signal can never
+    /// come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
     ///
-    /// Submitted signals still happen if the stream gets there, and their points are then done.
+    /// Pending signals still happen if the stream gets there, and their points are then reached.
     /// Dropping the timeline is gentler: it releases no wait before the last signal.
     ///
-    /// `poison` stores a value from the host, which releases the streams that wait now. Pending
-    /// signals can overwrite that value. So `poison` also makes the driver calls of a
-    /// [`signal`](Self::signal), which come after them.
+    /// Driver calls: those of a [`signal`](Self::signal).
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -497,9 +476,8 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// Those of [`signal`](Self::signal). The timeline is poisoned even then. But a pending signal
-    /// can overwrite the poison if the stream still works. Streams that reach their waits after
-    /// that signal may then stay blocked.
+    /// Those of [`signal`](Self::signal). The timeline is poisoned even then, but streams that wait
+    /// for it may stay blocked.
     pub fn poison(self) -> Result<()> {
         self.end_now()
     }
