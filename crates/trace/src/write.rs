@@ -10,10 +10,9 @@ impl Trace {
     /// Writes the trace as Chrome trace JSON, which Perfetto opens.
     ///
     /// Each stream and each thread of the host has a row. Spans of one stream that overlap without
-    /// nesting take another row. A wait of a stream for an event is shown as an arrow. It goes from
-    /// the last span that ended in the event's stream before the record, to the first span that
-    /// begins in the waiting stream after the wait. Without such spans it connects the two driver
-    /// calls. Another arrow goes to each span from the host's span or call in which it was begun.
+    /// nesting take another row. A wait of a stream for an event is an arrow: from the span before
+    /// the record to the span after the wait. Without such spans the arrow connects the two driver
+    /// calls. Another arrow goes from the host's span or call to the span that it began.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -44,20 +43,19 @@ impl Trace {
 
     /// Writes the trace as one HTML file, which a browser shows without a network.
     ///
-    /// It has the rows and arrows of [`write_chrome`](Self::write_chrome), and first shows
-    /// [`shown_first`](Self::shown_first).
+    /// It has the rows and arrows of [`write_chrome`](Self::write_chrome). At first it shows the
+    /// range [`shown_first`](Self::shown_first).
     ///
     /// * The wheel and the keys `w` and `s` zoom. A drag, `a`, `d` and the arrow keys move. `0` shows
     ///   all.
-    /// * A click on a span shows its details as text, and buttons that go from a span of the GPU to
-    ///   the span of the host that began it, and back.
+    /// * A click on a span shows its details as text. A button goes from a span of the GPU to the
+    ///   host's span that began it, or back.
     /// * `/` goes to the search, which finds spans and markers by name, and spans by argument. Enter
     ///   goes to the next, and Enter with the shift key to the one before.
     /// * A drag with the shift key measures a range. It shows the busy share of each stream and
-    ///   thread, and the count, total, mean and p99 of each name. Of a span that is partly in the
-    ///   range, that part counts. `z` zooms to the range.
-    /// * A click on the name of a stream or thread shows the same of it alone, for the range or for
-    ///   the whole trace. The border of the names can be dragged.
+    ///   thread, and the count, total, mean and p99 of each name. `z` zooms to the range.
+    /// * A click on the name of a stream or thread shows these numbers for it alone. The border of
+    ///   the names can be dragged.
     ///
     /// Escape closes what is shown. All times of a view have one unit.
     ///

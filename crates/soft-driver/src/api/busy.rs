@@ -45,13 +45,11 @@ impl SoftDriver {
     ///
     /// When the stream reaches this work, it is busy, and its later work waits. Other streams go
     /// on, and any number of streams can be busy at the same time. In a capturing stream the work
-    /// becomes a node of the graph, which looks like an empty node.
+    /// becomes an empty node of the graph.
     ///
     /// In [virtual time](Time::Virtual) nothing sleeps. The stream is done when
     /// [`advance`](Self::advance) has moved the time far enough. Time also moves by itself when
-    /// everything waits; [`Time::Virtual`] has the rules. Virtual time stands still while a host
-    /// function of the program runs. If the function runs for more than a few milliseconds of real
-    /// time while a thread waits, virtual time moves on without it.
+    /// everything waits; [`Time::Virtual`] has the rules.
     ///
     /// This method counts as a driver call. The shared library exports it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.

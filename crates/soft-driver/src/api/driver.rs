@@ -33,8 +33,7 @@ use crate::processes;
 /// `CUDA_ERROR_DEINITIALIZED`, and so do calls that are waiting or [blocked](Fault::block).
 ///
 /// Drop the driver after the objects that were created with it: make it the last field of a
-/// fixture. An object that outlives its driver almost never affects other drivers.
-/// `crates/soft-driver/ARCHITECTURE.md` in the source tree describes two rare exceptions.
+/// fixture.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
@@ -191,8 +190,7 @@ impl SoftDriver {
     /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
     /// channels, and the calls that submitted the waits.
     ///
-    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock. The call that completes a deadlock
-    /// usually reports it; rarely, a later call does.
+    /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().engine.deadlocks().to_vec()
     }
@@ -354,9 +352,8 @@ impl SoftDriver {
     /// Stops the running of host functions, or resumes it.
     ///
     /// Functions that already run are not stopped. A call that waits for the stream of a held
-    /// function waits until the function has run. The last release of a context is such a call.
-    /// When a context fails, its functions are no longer held. Host functions are then skipped, and
-    /// callbacks are called with the error, as always in a failed context.
+    /// function waits until the function has run. The last release of a context is such a call. A
+    /// context that has failed holds no functions.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};

@@ -157,11 +157,10 @@ fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answe
 /// see: those of kernels, and the host's own. While the checker is off they record nothing. Each
 /// counts as a driver call, and a finding gives the number of the call.
 impl SoftDriver {
-    /// Reports that work which is submitted to the stream now, such as a kernel, reads `bytes`
-    /// bytes that start at `address`.
+    /// Reports a read by a kernel or other work that the program submits to the stream now.
+    /// `address` and `bytes` are the start and the size of the memory.
     ///
-    /// In a capturing stream the report becomes a node of the graph, which looks like an empty
-    /// node.
+    /// In a capturing stream the report becomes an empty node of the graph.
     ///
     /// # Panics
     ///
@@ -173,7 +172,7 @@ impl SoftDriver {
         self.access(Some(stream.as_raw()), (address, bytes), false);
     }
 
-    /// Like [`reads`](Self::reads), for bytes that the work writes.
+    /// Like [`reads`](Self::reads), for a write.
     ///
     /// # Panics
     ///
@@ -183,8 +182,8 @@ impl SoftDriver {
         self.access(Some(stream.as_raw()), (address, bytes), true);
     }
 
-    /// Reports that the host reads `bytes` bytes that start at `memory`, now. Any memory of the
-    /// host is accepted, pinned or not.
+    /// Reports that the host reads memory now. `memory` and `bytes` are its start and its size. The
+    /// memory may be pinned or not.
     ///
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
@@ -192,7 +191,7 @@ impl SoftDriver {
         self.access(None, (memory.addr() as u64, bytes), false);
     }
 
-    /// Like [`host_reads`](Self::host_reads), for bytes that the host writes.
+    /// Like [`host_reads`](Self::host_reads), for a write.
     ///
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
@@ -203,11 +202,10 @@ impl SoftDriver {
     /// Reports that the calling thread or host function hands over to another one: it unlocks,
     /// sends, or ends and is joined.
     ///
-    /// Another thread [takes over](Self::take_over) with the same number. Everything that the first
-    /// thread did or waited for before its call is ordered before everything that the second thread
-    /// does after its call. The program chooses the numbers, for example the address of the lock or
-    /// the channel. The call has an effect with [`HostOrder::Reported`](crate::HostOrder::Reported)
-    /// only.
+    /// Another thread [takes over](Self::take_over) with the same number. What came before the
+    /// hand-over is then ordered before all that follows the take-over. The program chooses the
+    /// numbers, for example the address of the lock or the channel. The call has an effect with
+    /// [`HostOrder::Reported`](crate::HostOrder::Reported) only.
     ///
     /// ```
     /// use cuda_events::{Context, Device};

@@ -125,7 +125,8 @@ pub enum Time {
     /// executor. A thread that runs holds the time as long as it makes calls. It no longer holds
     /// the time after one second of processor time without a call, or after a tenth of a second if
     /// it has never called this driver. Threads that use only other software drivers do not hold
-    /// the time.
+    /// the time. While a thread waits, a host function holds it for a few milliseconds of real time
+    /// only.
     ///
     /// So the same program has the same times on every run, however busy the machine is. If threads
     /// submit work at the same moment of virtual time, the order of the calls may differ, as on a
