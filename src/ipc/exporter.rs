@@ -115,9 +115,8 @@ pub enum ExporterState {
 /// * The end of the process is always detected, even before its parent has waited for it. A process
 ///   whose first thread has ended while others run counts as running.
 /// * If the exporter replaces itself by another program (`exec`) after [`of`](Self::of), the state
-///   is `Ended` only if this process may read the exporter's `/proc/PID/pagemap`: both processes
-///   run as the same user, and the exporter has not made itself undumpable. Otherwise the state is
-///   `Running`.
+///   is `Ended` only if this process may read the exporter's `/proc/PID/pagemap`. Otherwise the
+///   state is `Running`.
 /// * While the process runs, the failure or the end of its CUDA context is not detected.
 /// * Process ids and start times are valid only in one pid namespace and one time namespace, on one
 ///   system since its last boot. The descriptor names the namespaces and the boot. If this process

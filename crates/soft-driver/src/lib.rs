@@ -101,8 +101,8 @@
 //!
 //! [`SoftDriver::fail_contexts`] simulates a kernel that trapped. [`SoftDriver::shut_down`]
 //! simulates the end of the process, and [`Builder::without`] simulates an old driver.
-//! [`Scheduler::Seeded`] runs work that nothing orders in an order chosen by a seed. So a test can
-//! fail where the program forgot a wait.
+//! [`Scheduler::Seeded`] runs independent work in a random order, so that a test can fail where the
+//! program forgot a wait.
 //!
 //! # Limits
 //!
@@ -110,9 +110,9 @@
 //! it does one of the things that a real driver may do. So a program that passes here may still
 //! have a race.
 //!
-//! The [order checker](OrderCheck) finds races. It reports two accesses to the same bytes if at
-//! least one is a write or a free, and no event, wait, value or synchronization orders them. In a
-//! program that orders its streams by events only, it finds each race on every run.
+//! The [order checker](OrderCheck) finds races. It reports two accesses to the same bytes, one of
+//! them a write or a free, that nothing orders. In a program that orders its streams by events
+//! only, it finds each race on every run.
 //!
 //! A driver cannot see the order that threads, host functions and values in host memory create. By
 //! default the checker assumes that the program intended the order in which its calls came in this

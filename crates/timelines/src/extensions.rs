@@ -98,14 +98,12 @@ pub trait CudaStreamExt: sealed::Sealed {
     /// [`cuStreamIsCapturing`], those of [`record_event`](StreamRef::record_event), and those of
     /// [`Point::query`] if a signal is pending. While the stream waits, this crate keeps both
     /// contexts alive. If the timeline's context fails, the stream goes on **as if the point were
-    /// reached**: within 10 ms, plus the time in which the crate's [poller](crate#threads) checks
-    /// everything that is pending once.
+    /// reached**, some milliseconds later.
     ///
     /// Other code may own one of the contexts
-    /// ([`Context::from_raw`](cuda_events::Context::from_raw)). It must not destroy the context
-    /// before two things have happened: the streams of the context have no work left, and after
-    /// that some timeline was dropped. The poller does not watch the timeline's context if other
-    /// code owns it. After a failure of that context, the stream then goes on when some timeline is
+    /// ([`Context::from_raw`](cuda_events::Context::from_raw)). It must keep the context until its
+    /// streams have no work left and, after that, some timeline was dropped. If other code owns the
+    /// timeline's context and that context fails, the stream goes on only when some timeline is
     /// dropped.
     ///
     /// **In a capture** the wait becomes a node of the graph. Each launch waits for the same point,

@@ -62,11 +62,11 @@
 //!
 //! # Threads
 //!
-//! The crate starts one thread for the process, when something first needs it: a future, a shared
-//! timeline, or a stream's wait for a timeline of another context or process. The documentation
-//! calls this thread **the poller**. It sleeps while nothing is pending, and never ends. If the
-//! poller has to drop an object whose drop may block, it starts a short-lived thread for the drop.
-//! `docs/timelines.md` lists what each type keeps, its locks, and its use of the poller.
+//! The crate starts one thread for the process, when a future, a shared timeline or a wait between
+//! contexts first needs it. The documentation calls this thread **the poller**. It sleeps while
+//! nothing is pending, and never ends. If the poller has to drop an object whose drop may block, it
+//! starts a short-lived thread for the drop. `docs/timelines.md` lists what each type keeps, its
+//! locks, and its use of the poller.
 //!
 //! # Supported platforms and versions
 //!

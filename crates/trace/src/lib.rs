@@ -53,9 +53,9 @@
 //! # Cost
 //!
 //! A span takes two timing records, two events of a pool, and two readings of the host's clock.
-//! Four times a second, a call of [`Tracer::span`] or [`Span::end`] also records one more event, to
-//! relate the GPU's clock to the host's, and waits for it for at most 50 µs. Collecting a span
-//! makes two or three calls of [`cuEventElapsedTime`].
+//! Four times a second, a call of [`Tracer::span`] or [`Span::end`] also reads the GPU's clock: it
+//! records one more event, and waits for it for at most 50 µs. Collecting a span makes two or three
+//! calls of [`cuEventElapsedTime`].
 //!
 //! A tracer keeps its spans until [`Tracer::drain_ready`], [`Tracer::drain`] or [`Tracer::finish`]
 //! collects them. In a long run, drain from time to time: otherwise memory and events pile up.

@@ -93,10 +93,10 @@ use cuda_events::ipc::ExporterProcess;
 /// [`Error::Poisoned`], and streams are released. By memory this happens only after the last
 /// signal.
 ///
-/// If the exporter's context fails, an import by a file behaves in the same way: within [a
-/// bound](super::TimelineFile#lifetime) if a signal is pending, otherwise at the exporter's next
-/// signal. By memory **a failed context is not detected while the exporter's process lives**: let
-/// the exporter report the failure, or wait with a timeout.
+/// If the exporter's context fails, an import by a file [ends in the same
+/// way](super::TimelineFile#lifetime), at the latest at the exporter's next signal. By memory **a
+/// failed context is not detected while the exporter's process lives**: let the exporter report the
+/// failure, or wait with a timeout.
 ///
 /// # Dropping it
 ///

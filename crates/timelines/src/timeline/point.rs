@@ -212,8 +212,7 @@ impl Point {
     /// thread sleeps between checks.
     ///
     /// Driver calls: those of [`query`](Self::query) every 5 ms. They may delay the return beyond
-    /// the timeout. A wait with a timeout below 5 ms makes them only if no wait for the timeline
-    /// has made them in the last 5 ms.
+    /// the timeout. Many short waits make them every 5 ms, too.
     ///
     /// ```
     /// use std::time::Duration;
