@@ -97,14 +97,14 @@
 //!
 //! * The crate is for Linux (x86-64 and aarch64, also in WSL) and Windows (x86-64), and compiles on
 //!   other systems. `docs/platforms.md` in the source tree says what was tested where.
-//! * It needs Rust 1.88 or newer. Before 1.0, only a new minor version needs a newer Rust.
-//! * A new minor version may break the API, too.
+//! * It needs Rust 1.88 or newer. Before 1.0, only a new minor version needs a newer Rust or breaks
+//!   the API.
 //!
 //! # Two layers
 //!
 //! [`sys`] is the raw layer: declarations, and the table of function pointers that
 //! [`Driver::symbols`] returns. All other modules are safe wrappers around it. Handles convert both
-//! ways (`as_raw`, `into_raw`, `from_raw`), also from and to those of other bindings.
+//! ways (`as_raw`, `into_raw`, `from_raw`), also for other bindings.
 //!
 //! # Contexts and threads
 //!
@@ -117,9 +117,9 @@
 //! restores the previous one.
 //!
 //! The description of each method names its driver calls, or another method that makes the same
-//! calls. A method whose description names no call makes none. "With the context current" means a
-//! few extra calls: [`Context`](Context#current-contexts) lists them. Every call on a default
-//! stream makes these extra calls too.
+//! calls. If it names no call, the method makes no call. "With the context current" means a few
+//! extra calls: [`Context`](Context#current-contexts) lists them. Every call on a default stream
+//! makes these extra calls too.
 //!
 //! The name of a call is a link to its entry in [`sys::Function`]. The entry gives the CUDA version
 //! of the call and links to its description by NVIDIA. A method of this crate needs CUDA 11.0,

@@ -314,8 +314,8 @@ impl Driver {
     /// this driver's objects.
     ///
     /// Any thread may call `stop_observing`, and so may the observer itself. The method does not
-    /// wait for threads that are in the observer: the last of them drops it. `stop_observing` makes
-    /// no driver call.
+    /// wait for other threads in the observer: the last of them drops the observer.
+    /// `stop_observing` makes no driver call.
     ///
     /// ```
     /// use cuda_events::Device;

@@ -25,8 +25,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// ([`function`](Self::function)). "No call was made" means that this crate found the mistake
 /// before the call.
 ///
-/// The guide [`errors`](crate::guide::errors) has each error with its cause and what to do. Work
-/// that is not done is no error: see [`Progress`](crate::Progress).
+/// The guide [`errors`](crate::guide::errors) has each error with its cause and what to do. Pending
+/// work is not an error: see [`Progress`](crate::Progress).
 ///
 /// `Debug` prints the text of `Display`, and below it the lines that the driver
 /// [logged](Self::driver_log). `unwrap`, and an error returned from `main`, print with `Debug`. The

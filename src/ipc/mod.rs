@@ -116,8 +116,7 @@ impl IpcEventDescriptor {
     /// `blocking_sync` states whether the event was created with [`EventFlags::BLOCKING_SYNC`].
     /// cuda.core sends it beside the bytes. PyTorch does not send it: pass `false`.
     ///
-    /// A descriptor from `from_raw` contains no device and no exporter, so opening it cannot check
-    /// them.
+    /// Opening such a descriptor does not check the device and the exporter.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};

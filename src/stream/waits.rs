@@ -68,8 +68,8 @@ impl StreamRef {
     /// does not wait.
     ///
     /// The event may belong to another context or another device. An interprocess event must belong
-    /// to the stream's context. For an event that was never recorded the stream does not wait, even
-    /// if the event is recorded later.
+    /// to the stream's context. The stream does not wait for later records of the event, even if
+    /// there was none before.
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};

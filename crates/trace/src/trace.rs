@@ -109,7 +109,7 @@ pub struct Trace {
     pub stream_names: BTreeMap<StreamId, Vec<(Instant, String)>>,
     /// The number of ended spans whose work was not done within the timeout.
     pub unfinished: usize,
-    /// The number of spans that were neither ended nor dropped.
+    /// The number of spans that are still open.
     pub open: usize,
     /// The number of spans that were dropped without an end.
     pub dropped: usize,

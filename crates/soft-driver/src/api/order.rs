@@ -165,8 +165,7 @@ impl SoftDriver {
     /// # Panics
     ///
     /// If a kernel launch in this stream would fail, for example because the context has failed. A
-    /// handle that is not a stream is misuse: it ends the process unless
-    /// [`OnMisuse`](crate::OnMisuse) makes it an error.
+    /// handle of no stream ends the process, or is an error: see [`OnMisuse`](crate::OnMisuse).
     #[track_caller]
     pub fn reads(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
         self.access(Some(stream.as_raw()), (address, bytes), false);
@@ -251,7 +250,7 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// If `T` has neither 4 nor 8 bytes.
+    /// If the size of `T` is not 4 or 8 bytes.
     #[track_caller]
     pub fn host_saw<T>(&self, memory: *const T, value: u64) {
         let word = (memory.addr() as u64, size_of::<T>());
