@@ -12,7 +12,7 @@ bitflags! {
     /// Flags for creating an event.
     ///
     /// The default is no flag, which is the cheapest: no timing, waits of the host spin, and only
-    /// this process can use the event.
+    /// this process can use the event. The bits are not those of the driver.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};

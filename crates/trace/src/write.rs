@@ -50,8 +50,8 @@ impl Trace {
     ///   all.
     /// * A click on a span shows its details as text. A button goes from a span of the GPU to the
     ///   host's span that began it, or back.
-    /// * `/` goes to the search, which finds spans and markers by name, and spans by argument. Enter
-    ///   goes to the next, and Enter with the shift key to the one before.
+    /// * `/` goes to the search, which finds spans and markers by name, and spans by argument.
+    ///   Enter goes to the next, and Enter with the shift key to the one before.
     /// * A drag with the shift key measures a range. It shows the busy share of each stream and
     ///   thread, and the count, total, mean and p99 of each name. `z` zooms to the range.
     /// * A click on the name of a stream or thread shows these numbers for it alone. The border of
