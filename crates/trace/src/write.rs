@@ -46,8 +46,8 @@ impl Trace {
     /// It has the rows and arrows of [`write_chrome`](Self::write_chrome). At first it shows the
     /// range [`shown_first`](Self::shown_first).
     ///
-    /// * The wheel and the keys `w` and `s` zoom. A drag, `a`, `d` and the arrow keys move. `0` shows
-    ///   all.
+    /// * The wheel and the keys `w` and `s` zoom. A drag, `a`, `d` and the arrow keys move. `0`
+    ///   shows all.
     /// * A click on a span shows its details as text. A button goes from a span of the GPU to the
     ///   host's span that began it, or back.
     /// * `/` goes to the search, which finds spans and markers by name, and spans by argument.
