@@ -116,6 +116,9 @@ impl Argument for Bytes {
     }
 }
 
+/// Takes the name of an argument, its object, and its text.
+pub(crate) type Show<'a> = dyn FnMut(&str, Option<usize>, &dyn Fn() -> String) + 'a;
+
 /// A hook runs, and its line goes to the trace, if there is one. `made` is the code of the real
 /// call once that was made. Where the hook does not get so far, `forward` makes it.
 pub(crate) fn run(
@@ -123,7 +126,7 @@ pub(crate) fn run(
     made: &Local<Option<Code>>,
     hook: impl FnOnce() -> Code,
     forward: impl FnOnce() -> Code,
-    arguments: impl Fn(bool, &mut dyn FnMut(&str, Option<usize>, &dyn Fn() -> String)),
+    arguments: impl Fn(bool, &mut Show<'_>),
 ) -> Code {
     let _inside = Inside::new();
     let looked = || {

@@ -207,7 +207,7 @@ fn handles_come_again() {
     let mut event = 500;
     let fail = |name, argument, handle| {
         let made = core::cell::Cell::new(None);
-        let show = |_: bool, show: &mut dyn FnMut(&str, Option<Handle>, &dyn Fn() -> String)| {
+        let show = |_: bool, show: &mut crate::watch::trace::Show<'_>| {
             show(argument, Some(handle), &String::new);
         };
         crate::watch::run(name, &made, || 400, || 400, show);
