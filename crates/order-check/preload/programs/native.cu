@@ -1,9 +1,14 @@
 // CUDA C++ programs with one planted error of order each, and their mended twins, as in pytorch.py.
 // nvcc -o native native.cu; ./native --list; ./native NAME planted|mended
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
 
 #define CHECK(call)                                                                                \
     do {                                                                                           \
@@ -181,6 +186,55 @@ static void native_read(bool right) {
     }
 }
 
+// The host waits for a flag that the stream writes, and sets it back.
+static void native_flag(bool right) {
+    typedef int (*WriteValue)(cudaStream_t, unsigned long long, unsigned, unsigned);
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    auto write_value = (WriteValue)dlsym(driver, "cuStreamWriteValue32_v2");
+    cudaStream_t work = stream();
+    float *x = device(), *result = pinned();
+    auto flag = (volatile unsigned *)pinned();
+    for (int i = 0; i < ROUNDS; i++) {
+        compute(x, work);
+        CHECK(cudaMemcpyAsync(result, x, SIZE, cudaMemcpyDeviceToHost, work));
+        if (right) {
+            if (write_value(work, (unsigned long long)flag, 1, 0)) exit(2);
+            while (!*flag) {}
+            *flag = 0;
+        }
+        sink = result[i * 1000];
+    }
+}
+
+__global__ void spin(long long cycles) {
+    long long begin = clock64();
+    while (clock64() - begin < cycles) {}
+}
+
+// An event that another thread waits for is destroyed.
+static void native_destroyed_event(bool right) {
+    cudaStream_t work = stream();
+    cudaEvent_t event;
+    CHECK(cudaEventCreateWithFlags(&event, cudaEventBlockingSync | cudaEventDisableTiming));
+    spin<<<1, 1, 0, work>>>(400000000);
+    CHECK(cudaEventRecord(event, work));
+    std::atomic<long> waiting(0);
+    std::thread waits([&] {
+        waiting = syscall(SYS_gettid);
+        cudaEventSynchronize(event);
+    });
+    char path[64], text[256] = "";
+    while (!strstr(text, ") S ")) {
+        snprintf(path, sizeof path, "/proc/self/task/%ld/stat", waiting.load());
+        FILE *file = fopen(path, "r");
+        if (file && !fgets(text, sizeof text, file)) text[0] = 0;
+        if (file) fclose(file);
+    }
+    if (right) waits.join();
+    CHECK(cudaEventDestroy(event));
+    if (!right) waits.join();
+}
+
 static const struct {
     const char *name, *kind;
     void (*run)(bool);
@@ -195,6 +249,8 @@ static const struct {
     {"native_built_graph", "copy", native_built_graph},
     {"native_refill", "host", native_refill},
     {"native_read", "host", native_read},
+    {"native_flag", "host", native_flag},
+    {"native_destroyed_event", "objects", native_destroyed_event},
 };
 
 int main(int count, char **words) {

@@ -21,7 +21,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEFAULT = {"copy", "free", "host"}
+DEFAULT = ("copy", "free", "host", "objects")
 LANGUAGES = {
     "pytorch.py": "PyTorch",
     "two_gpus.py": "PyTorch, two GPUs",
