@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// Parts of the names of functions that order nothing and touch no memory of the program, unless
 /// they are in [`ORDER`]. Everything else that is not hooked counts as ordering everything.
-const QUIET: [&str; 61] = [
+const QUIET: [&str; 59] = [
     // Questions.
     "Get",
     "IsCapturing",
@@ -66,8 +66,6 @@ const QUIET: [&str; 61] = [
     "cuMemRetainAllocationHandle",
     "ShareableHandle",
     "cuMemPoolCreate",
-    "cuMemPoolExportPointer",
-    "cuMemPoolImportPointer",
     "cuMulticast",
     "cuImportExternal",
     "cuUserObject",
@@ -83,6 +81,17 @@ const ORDER: [&str; 6] = [
     "cuGraphExecUpdate",
     "cuMulticastUnbind",
     "cuDevicePrimaryCtxReset",
+];
+
+/// Those that give an address of memory, also in versions that are not hooked: the memory is then
+/// not known.
+const ADDRESSES: [&str; 6] = [
+    "cuExternalMemoryGetMappedBuffer",
+    "cuGraphicsResourceGetMappedEglFrame",
+    "cuGraphicsResourceGetMappedPointer",
+    "cuLibraryGetGlobal",
+    "cuLibraryGetManaged",
+    "cuModuleGetGlobal",
 ];
 
 /// A name without its version and the suffix for the per-thread default stream.
@@ -106,8 +115,11 @@ pub(crate) fn is_like_a_hooked_one(name: &str) -> bool {
 /// Whether a function that is not hooked counts as one that may order anything.
 pub(crate) fn may_order(name: &str) -> bool {
     let within = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-    // What asks is quiet, whatever it asks about.
-    !name.contains("Get") && (is_like_a_hooked_one(name) || within(&ORDER) || !within(&QUIET))
+    if name.contains("Get") {
+        // What asks is quiet, whatever it asks about.
+        return ADDRESSES.contains(&base(name));
+    }
+    is_like_a_hooked_one(name) || within(&ORDER) || !within(&QUIET)
 }
 
 /// What a function changes by its name: the place of a graph or a node among its arguments.
@@ -146,10 +158,14 @@ mod tests {
             "cuStreamAttachMemAsync",
             "cuGraphUpload",
             "cuModuleUnload",
+            // Their memory would not be known.
+            "cuModuleGetGlobal",
+            "cuGraphicsResourceGetMappedEglFrame",
             // Ones that no driver has yet.
             "cuMemcpyHtoDAsync_v9",
             "cuGraphLaunch_v2",
             "cuStreamFrobnicate",
+            "cuLibraryGetGlobal_v2",
         ] {
             assert!(may_order(name), "{name}");
         }

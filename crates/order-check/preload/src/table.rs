@@ -121,6 +121,24 @@ hooks! {
     cuKernelGetFunction: (function: *mut Handle, kernel: Handle)
         => streams::load_kernel [kernel];
 
+    cuModuleGetGlobal_v2: (address: *mut Address, bytes: *mut usize, module: Handle,
+        name: *const c_char)
+        => memory::global [&REAL[Index::cuModuleGetGlobal_v2 as usize], address, bytes, module,
+            name];
+    cuLibraryGetGlobal: (address: *mut Address, bytes: *mut usize, library: Handle,
+        name: *const c_char)
+        => memory::global [&REAL[Index::cuLibraryGetGlobal as usize], address, bytes, library,
+            name];
+    cuLibraryGetManaged: (address: *mut Address, bytes: *mut usize, library: Handle,
+        name: *const c_char)
+        => memory::global [&REAL[Index::cuLibraryGetManaged as usize], address, bytes, library,
+            name];
+    cuExternalMemoryGetMappedBuffer: (address: *mut Address, memory: Handle, part: *const [u64; 2])
+        => memory::map_external [address, part];
+    cuGraphicsResourceGetMappedPointer_v2: (address: *mut Address, bytes: *mut usize,
+        resource: Handle)
+        => memory::map_resource [address, bytes, resource];
+
     cuMemAlloc, cuMemAlloc_v2: (address: *mut Address, bytes: usize)
         => memory::allocate [address, bytes, Memory::Device];
     cuMemAllocManaged: (address: *mut Address, bytes: usize, flags: c_uint)
@@ -278,7 +296,10 @@ hooks! {
 
     cuIpcGetEventHandle: (descriptor: *mut c_void, event: Handle) => events::exported [event];
     cuIpcOpenEventHandle: (event: *mut Handle, descriptor: Bytes) => events::imported [event];
-    cuIpcGetMemHandle: (descriptor: *mut c_void, address: Address) => memory::exported [address];
+    cuIpcGetMemHandle, cuMemPoolExportPointer: (descriptor: *mut c_void, address: Address)
+        => memory::exported [address];
+    cuMemPoolImportPointer: (address: *mut Address, pool: Handle, descriptor: *mut c_void)
+        => memory::imported [address];
     cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2: (address: *mut Address, descriptor: Bytes,
         flags: c_uint)
         => memory::imported [address];

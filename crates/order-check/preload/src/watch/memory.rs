@@ -1,6 +1,102 @@
-//! Allocations, and frees.
+//! Memory: allocations, frees, and what else has an address.
+
+use core::ffi::c_char;
+use core::sync::atomic::AtomicPtr;
 
 use super::*;
+
+impl Watch {
+    /// The driver's number of bytes from an address on, of which the program has asked for none.
+    fn bytes_at(&self, address: Address) -> Option<usize> {
+        let (mut base, mut bytes) = (0, 0);
+        // SAFETY: places for the answers.
+        let code = unsafe { self.questions.range?(&mut base, &mut bytes, address) };
+        (code == OK).then(|| bytes.saturating_sub(address.wrapping_sub(base) as usize))
+    }
+
+    /// An object has memory, which ends with it. The program may ask for it again and again.
+    fn owned(&mut self, owner: Handle, address: Address, bytes: usize) {
+        if bytes == 0 || self.feed.memory(address).is_some() {
+            return;
+        }
+        let mut managed: u32 = 0;
+        if let Some(ask) = self.questions.attribute {
+            // SAFETY: a place for CU_POINTER_ATTRIBUTE_IS_MANAGED.
+            unsafe { ask((&raw mut managed).cast(), 8, address) };
+        }
+        let memory = if managed == 0 { Memory::Device } else { Memory::Managed };
+        self.allocated(address, bytes, memory);
+        self.owned.entry(owner).or_default().push(address);
+    }
+
+    /// The object ends.
+    pub(super) fn owner_ends(&mut self, owner: Handle) {
+        for address in self.owned.remove(&owner).unwrap_or_default() {
+            self.forget(address);
+            self.feed.free(address);
+        }
+    }
+}
+
+/// A variable of a module or a library. `ask` has the real function, in case the program has asked
+/// for the address alone.
+pub(crate) fn global(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    ask: &AtomicPtr<c_void>,
+    address: *mut Address,
+    bytes: *mut usize,
+    owner: Handle,
+    name: *const c_char,
+) -> Code {
+    type Ask = unsafe extern "C" fn(*mut Address, *mut usize, Handle, *const c_char) -> Code;
+    after(call, real, |watch| {
+        let ask = ask.load(Ordering::Relaxed);
+        // SAFETY: the places of the program, which a success has written. It has called the
+        // function, which has this type; a place for the number of bytes.
+        let (address, bytes) = unsafe {
+            let mut own = read(bytes);
+            if bytes.is_null() {
+                let ask = core::mem::transmute::<*mut c_void, Ask>(ask);
+                ask(core::ptr::null_mut(), &mut own, owner, name);
+            }
+            (read(address), own)
+        };
+        if address != 0 {
+            watch.owned(owner, address, bytes);
+        }
+    })
+}
+
+/// A graphics resource of another API, until it is unmapped.
+pub(crate) fn map_resource(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    address: *mut Address,
+    bytes: *mut usize,
+    resource: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: the places of the program, which a success has written.
+        let (address, bytes) = unsafe { (read(address), read(bytes)) };
+        let all = if bytes == 0 { watch.bytes_at(address) } else { Some(bytes) };
+        watch.owned(resource, address, all.unwrap_or(1));
+    })
+}
+
+/// A part of another API's memory: its offset and its bytes. The program frees it.
+pub(crate) fn map_external(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    address: *mut Address,
+    part: *const [u64; 2],
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: the place of the program, which a success has written, and its description.
+        let (address, [_, bytes]) = unsafe { (read(address), read(part)) };
+        watch.allocated(address, bytes as usize, Memory::Exported);
+    })
+}
 
 pub(crate) fn allocate(
     call: &Call,
@@ -125,13 +221,9 @@ pub(crate) fn imported(call: &Call, real: impl FnOnce() -> Code, address: *mut A
     after(call, real, |watch| {
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
-        let (mut base, mut bytes) = (0, 0);
-        if let Some(ask) = watch.questions.range {
-            // SAFETY: places for the answers.
-            unsafe { ask(&mut base, &mut bytes, address) };
-        }
         // The driver may have opened it before.
         if watch.feed.memory(address).is_none() {
+            let bytes = watch.bytes_at(address).unwrap_or(1);
             watch.feed.allocate(address, bytes as u64, Memory::Exported);
         }
     })
@@ -141,10 +233,7 @@ pub(crate) fn closed(call: &Call, real: impl FnOnce() -> Code, address: Address)
     let code = real();
     begin(call, |watch| {
         // It may be open still.
-        let (mut base, mut bytes) = (0, 0);
-        // SAFETY: places for the answers.
-        let mut ask = |ask: RangeOf| unsafe { ask(&mut base, &mut bytes, address) };
-        if code == OK && watch.questions.range.is_none_or(|of| ask(of) != OK) {
+        if code == OK && watch.bytes_at(address).is_none() {
             watch.feed.free(address);
         }
     });

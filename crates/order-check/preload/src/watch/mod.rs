@@ -152,6 +152,8 @@ struct Watch {
     contexts: BTreeMap<Handle, i32>,
     /// The bytes of memory whose free waits, and its device.
     devices: HashMap<Address, (usize, Option<i32>)>,
+    /// The memory of modules, libraries and graphics resources.
+    owned: HashMap<Handle, Vec<Address>>,
     pending: Vec<Pending>,
     /// The nodes of captures, by their numbers, and of graphs.
     captured: HashMap<u64, Vec<Node>>,
@@ -245,6 +247,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         defaults: BTreeMap::new(),
         contexts: BTreeMap::new(),
         devices: HashMap::new(),
+        owned: HashMap::new(),
         pending: Vec::new(),
         captured: HashMap::new(),
         graphs: HashMap::new(),
@@ -357,9 +360,14 @@ fn sum_up(watch: &mut Watch) {
     }
 }
 
-/// What ends kernels, whose handles others may get.
-const UNLOADS: [&str; 4] =
-    ["cuModuleUnload", "cuLibraryUnload", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease"];
+/// The graphics resources of a call that unmaps them.
+fn unmapped(arguments: &[Handle; 6]) -> Vec<Handle> {
+    let (count, first) = (arguments[0] as u32, arguments[1]);
+    let first: *const Handle = core::ptr::with_exposed_provenance(first);
+    let count = if first.is_null() { 0 } else { count as usize };
+    // SAFETY: the program's list, of so many.
+    (0..count).map(|at| unsafe { first.add(at).read() }).collect()
+}
 
 /// A call comes of which only the name is known: it may order anything, or change a graph.
 pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
@@ -371,10 +379,18 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
             match base(name) {
                 "cuWaitExternalSemaphoresAsync" => watch.wait_outside(name, arguments[3]),
                 "cuSignalExternalSemaphoresAsync" => watch.signal_outside(),
+                "cuModuleUnload" | "cuLibraryUnload" => {
+                    watch.owner_ends(arguments[0]);
+                    watch.unloaded();
+                }
+                "cuDevicePrimaryCtxReset" | "cuDevicePrimaryCtxRelease" => {
+                    watch.owned.clear();
+                    watch.unloaded();
+                }
+                "cuGraphicsUnmapResources" => {
+                    unmapped(arguments).into_iter().for_each(|of| watch.owner_ends(of));
+                }
                 _ => {}
-            }
-            if UNLOADS.contains(&base(name)) {
-                watch.unloaded();
             }
         }
     });

@@ -162,6 +162,7 @@ pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context:
     begin(call, |watch| {
         watch.context_ends();
         watch.stop_looking();
+        watch.owned.clear();
         watch.unloaded();
         watch.feed.context_destroy(ContextId(context as u64));
         watch.contexts.remove(&context);

@@ -1,0 +1,186 @@
+//! Memory that no call allocates: what modules, libraries and other APIs have. The software driver
+//! has none of it, so its functions are replaced.
+
+use std::ffi::CStr;
+use std::ptr::{null, null_mut};
+
+use cuda_order_check::Problem;
+use cuda_order_check_preload as preload;
+
+use super::preload::{FRONT, found, launch_of, settings, with_kernels};
+use super::*;
+
+/// Where it is.
+const AT: u64 = 0x7_1000_0000;
+
+const BYTES: usize = 64;
+
+/// Each has an address of its own.
+unsafe extern "C" fn give<const N: u32>(address: *mut u64, bytes: *mut usize) -> u32 {
+    unsafe {
+        if !address.is_null() {
+            *address = AT;
+        }
+        if N > 0 && !bytes.is_null() {
+            *bytes = BYTES;
+        }
+    }
+    std::hint::black_box(N) - N
+}
+
+unsafe extern "C" fn done<const N: u32>() -> u32 {
+    std::hint::black_box(N) - N
+}
+
+fn with_memory(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuModuleGetGlobal_v2" => give::<1> as *mut c_void,
+        b"cuLibraryGetGlobal" => give::<2> as *mut c_void,
+        b"cuLibraryGetManaged" => give::<3> as *mut c_void,
+        b"cuGraphicsResourceGetMappedPointer_v2" => give::<4> as *mut c_void,
+        // The second argument is no place.
+        b"cuExternalMemoryGetMappedBuffer" => external as *mut c_void,
+        b"cuMemPoolImportPointer" => imported as *mut c_void,
+        b"cuLibraryUnload" => done::<1> as *mut c_void,
+        b"cuGraphicsUnmapResources" => done::<2> as *mut c_void,
+        _ => with_kernels(soft, name),
+    }
+}
+
+unsafe extern "C" fn external(address: *mut u64) -> u32 {
+    unsafe { give::<0>(address, null_mut()) }
+}
+
+unsafe extern "C" fn imported(address: *mut u64) -> u32 {
+    unsafe { give::<1>(address, null_mut()) }
+}
+
+const WITH_MEMORY: Front = Front {
+    install: |soft| preload::install(&|name| with_memory(soft, name), &settings()),
+    resolve: |soft, name| preload::target(name, &|name| with_memory(soft, name)),
+    declare: FRONT.declare,
+};
+
+fn good(code: u32) {
+    assert_eq!(code, OK);
+}
+
+/// A place for the number of bytes, or none.
+fn place(p: &Desk<'_>, bytes: &mut usize) -> *mut usize {
+    if p.mended { bytes } else { null_mut() }
+}
+
+/// How a program gets an address, and how the memory ends.
+type Kind = (&'static str, fn(&Desk<'_>), fn(&Desk<'_>));
+
+const KINDS: [Kind; 6] = [
+    (
+        "a variable of a module",
+        |p| {
+            let (mut address, mut bytes) = (0, 0);
+            let bytes = place(p, &mut bytes);
+            good(call!(p.raw, cuModuleGetGlobal_v2(&mut address => *mut u64,
+                bytes => *mut usize, 8 => usize, null() => *const c_void)));
+            // The size alone.
+            good(call!(p.raw, cuModuleGetGlobal_v2(null_mut() => *mut u64,
+                bytes => *mut usize, 8 => usize, null() => *const c_void)));
+        },
+        |p| good(call!(p.raw, cuModuleUnload(8 => usize))),
+    ),
+    (
+        "a variable of a library",
+        |p| {
+            let (mut address, mut bytes) = (0, 0);
+            good(call!(p.raw, cuLibraryGetGlobal(&mut address => *mut u64,
+                place(p, &mut bytes) => *mut usize, 8 => usize, null() => *const c_void)));
+        },
+        |p| good(call!(p.raw, cuLibraryUnload(8 => usize))),
+    ),
+    (
+        "managed memory of a library",
+        |p| {
+            let (mut address, mut bytes) = (0, 0);
+            good(call!(p.raw, cuLibraryGetManaged(&mut address => *mut u64,
+                place(p, &mut bytes) => *mut usize, 8 => usize, null() => *const c_void)));
+        },
+        |p| good(call!(p.raw, cuLibraryUnload(8 => usize))),
+    ),
+    (
+        "a graphics resource",
+        |p| {
+            let (mut address, mut bytes) = (0, 0);
+            good(call!(p.raw, cuGraphicsResourceGetMappedPointer_v2(&mut address => *mut u64,
+                &mut bytes => *mut usize, 8 => usize)));
+        },
+        |p| {
+            let resources = [16_usize, 8];
+            good(call!(p.raw, cuGraphicsUnmapResources(2 => u32,
+                resources.as_ptr() => *const usize, null_mut() => CUstream)));
+        },
+    ),
+    (
+        "memory of another API",
+        |p| {
+            let mut address = 0;
+            let part = [0, BYTES as u64];
+            good(call!(p.raw, cuExternalMemoryGetMappedBuffer(&mut address => *mut u64,
+                8 => usize, part.as_ptr() => *const u64)));
+        },
+        |p| _ = unsafe { (p.raw.cuMemFree_v2)(AT) },
+    ),
+    (
+        "memory of another process's pool",
+        |p| {
+            let mut address = 0;
+            good(call!(p.raw, cuMemPoolImportPointer(&mut address => *mut u64, 8 => usize,
+                null() => *const c_void)));
+        },
+        |p| _ = call!(p.raw, cuMemFreeAsync(AT => u64, p.a => CUstream)),
+    ),
+];
+
+#[test]
+fn memory_that_no_call_allocates_is_known() {
+    aside("memory_that_no_call_allocates_is_known", || {
+        for (what, gets, _) in KINDS {
+            for mended in [true, false] {
+                let raw = Raw::behind(builder(0), WITH_MEMORY);
+                let p = Desk::new(&raw, mended);
+                gets(&p);
+                launch_of(&raw, 1, p.a, AT, 0);
+                // The same again, as in a loop, is no new memory. (Another API's can be mapped
+                // anew.)
+                if what != "memory of another API" {
+                    gets(&p);
+                }
+                if mended {
+                    p.joined(p.a, p.b);
+                }
+                (FRONT.declare)(Some(p.b), AT, 4, true);
+                p.end();
+                assert_eq!(found().len(), usize::from(!mended), "{what}, mended: {mended}");
+            }
+        }
+    });
+}
+
+#[test]
+fn memory_that_no_call_allocates_ends() {
+    aside("memory_that_no_call_allocates_ends", || {
+        for (what, gets, ends) in KINDS {
+            let raw = Raw::behind(builder(0), WITH_MEMORY);
+            let p = Desk::new(&raw, true);
+            gets(&p);
+            ends(&p);
+            p.raw.sync(p.a);
+            (FRONT.declare)(Some(p.b), AT, 4, true);
+            let problems: Vec<_> = found().into_iter().map(|of| of.0).collect();
+            assert_eq!(problems, [Problem::UseAfterFree], "{what}");
+            // Other memory is there now.
+            gets(&p);
+            (FRONT.declare)(Some(p.b), AT, 4, true);
+            p.end();
+            assert_eq!(found(), [], "{what}");
+        }
+    });
+}
