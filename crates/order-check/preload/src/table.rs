@@ -309,10 +309,10 @@ hooks! {
         => memory::allocate_rows [address, pitch, height];
     cuGraphInstantiate, cuGraphInstantiate_v2: (exec: *mut Handle, graph: Handle, node: *mut Handle,
         log: *mut c_char, size: usize)
-        => graphs::instantiate [exec, graph];
+        => graphs::instantiate [exec, graph, 0];
     cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz: (exec: *mut Handle,
-        graph: Handle, settings: *mut c_void)
-        => graphs::instantiate [exec, graph];
+        graph: Handle, settings: *const u64)
+        => graphs::instantiate_with [exec, graph, settings];
     cuGraphClone: (clone: *mut Handle, graph: Handle) => graphs::duplicate [clone, graph];
     cuGraphExecUpdate_v2: (exec: Handle, graph: Handle, result: *mut c_void)
         => graphs::update [exec, graph];
@@ -329,7 +329,7 @@ hooks! {
         (exec: Handle, node: Handle, of: *const SetParams, context: Handle)
         => graphs::set_memset [exec, node, of];
     cuGraphInstantiateWithFlags: (exec: *mut Handle, graph: Handle, flags: u64)
-        => graphs::instantiate [exec, graph];
+        => graphs::instantiate [exec, graph, flags];
     cuGraphExecDestroy: (exec: Handle) => graphs::destroy [exec];
     cuGraphDestroy: (graph: Handle) => graphs::destroy [graph];
     cuGraphLaunch, cuGraphLaunch_ptsz: (exec: Handle, stream: Handle)

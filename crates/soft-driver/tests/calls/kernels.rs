@@ -418,13 +418,13 @@ fn a_launch_is_captured() {
 /// `CUDA_KERNEL_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct NodeParams {
-    function: Handle,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    parameters: *mut *mut c_void,
-    extra: *mut *mut c_void,
+pub(crate) struct NodeParams {
+    pub(crate) function: Handle,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) parameters: *mut *mut c_void,
+    pub(crate) extra: *mut *mut c_void,
 }
 
 #[test]

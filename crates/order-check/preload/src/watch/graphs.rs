@@ -101,13 +101,29 @@ impl Watch {
     }
 }
 
+/// `settings` begin with the flags.
+pub(crate) fn instantiate_with(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: *mut Handle,
+    graph: Handle,
+    settings: *const u64,
+) -> Code {
+    // SAFETY: NULL or the program's settings.
+    instantiate(call, real, exec, graph, unsafe { read(settings) })
+}
+
 pub(crate) fn instantiate(
     call: &Call,
     real: impl FnOnce() -> Code,
     exec: *mut Handle,
     graph: Handle,
+    flags: u64,
 ) -> Code {
+    /// `CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH`.
+    const DEVICE_LAUNCH: u64 = 4;
     after(call, real, |watch| {
+        watch.seen.launchable += u64::from(flags & DEVICE_LAUNCH != 0);
         // SAFETY: the place for the handle, which a success has written.
         let exec = unsafe { read(exec) };
         watch.instantiated(call, graph, exec);

@@ -1,6 +1,7 @@
 //! Kernels: what their parameters point to.
 
 use super::later::Work;
+use super::nodes::CHANGEABLE;
 use super::*;
 
 /// What is known of a kernel: its parameters, and the words in them that may be addresses.
@@ -362,6 +363,13 @@ pub(crate) fn launch_ex(
         unsafe { first.add(at).read() }
     };
     let count = if config.attributes == 0 { 0 } else { config.count as usize };
+    if (0..count).map(attribute).any(|of| of.id == CHANGEABLE) {
+        // The driver is asked for the node.
+        enter(|watch| {
+            let capture = watch.known_stream(call, config.stream);
+            watch.partial.extend(capture.and_then(|of| watch.feed.capture_of(of)));
+        });
+    }
     // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT and _LAUNCH_COMPLETION_EVENT: events that are recorded
     // before the kernel has ended. What waits for them is taken to be after all of it.
     let records = (0..count).map(attribute).filter(|of| matches!(of.id, 7 | 12));

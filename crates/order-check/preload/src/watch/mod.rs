@@ -139,6 +139,10 @@ struct Seen {
     graphs: u64,
     /// Those of graphs whose nodes are not all modelled.
     unknown: u64,
+    /// Graphs that kernels may launch.
+    launchable: u64,
+    /// Nodes that kernels may change.
+    changeable: u64,
 }
 
 struct Watch {
@@ -347,6 +351,14 @@ fn sum_up(watch: &mut Watch) {
     if seen.unknown > 0 {
         let text = "not modelled, so each launch counts as ordering everything";
         findings.note(&format!("order check: {text}: {} launches of graphs", seen.unknown));
+    }
+    if seen.launchable > 0 {
+        let text = "graphs may be launched by kernels; such launches are not seen";
+        findings.note(&format!("order check: {} {text}", seen.launchable));
+    }
+    if seen.changeable > 0 {
+        let text = "nodes of graphs may be changed by kernels; what they access is not known";
+        findings.note(&format!("order check: {} {text}", seen.changeable));
     }
     let mut tables = 0;
     if let Some(of) = COUNTED.get() {

@@ -8,6 +8,7 @@ use super::hosts::{HostParams, host_of};
 use super::*;
 
 type Of = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
+type Attribute = unsafe extern "C" fn(Handle, c_uint, *mut c_void) -> Code;
 type List = unsafe extern "C" fn(Handle, *mut Handle, *mut usize) -> Code;
 
 /// What is asked of the driver about graphs.
@@ -17,6 +18,7 @@ pub(super) struct Questions {
     before: Option<List>,
     kind: Option<Of>,
     kernel: Option<Of>,
+    attribute: Option<Attribute>,
     copy: Option<Of>,
     set: Option<Of>,
     host: Option<Of>,
@@ -26,7 +28,18 @@ pub(super) struct Questions {
     values: Option<Of>,
 }
 
+/// `CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE`: a kernel may change the node.
+pub(super) const CHANGEABLE: c_uint = 13;
+
 impl Questions {
+    /// Whether a kernel may change a node.
+    fn is_changeable(&self, node: Handle) -> bool {
+        let mut value = [0_u32; 16];
+        // SAFETY: a node of the driver, and a place for `CUlaunchAttributeValue`.
+        let ask = |ask: Attribute| unsafe { ask(node, CHANGEABLE, value.as_mut_ptr().cast()) };
+        self.attribute.map(ask) == Some(OK) && value[0] != 0
+    }
+
     pub(super) fn new(resolve: &dyn Fn(&CStr) -> *mut c_void) -> Self {
         // SAFETY: NULL, or the driver's function of this name, which takes a node and a place.
         let of = |name| unsafe { core::mem::transmute::<*mut c_void, Option<Of>>(resolve(name)) };
@@ -38,6 +51,12 @@ impl Questions {
             before: list(c"cuGraphNodeGetDependencies"),
             kind: of(c"cuGraphNodeGetType"),
             kernel: of(c"cuGraphKernelNodeGetParams_v2"),
+            // SAFETY: the same, with the number of an attribute.
+            attribute: unsafe {
+                core::mem::transmute::<*mut c_void, Option<Attribute>>(resolve(
+                    c"cuGraphKernelNodeGetAttribute",
+                ))
+            },
             copy: of(c"cuGraphMemcpyNodeGetParams"),
             set: of(c"cuGraphMemsetNodeGetParams"),
             host: of(c"cuGraphHostNodeGetParams"),
@@ -224,6 +243,10 @@ impl Watch {
             after.dedup();
             let from = all.len();
             let work = match ask::<c_uint>(of.kind, handle)? {
+                0 if of.is_changeable(handle) => {
+                    self.seen.changeable += 1;
+                    Work::Accesses(Vec::new())
+                }
                 0 => self.kernel_work(call, &ask(of.kernel, handle)?),
                 1 => Work::of_copy(&ask(of.copy, handle)?),
                 2 => Work::of_set(&ask(of.set, handle)?),

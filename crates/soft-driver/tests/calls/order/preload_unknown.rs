@@ -10,6 +10,7 @@ use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
 
 use super::preload::{FRONT, found};
 use super::*;
+use crate::kernels::NodeParams;
 
 fn log() -> PathBuf {
     std::env::temp_dir().join(format!("order-check-unknown-{}", std::process::id()))
@@ -176,6 +177,134 @@ fn conditional_nodes_order_everything() {
             let line = "each launch counts as ordering everything: 1 launches of graphs";
             let text = summary();
             assert_eq!(text.contains(line), reports == 0, "{text}");
+        }
+    });
+}
+
+/// The value of each attribute of a kernel node.
+unsafe extern "C" fn attribute(_: CUgraphNode, id: u32, value: &mut u32) -> u32 {
+    *value = u32::from(id == UPDATABLE);
+    OK
+}
+
+unsafe extern "C" fn done() -> u32 {
+    OK
+}
+
+/// `CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE`.
+const UPDATABLE: u32 = 13;
+
+fn with_updates(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuGraphKernelNodeGetAttribute" => attribute as *mut c_void,
+        b"cuLaunchKernelEx" => done as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+const UPDATES: Front = Front {
+    install: |soft| install(&|name| with_updates(soft, name)),
+    resolve: |soft, name| preload::target(name, &|name| with_updates(soft, name)),
+    declare: FRONT.declare,
+};
+
+/// A kernel that reads 64 bytes.
+fn kernel(raw: &Raw) -> *mut c_void {
+    let fill = raw.soft.kernel("fill", |_| ());
+    fill.parameters(&[8]).accesses(|launch, all| all.reads(launch.parameter(0), 64));
+    let (mut module, mut function) = (null_mut(), null_mut());
+    let code = call!(raw, cuModuleLoadData(&mut module => *mut *mut c_void,
+        c"anything".as_ptr().cast() => *const c_void));
+    assert_eq!(code, OK);
+    let code = call!(raw, cuModuleGetFunction(&mut function => *mut *mut c_void,
+        module => *mut c_void, c"fill".as_ptr().cast() => *const c_void));
+    assert_eq!(code, OK);
+    function
+}
+
+/// The node's address may be another one at a launch, so none is compared.
+#[test]
+fn nodes_that_kernels_may_change_are_counted() {
+    aside("nodes_that_kernels_may_change_are_counted", || {
+        for (front, reports) in [(PLAIN, 1), (UPDATES, 0)] {
+            let raw = Raw::behind(builder(0), front);
+            let p = Desk::new(&raw, false);
+            let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+            assert_eq!(unsafe { (raw.cuGraphCreate)(&mut graph, 0) }.0, OK);
+            let mut parameters = [std::ptr::from_ref(&p.buffer).cast_mut().cast()];
+            let given = NodeParams {
+                function: kernel(&raw),
+                grid: [1; 3],
+                block: [1; 3],
+                shared: 0,
+                parameters: parameters.as_mut_ptr(),
+                extra: null_mut(),
+            };
+            let code = call!(raw, cuGraphAddKernelNode(&mut node => *mut CUgraphNode,
+                graph => CUgraph, std::ptr::null() => *const CUgraphNode, 0 => usize,
+                &given => *const NodeParams));
+            assert_eq!(code, OK);
+            let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
+            assert_eq!(unsafe { instantiate(&mut exec, graph, 0) }.0, OK);
+            p.launch(exec, p.a);
+            p.writes(p.b);
+            p.end();
+            assert_eq!(found().len(), reports);
+            let text = summary();
+            let line = "1 nodes of graphs may be changed by kernels";
+            assert_eq!(text.contains(line), reports == 0, "{text}");
+        }
+    });
+}
+
+/// The driver is asked for a captured node with the attribute. (This one has none.)
+#[test]
+fn a_captured_node_that_kernels_may_change_is_asked_for() {
+    aside("a_captured_node_that_kernels_may_change_is_asked_for", || {
+        for (id, reports) in [(UPDATABLE, 0), (UPDATABLE + 1, 1)] {
+            let raw = Raw::behind(builder(0), UPDATES);
+            let p = Desk::new(&raw, false);
+            let function = kernel(&raw);
+            let parameters = [std::ptr::from_ref(&p.buffer)];
+            let exec = p.captured(|| {
+                let attributes = [u64::from(id), 1, 0, 0, 0, 0, 0, 0, 0];
+                let one = u64::from(1_u32) | 1 << 32;
+                let config =
+                    [one, one, one, 0, p.c.addr() as u64, attributes.as_ptr().addr() as u64, 1];
+                let code = call!(raw, cuLaunchKernelEx(config.as_ptr() => *const u64,
+                    function => *mut c_void, parameters.as_ptr() => *const *const u64,
+                    null_mut() => *mut c_void));
+                assert_eq!(code, OK);
+            });
+            p.launch(exec, p.a);
+            p.writes(p.b);
+            p.end();
+            assert_eq!(found().len(), reports, "{id}");
+            summary();
+        }
+    });
+}
+
+#[test]
+fn graphs_that_kernels_may_launch_are_counted() {
+    aside("graphs_that_kernels_may_launch_are_counted", || {
+        for (flags, counted) in [(0, false), (4, true)] {
+            let raw = Raw::behind(builder(0), PLAIN);
+            let p = Desk::new(&raw, false);
+            let (mut graph, mut exec) = (null_mut(), null_mut());
+            p.capture(p.c);
+            p.writes(p.c);
+            unsafe {
+                p.number((raw.cuStreamEndCapture)(p.c, &mut graph));
+                p.number(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, flags));
+            }
+            let mut settings = [flags, 0, 0, 0];
+            let code = call!(raw, cuGraphInstantiateWithParams(&mut exec => *mut CUgraphExec,
+                graph => CUgraph, settings.as_mut_ptr() => *mut u64));
+            assert_eq!(code, OK);
+            p.end();
+            let text = summary();
+            assert_eq!(text.contains("2 graphs may be launched by kernels"), counted, "{text}");
         }
     });
 }
