@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use cuda_order_check::feed::Memory;
 
 use crate::watch::{
-    self, Argument, Block, Bytes, Call, Copy2D, Copy3D, HostParams, KernelParams, LaunchConfig,
-    SetParams, Value,
+    self, Argument, BatchCopy, Block, Bytes, Call, Copy2D, Copy3D, HostParams, KernelParams,
+    LaunchConfig, SetParams, Value,
 };
 use crate::watch::{copies, events, graphs, hosts, kernels, memory, streams, values};
 
@@ -180,6 +180,28 @@ hooks! {
     cuMemcpy, cuMemcpy_ptds: (to: Address, from: Address, bytes: usize)
         => copies::copy [[Block::any(to), Block::any(from)], [bytes, 1, 1], None];
 
+    cuMemcpyHtoA, cuMemcpyHtoA_v2, cuMemcpyHtoA_v2_ptds: (to: Handle, at: usize, from: Address,
+        bytes: usize)
+        => copies::copy [[Block::array(), Block::host(from)], [bytes, 1, 1], None];
+    cuMemcpyHtoAAsync, cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz: (to: Handle, at: usize,
+        from: Address, bytes: usize, stream: Handle)
+        => copies::copy [[Block::array(), Block::host(from)], [bytes, 1, 1], Some(stream)];
+    cuMemcpyAtoH, cuMemcpyAtoH_v2, cuMemcpyAtoH_v2_ptds: (to: Address, from: Handle, at: usize,
+        bytes: usize)
+        => copies::copy [[Block::host(to), Block::array()], [bytes, 1, 1], None];
+    cuMemcpyAtoHAsync, cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz: (to: Address, from: Handle,
+        at: usize, bytes: usize, stream: Handle)
+        => copies::copy [[Block::host(to), Block::array()], [bytes, 1, 1], Some(stream)];
+    cuMemcpyDtoA, cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds: (to: Handle, at: usize, from: Address,
+        bytes: usize)
+        => copies::copy [[Block::array(), Block::device(from)], [bytes, 1, 1], None];
+    cuMemcpyAtoD, cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds: (to: Address, from: Handle, at: usize,
+        bytes: usize)
+        => copies::copy [[Block::device(to), Block::array()], [bytes, 1, 1], None];
+    cuMemcpyAtoA, cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds: (to: Handle, to_at: usize, from: Handle,
+        from_at: usize, bytes: usize)
+        => copies::copy [[Block::array(), Block::array()], [bytes, 1, 1], None];
+
     cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz:
         (to: Address, from: Address, bytes: usize, settings: *const c_void, stream: Handle)
         => copies::copy [[Block::any(to), Block::any(from)], [bytes, 1, 1], Some(stream)];
@@ -192,6 +214,16 @@ hooks! {
         (to: *const Address, from: *const Address, bytes: *const usize, count: usize,
             settings: *const c_void, indices: *const usize, kinds: usize, stream: Handle)
         => copies::batch [[to, from], bytes, count, stream];
+    cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz: (count: usize, copies: *const BatchCopy,
+        failed: *mut usize, flags: u64, stream: Handle)
+        => copies::batch_rows [copies, count, stream];
+    cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz: (count: usize,
+        copies: *const BatchCopy, flags: u64, stream: Handle)
+        => copies::batch_rows [copies, count, stream];
+    cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz: (copy: *const BatchCopy,
+        flags: u64, stream: Handle)
+        => copies::batch_rows [copy, 1, stream];
+    cuMemcpy3DPeer, cuMemcpy3DPeer_ptds: (copy: *const Copy3D) => copies::peer_rows [copy];
     cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz: (copy: *const Copy3D, stream: Handle)
         => copies::rows [copy, Some(stream)];
     cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz:
@@ -240,7 +272,8 @@ hooks! {
         => copies::rows [copy, Some(stream)];
     cuMemcpyPeer, cuMemcpyPeer_ptds: (to: Address, to_context: Handle, from: Address,
         from_context: Handle, bytes: usize)
-        => copies::peer [to, to_context, from, from_context, bytes];
+        => copies::peer [[Block::device(to), Block::device(from)], [bytes, 1, 1],
+            [to_context, from_context]];
     cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz: (to: Address, to_context: Handle, from: Address,
         from_context: Handle, bytes: usize, stream: Handle)
         => copies::copy [[Block::device(to), Block::device(from)], [bytes, 1, 1], Some(stream)];

@@ -32,6 +32,12 @@ pub(super) enum Place {
     Pageable,
 }
 
+impl Place {
+    fn is_on_host(self) -> bool {
+        matches!(self, Self::Pinned | Self::Pageable)
+    }
+}
+
 /// One side of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
@@ -52,6 +58,10 @@ impl Block {
 
     pub(crate) fn host(address: Address) -> Self {
         Self::at(Side::Host, address)
+    }
+
+    pub(crate) fn array() -> Self {
+        Self::at(Side::Array, 0)
     }
 
     /// The function's name does not say where it is.
@@ -233,8 +243,8 @@ fn submit(
         if watch.feed.capture_of(before.stream).is_some() {
             return;
         }
-        let on_host = |place: Place| matches!(place, Place::Pinned | Place::Pageable);
-        let waits = before.places[0] == Place::Pageable || before.places.into_iter().all(on_host);
+        let on_host = before.places.into_iter().all(Place::is_on_host);
+        let waits = before.places[0] == Place::Pageable || on_host;
         match before.places {
             _ if waits => watch.reached_stream(before.stream),
             _ if stream.is_some() => {}
@@ -280,7 +290,8 @@ pub(crate) struct Side3D {
     host: Handle,
     device: Address,
     array: Handle,
-    reserved: Handle,
+    /// Only copies between contexts have it.
+    context: Handle,
     pitch: usize,
     height: usize,
 }
@@ -319,7 +330,7 @@ impl Side3D {
             1 => (Side::Host, self.host as u64),
             2 => (Side::Device, self.device),
             4 => (Side::Any, self.device),
-            _ => return Block::at(Side::Array, 0),
+            _ => return Block::array(),
         };
         let slice = self.pitch * self.height;
         let address = address + (self.x + self.y * self.pitch + self.z * slice) as u64;
@@ -338,8 +349,9 @@ pub(crate) fn rows<T: Copy + Default + Into<Copy3D>>(
     submit(call, real, [of.to.block(), of.from.block()], (of.extent, true), stream)
 }
 
-/// Copies that are submitted together. They count as one after the other, so a conflict between two
-/// of them is not seen.
+/// Copies of a batch.
+type Copies = Vec<([Block; 2], Extent)>;
+
 pub(crate) fn batch(
     call: &Call,
     real: impl FnOnce() -> Code,
@@ -355,7 +367,19 @@ pub(crate) fn batch(
             unsafe { [to.add(at).read(), from.add(at).read(), bytes.add(at).read() as u64] };
         ([Block::any(to), Block::any(from)], [bytes as usize, 1, 1])
     };
-    let all: Vec<_> = (0..count).map(copy).filter(|(_, extent)| !extent.contains(&0)).collect();
+    submit_all(call, real, (0..count).map(copy).collect(), false, stream)
+}
+
+/// Copies that are submitted together. They count as one after the other, so a conflict between two
+/// of them is not seen.
+fn submit_all(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    mut all: Copies,
+    rows: bool,
+    stream: Handle,
+) -> Code {
+    all.retain(|(_, extent)| !extent.contains(&0));
     let before = |watch: &mut Watch| -> Vec<Before> {
         let before = |(blocks, extent): &([Block; 2], Extent)| {
             watch.before_copy(call, *blocks, *extent, stream)
@@ -364,7 +388,7 @@ pub(crate) fn batch(
     };
     around(call, before, real, |watch, before| {
         for (before, (blocks, extent)) in before.iter().zip(&all) {
-            watch.copied(before, *blocks, *extent, false);
+            watch.copied(before, *blocks, *extent, rows);
         }
         let waits = before.iter().find(|of| of.places[0] == Place::Pageable);
         if let Some(Before { stream, .. }) = waits
@@ -375,27 +399,138 @@ pub(crate) fn batch(
     })
 }
 
+/// `CUmemcpy3DOperand`: an address, the elements of a row and the rows of a layer, or an array.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Operand {
+    kind: c_uint,
+    of: [usize; 4],
+}
+
+/// `CUDA_MEMCPY3D_BATCH_OP`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct BatchCopy {
+    from: Operand,
+    to: Operand,
+    /// In elements.
+    extent: Extent,
+    settings: [c_uint; 2],
+}
+
+const _: () = assert!(size_of::<Operand>() == 40 && size_of::<BatchCopy>() == 112);
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Array {
+    sizes: [usize; 3],
+    format: c_uint,
+    channels: c_uint,
+    flags: c_uint,
+}
+
+pub(super) type ArrayOf = unsafe extern "C" fn(*mut Array, Handle) -> Code;
+
+impl Array {
+    /// The bytes of an element, of the formats that do not compress.
+    fn element(&self) -> Option<usize> {
+        let channel = match self.format {
+            1 | 8 => 1,
+            2 | 9 | 0x10 => 2,
+            3 | 0xa | 0x20 => 4,
+            _ => return None,
+        };
+        Some(channel * self.channels as usize)
+    }
+}
+
+impl Operand {
+    fn array(&self) -> Option<Handle> {
+        (self.kind == 2).then_some(self.of[0])
+    }
+
+    fn block(&self, element: usize, [width, height, _]: Extent) -> Block {
+        let [address, row, layer, _] = self.of;
+        if self.array().is_some() {
+            return Block::array();
+        }
+        let pitch = element.saturating_mul(if row == 0 { width } else { row });
+        let slice = pitch.saturating_mul(if layer == 0 { height } else { layer });
+        Block { pitch, slice, ..Block::any(address as Address) }
+    }
+}
+
+impl Watch {
+    /// A copy of a batch in bytes, if it is known how many an element has.
+    fn in_bytes(&self, of: &BatchCopy) -> Option<([Block; 2], Extent)> {
+        let element = match of.to.array().or(of.from.array()) {
+            None => 1,
+            Some(array) => {
+                let mut answer = Array::default();
+                // SAFETY: an array of the program's, and a place for the answer.
+                let code = unsafe { self.questions.array?(&mut answer, array) };
+                answer.element().filter(|_| code == OK)?
+            }
+        };
+        let [width, height, depth] = of.extent;
+        let blocks = [of.to, of.from].map(|side| side.block(element, of.extent));
+        Some((blocks, [width.saturating_mul(element), height, depth]))
+    }
+}
+
+pub(crate) fn batch_rows(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    first: *const BatchCopy,
+    count: usize,
+    stream: Handle,
+) -> Code {
+    let count = if first.is_null() { 0 } else { count };
+    let copies = |watch: &mut Watch| -> Option<Copies> {
+        // SAFETY: the program's list, of so many.
+        (0..count).map(|at| watch.in_bytes(&unsafe { first.add(at).read() })).collect()
+    };
+    if let Some(all) = enter(copies).flatten() {
+        return submit_all(call, real, all, true, stream);
+    }
+    begin(call, |watch| {
+        watch.seen.formats += 1;
+        watch.order_everything();
+        watch.note_captures();
+    });
+    real()
+}
+
 /// It comes after all work of the contexts, and before all their later work.
 pub(crate) fn peer(
     call: &Call,
     real: impl FnOnce() -> Code,
-    to: Address,
-    to_context: Handle,
-    from: Address,
-    from_context: Handle,
-    bytes: usize,
+    blocks: [Block; 2],
+    extent: Extent,
+    [to, from]: [Handle; 2],
 ) -> Code {
-    after(call, real, |watch| {
-        let mut contexts = vec![to_context, from_context, watch.current().0];
+    let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, 0);
+    around(call, before, real, |watch, before| {
+        let mut contexts = vec![to, from, watch.current().0];
+        // One side may be memory of the host.
+        contexts.retain(|context| *context != 0);
         contexts.sort_unstable();
         contexts.dedup();
         let contexts: Vec<_> = contexts.iter().map(|of| ContextId(*of as u64)).collect();
-        let stream = watch.stream(call, 0);
-        watch.feed.stream_waits_for_contexts(stream, &contexts);
-        let accesses = [Access::write(to, bytes as u64), Access::read(from, bytes as u64)];
-        watch.wrote(stream, None, &accesses);
-        watch.feed.contexts_wait_for_stream(&contexts, stream);
+        watch.feed.stream_waits_for_contexts(before.stream, &contexts);
+        watch.copied(&before, blocks, extent, true);
+        watch.feed.contexts_wait_for_stream(&contexts, before.stream);
+        if before.places.into_iter().any(Place::is_on_host) {
+            watch.reached_stream(before.stream);
+        }
     })
+}
+
+pub(crate) fn peer_rows(call: &Call, real: impl FnOnce() -> Code, of: *const Copy3D) -> Code {
+    // SAFETY: NULL or the program's description.
+    let Copy3D { from, to, extent } = unsafe { read(of) };
+    peer(call, real, [to.block(), from.block()], extent, [to.context, from.context])
 }
 
 /// A value of so many bytes, until it has eight.

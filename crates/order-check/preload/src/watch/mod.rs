@@ -49,7 +49,7 @@ use output::{Output, Word};
 use pinned::Pinned;
 use trace::{NUMBER, TRACE, Trace, note};
 
-pub(crate) use copies::{Block, Copy2D, Copy3D};
+pub(crate) use copies::{BatchCopy, Block, Copy2D, Copy3D};
 pub(crate) use hosts::HostParams;
 pub(crate) use kernels::LaunchConfig;
 pub(crate) use nodes::{KernelParams, SetParams};
@@ -115,6 +115,7 @@ struct Questions {
     device: Option<unsafe extern "C" fn(*mut i32) -> Code>,
     attribute: Option<unsafe extern "C" fn(*mut c_void, c_uint, Address) -> Code>,
     range: Option<RangeOf>,
+    array: Option<copies::ArrayOf>,
     stream_context: Option<unsafe extern "C" fn(Handle, *mut Handle) -> Code>,
     stream_flags: Option<unsafe extern "C" fn(Handle, *mut c_uint) -> Code>,
     /// The parameters of a `CUkernel` and of a `CUfunction`, and their names.
@@ -139,6 +140,8 @@ struct Seen {
     graphs: u64,
     /// Those of graphs whose nodes are not all modelled.
     unknown: u64,
+    /// Copies of arrays whose elements have an unknown size.
+    formats: u64,
     /// Graphs that kernels may launch.
     launchable: u64,
     /// Nodes that kernels may change.
@@ -224,6 +227,9 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
             )),
             range: core::mem::transmute::<*mut c_void, Option<RangeOf>>(resolve(
                 c"cuMemGetAddressRange_v2",
+            )),
+            array: core::mem::transmute::<*mut c_void, Option<copies::ArrayOf>>(resolve(
+                c"cuArray3DGetDescriptor_v2",
             )),
             names: names
                 .map(|name| core::mem::transmute::<*mut c_void, Option<NameOf>>(resolve(name))),
@@ -348,9 +354,14 @@ fn sum_up(watch: &mut Watch) {
         let text = "not modelled, so each call counts as ordering everything";
         findings.note(&format!("order check: {text}: {name} {calls} times"));
     }
-    if seen.unknown > 0 {
-        let text = "not modelled, so each launch counts as ordering everything";
-        findings.note(&format!("order check: {text}: {} launches of graphs", seen.unknown));
+    for (count, one, what) in [
+        (seen.unknown, "launch", "launches of graphs"),
+        (seen.formats, "copy", "batches of copies of arrays whose format is unknown"),
+    ] {
+        let text = format!("not modelled, so each {one} counts as ordering everything");
+        if count > 0 {
+            findings.note(&format!("order check: {text}: {count} {what}"));
+        }
     }
     if seen.launchable > 0 {
         let text = "graphs may be launched by kernels; such launches are not seen";

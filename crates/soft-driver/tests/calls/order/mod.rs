@@ -8,6 +8,8 @@ mod kinds;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod preload_arrays;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_calls;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_graphs;

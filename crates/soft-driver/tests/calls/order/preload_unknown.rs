@@ -16,13 +16,13 @@ fn log() -> PathBuf {
     std::env::temp_dir().join(format!("order-check-unknown-{}", std::process::id()))
 }
 
-fn install(resolve: &dyn Fn(&CStr) -> *mut c_void) {
+pub(super) fn install(resolve: &dyn Fn(&CStr) -> *mut c_void) {
     let settings = format!("stacks=off,log={}", log().display());
     preload::install(resolve, &preload::Settings::from_text(&settings).expect("it is valid"));
 }
 
 /// The summary of the program before, which writes it once.
-fn summary() -> String {
+pub(super) fn summary() -> String {
     preload::summary();
     let text = std::fs::read_to_string(log()).expect("it is written");
     std::fs::remove_file(log()).expect("it was made here");

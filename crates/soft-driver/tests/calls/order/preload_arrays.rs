@@ -1,0 +1,262 @@
+//! Copies that the software driver lacks, with arrays, between contexts and in batches: they do
+//! nothing here, but the stand-in sees them.
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use cuda_order_check_preload as preload;
+use cuda_soft_driver::abi::{Copy3D, Side3D};
+
+use super::preload::{FRONT, Program, found};
+use super::preload_unknown::{install, summary};
+use super::*;
+
+/// Each has an address of its own.
+unsafe extern "C" fn done<const N: u32>() -> u32 {
+    std::hint::black_box(N) - N
+}
+
+/// An array of floats, or of a format that nobody knows.
+unsafe extern "C" fn describe(answer: &mut [u32; 10], array: usize) -> u32 {
+    *answer = [0; 10];
+    (answer[6], answer[7]) = (if array == ARRAY { 0x20 } else { 0x7f }, 1);
+    OK
+}
+
+const ARRAY: usize = 8;
+
+fn with_arrays(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuMemcpyHtoA_v2" => done::<1> as *mut c_void,
+        b"cuMemcpyHtoAAsync_v2" => done::<2> as *mut c_void,
+        b"cuMemcpyAtoH_v2" => done::<3> as *mut c_void,
+        b"cuMemcpyAtoHAsync_v2" => done::<4> as *mut c_void,
+        b"cuMemcpyDtoA_v2" => done::<5> as *mut c_void,
+        b"cuMemcpyAtoD_v2" => done::<6> as *mut c_void,
+        b"cuMemcpyAtoA_v2" => done::<7> as *mut c_void,
+        b"cuMemcpy3DPeer" => done::<8> as *mut c_void,
+        b"cuMemcpy3DBatchAsync" => done::<9> as *mut c_void,
+        b"cuMemcpy3DBatchAsync_v2" => done::<10> as *mut c_void,
+        b"cuMemcpy3DWithAttributesAsync" => done::<11> as *mut c_void,
+        b"cuArray3DGetDescriptor_v2" => describe as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+const WITH_ARRAYS: Front = Front {
+    install: |soft| install(&|name| with_arrays(soft, name)),
+    resolve: |soft, name| preload::target(name, &|name| with_arrays(soft, name)),
+    declare: FRONT.declare,
+};
+
+fn good(code: u32) {
+    assert_eq!(code, OK);
+}
+
+fn to_array_async(p: &Desk<'_>, from: *mut c_void, stream: CUstream) {
+    good(call!(p.raw, cuMemcpyHtoAAsync_v2(ARRAY => usize, 0 => usize, from => *mut c_void,
+        64 => usize, stream => CUstream)));
+}
+
+fn from_array_async(p: &Desk<'_>, to: *mut c_void, stream: CUstream) {
+    good(call!(p.raw, cuMemcpyAtoHAsync_v2(to => *mut c_void, ARRAY => usize, 0 => usize,
+        64 => usize, stream => CUstream)));
+}
+
+/// A copy of two layers of two rows between contexts.
+fn peer(p: &Desk<'_>, to: u64, from: u64) {
+    let context = p.context().cast();
+    let side = |device| Side3D {
+        x: 0,
+        y: 0,
+        z: 0,
+        lod: 0,
+        memory_type: 2,
+        host: null_mut(),
+        device,
+        array: null_mut(),
+        reserved: context,
+        pitch: 32,
+        height: 4,
+    };
+    let copy = Copy3D { source: side(from), destination: side(to), width: 16, height: 2, depth: 2 };
+    good(call!(p.raw, cuMemcpy3DPeer(&copy => *const Copy3D)));
+}
+
+/// `CUDA_MEMCPY3D_BATCH_OP`, with sixteen elements in each of two rows.
+#[repr(C)]
+struct Op {
+    from: [usize; 5],
+    to: [usize; 5],
+    extent: [usize; 3],
+    settings: [u32; 2],
+}
+
+/// An address, and rows that follow each other after so many elements.
+fn at(address: u64, row: usize) -> [usize; 5] {
+    [1, address as usize, row, 0, 0]
+}
+
+fn op(to: [usize; 5], from: [usize; 5]) -> Op {
+    Op { from, to, extent: [16, 2, 1], settings: [0; 2] }
+}
+
+fn batch(p: &Desk<'_>, op: &Op, stream: CUstream) {
+    good(call!(p.raw, cuMemcpy3DBatchAsync_v2(1 => usize, op => *const Op, 0 => u64,
+        stream => CUstream)));
+}
+
+const ARRAYS: [(&str, Program); 7] = [
+    ("to an array, in a stream", |p| {
+        p.download(p.a);
+        if p.mended {
+            p.joined(p.a, p.b);
+        }
+        to_array_async(p, p.pinned, p.b);
+    }),
+    ("from an array, in a stream", |p| {
+        p.upload(p.a);
+        if p.mended {
+            p.joined(p.a, p.b);
+        }
+        from_array_async(p, p.pinned, p.b);
+    }),
+    ("to an array: the call waits", |p| match p.mended {
+        true => {
+            good(call!(p.raw, cuMemcpyHtoA_v2(ARRAY => usize, 0 => usize,
+                p.pinned => *mut c_void, 64 => usize)));
+            p.host_writes();
+        }
+        false => {
+            to_array_async(p, p.pinned, legacy());
+            p.host_writes();
+        }
+    }),
+    ("from an array: the call waits", |p| match p.mended {
+        true => {
+            good(call!(p.raw, cuMemcpyAtoH_v2(p.pinned => *mut c_void, ARRAY => usize,
+                0 => usize, 64 => usize)));
+            p.host_reads();
+        }
+        false => {
+            from_array_async(p, p.pinned, legacy());
+            p.host_reads();
+        }
+    }),
+    ("from the device to an array", |p| {
+        p.writes(p.a);
+        if p.mended {
+            p.raw.sync(p.a);
+        }
+        good(call!(p.raw, cuMemcpyDtoA_v2(ARRAY => usize, 0 => usize, p.buffer => u64,
+            64 => usize)));
+    }),
+    ("from an array to the device", |p| {
+        good(call!(p.raw, cuMemcpyAtoD_v2(p.buffer => u64, ARRAY => usize, 0 => usize,
+            64 => usize)));
+        if p.mended {
+            p.raw.sync(legacy());
+        }
+        p.reads(p.a);
+    }),
+    ("between arrays", |p| {
+        p.writes(p.a);
+        good(call!(p.raw, cuMemcpyAtoA_v2(ARRAY => usize, 0 => usize, ARRAY => usize,
+            64 => usize, 64 => usize)));
+        if p.mended {
+            p.joined(p.a, p.b);
+        }
+        p.reads(p.b);
+    }),
+];
+
+const OTHERS: [(&str, Program); 7] = [
+    ("between contexts: a third one's stream", |p| {
+        p.elsewhere(|_| {
+            let stream = p.raw.stream(NON_BLOCKING);
+            // The second row of the second layer.
+            p.set(stream, p.buffer + 128 + 32, 8);
+            if p.mended {
+                p.raw.sync(stream);
+            }
+            let (mut own, mut popped) = (p.context(), null_mut());
+            p.number(unsafe { (p.raw.cuCtxPopCurrent_v2)(&mut popped) });
+            peer(p, p.other, p.buffer);
+            std::mem::swap(&mut own, &mut popped);
+            p.number(unsafe { (p.raw.cuCtxPushCurrent_v2)(own) });
+            p.raw.sync(stream);
+        });
+    }),
+    ("between contexts: the host does not wait", |p| {
+        p.download(p.a);
+        peer(p, p.other, p.buffer);
+        if p.mended {
+            p.raw.sync(p.a);
+        }
+        p.host_reads();
+    }),
+    ("between contexts: their streams do", |p| {
+        peer(p, p.other, p.buffer);
+        p.writes(p.a);
+        if !p.mended {
+            p.writes(p.b);
+        }
+    }),
+    ("a batch: rows, and no bytes between them", |p| {
+        batch(p, &op(at(p.other, 0), at(p.buffer, 32)), p.a);
+        p.set(p.b, p.buffer + if p.mended { 16 } else { 47 }, 16);
+    }),
+    ("a batch: rows that follow each other", |p| {
+        batch(p, &op(at(p.other, 0), at(p.buffer, 32)), p.a);
+        p.get(p.b, p.other + if p.mended { 32 } else { 31 }, 16);
+    }),
+    ("a batch: an array's elements have four bytes", |p| {
+        let op = op([2, ARRAY, 0, 0, 0], at(p.buffer, 32));
+        good(call!(p.raw, cuMemcpy3DBatchAsync(1 => usize, &op => *const Op,
+            null_mut() => *mut usize, 0 => u64, p.a => CUstream)));
+        p.set(p.b, p.buffer + if p.mended { 64 } else { 128 + 60 }, 4);
+    }),
+    ("a copy with attributes", |p| {
+        let op = op(at(p.buffer, 0), [2, ARRAY, 0, 0, 0]);
+        good(call!(p.raw, cuMemcpy3DWithAttributesAsync(&op => *const Op, 0 => u64,
+            p.a => CUstream)));
+        if p.mended {
+            p.joined(p.a, p.b);
+        }
+        p.reads(p.b);
+    }),
+];
+
+#[test]
+fn copies_that_the_software_driver_lacks_have_their_order() {
+    aside("copies_that_the_software_driver_lacks_have_their_order", || {
+        for (what, program) in ARRAYS.into_iter().chain(OTHERS) {
+            for mended in [true, false] {
+                let raw = Raw::behind(builder(0), WITH_ARRAYS);
+                let desk = Desk::new(&raw, mended);
+                program(&desk);
+                desk.end();
+                let found = found();
+                assert_eq!(found.len(), usize::from(!mended), "{what}, {mended}: {found:x?}");
+            }
+        }
+        let text = summary();
+        assert!(!text.contains("ordering everything: cuMemcpy"), "{text}");
+    });
+}
+
+#[test]
+fn a_batch_with_an_unknown_format_orders_everything() {
+    aside("a_batch_with_an_unknown_format_orders_everything", || {
+        let raw = Raw::behind(builder(0), WITH_ARRAYS);
+        let p = Desk::new(&raw, false);
+        p.writes(p.a);
+        batch(&p, &op([2, ARRAY + 8, 0, 0, 0], at(p.other, 0)), p.a);
+        p.reads(p.b);
+        p.end();
+        assert_eq!(found(), []);
+        let text = summary();
+        let line = "each copy counts as ordering everything: 1 batches of copies of arrays";
+        assert!(text.contains(line), "{text}");
+    });
+}
