@@ -9,7 +9,7 @@ use cuda_order_check::feed::Memory;
 
 use crate::watch::{
     self, Argument, BatchCopy, Block, Bytes, Call, Copy2D, Copy3D, HostParams, KernelParams,
-    LaunchConfig, SetParams, Value,
+    LaunchConfig, OldKernelParams, SetParams, Value,
 };
 use crate::watch::{copies, events, graphs, hosts, kernels, memory, streams, values};
 
@@ -106,11 +106,19 @@ hooks! {
         => streams::capture_begin [stream];
     cuStreamEndCapture, cuStreamEndCapture_ptsz: (stream: Handle, graph: *mut Handle)
         => streams::capture_end [stream, graph];
+    cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz: (stream: Handle,
+        after: *const Handle, count: usize, flags: c_uint)
+        => streams::capture_moved [stream];
+    cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz:
+        (stream: Handle, after: *const Handle, edges: *const c_void, count: usize, flags: c_uint)
+        => streams::capture_moved [stream];
     cuCtxSynchronize: () => streams::context_synchronize [0];
     cuCtxSynchronize_v2: (context: Handle) => streams::context_synchronize [context];
     cuCtxDestroy, cuCtxDestroy_v2: (context: Handle) => streams::context_destroy [context];
     cuCtxRecordEvent: (context: Handle, event: Handle) => streams::context_record [context, event];
     cuCtxWaitEvent: (context: Handle, event: Handle) => streams::context_wait [context, event];
+    cuGreenCtxRecordEvent: (green: Handle, event: Handle) => streams::green_record [green, event];
+    cuGreenCtxWaitEvent: (green: Handle, event: Handle) => streams::green_wait [green, event];
 
     cuModuleLoad, cuModuleLoadData, cuModuleLoadFatBinary: (module: *mut Handle,
         code: *const c_void)
@@ -236,11 +244,12 @@ hooks! {
     cuMemMap: (address: Address, bytes: usize, offset: usize, memory: u64, flags: u64)
         => memory::map [address, bytes];
     cuMemUnmap: (address: Address, bytes: usize) => memory::unmap [address, bytes];
-    cuGreenCtxCreate: (context: *mut Handle, of: Handle, device: c_int, flags: c_uint)
-        => streams::green [];
+    cuGreenCtxCreate: (green: *mut Handle, of: Handle, device: c_int, flags: c_uint)
+        => streams::green [green, device];
+    cuCtxFromGreenCtx: (context: *mut Handle, green: Handle) => streams::of_green [context, green];
     cuGreenCtxStreamCreate:
-        (stream: *mut Handle, context: Handle, flags: c_uint, priority: c_int)
-        => streams::create [stream, flags];
+        (stream: *mut Handle, green: Handle, flags: c_uint, priority: c_int)
+        => streams::create_green [stream, green, flags];
     cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz:
         (stream: Handle, graph: Handle, after: *const Handle, edges: *const c_void, count: usize,
             mode: c_uint)
@@ -353,6 +362,8 @@ hooks! {
         (exec: Handle, graph: Handle, node: *mut Handle, result: *mut c_uint)
         => graphs::update [exec, graph];
     cuGraphHostNodeGetParams: (node: Handle, of: *mut HostParams) => hosts::of_node [of];
+    cuGraphExecKernelNodeSetParams: (exec: Handle, node: Handle, of: *const OldKernelParams)
+        => graphs::set_kernel [exec, node, of];
     cuGraphExecKernelNodeSetParams_v2: (exec: Handle, node: Handle, of: *const KernelParams)
         => graphs::set_kernel [exec, node, of];
     cuGraphExecMemcpyNodeSetParams:

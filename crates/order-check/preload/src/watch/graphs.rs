@@ -155,16 +155,16 @@ pub(crate) fn duplicate(
     })
 }
 
-pub(crate) fn set_kernel(
+pub(crate) fn set_kernel<T: Copy + Default + Into<KernelParams>>(
     call: &Call,
     real: impl FnOnce() -> Code,
     exec: Handle,
     node: Handle,
-    of: *const KernelParams,
+    of: *const T,
 ) -> Code {
     after(call, real, |watch| {
         // SAFETY: NULL or the program's description.
-        let work = watch.kernel_work(call, &unsafe { read(of) });
+        let work = watch.kernel_work(call, &unsafe { read(of) }.into());
         watch.set_node(exec, node, Some(work));
     })
 }

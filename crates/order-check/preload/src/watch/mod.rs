@@ -52,7 +52,7 @@ use trace::{NUMBER, TRACE, Trace, note};
 pub(crate) use copies::{BatchCopy, Block, Copy2D, Copy3D};
 pub(crate) use hosts::HostParams;
 pub(crate) use kernels::LaunchConfig;
-pub(crate) use nodes::{KernelParams, SetParams};
+pub(crate) use nodes::{KernelParams, OldKernelParams, SetParams};
 pub use output::{pop_region, push_region};
 pub use pinned::watch_host;
 pub(crate) use trace::{Argument, run};
@@ -174,8 +174,8 @@ struct Watch {
     outside: Semaphore,
     /// The calls that wait for one, since the last signal.
     outside_waits: Vec<u64>,
-    /// Whether there are green contexts.
-    green: bool,
+    /// Green contexts, each with its device and the contexts that stand for it.
+    greens: HashMap<Handle, (i32, Vec<Handle>)>,
     /// The streams that calls have created.
     streams: BTreeSet<Handle>,
     /// Nodes that were changed or destroyed.
@@ -265,7 +265,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         partial: HashSet::new(),
         outside: Semaphore::new(false),
         outside_waits: Vec::new(),
-        green: false,
+        greens: HashMap::new(),
         streams: BTreeSet::new(),
         changed: HashSet::new(),
         graph_questions: nodes::Questions::new(resolve),
@@ -712,7 +712,7 @@ impl Watch {
         let current = self.current();
         let context = if context == 0 { current.0 } else { context };
         match self.contexts.get(&context) {
-            Some(device) if self.green => self.all_contexts(Some(*device)),
+            Some(device) if !self.greens.is_empty() => self.all_contexts(Some(*device)),
             _ => vec![ContextId(context as u64)],
         }
     }

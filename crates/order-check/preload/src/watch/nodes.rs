@@ -105,7 +105,24 @@ pub(crate) struct SetParams {
     height: usize,
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`, of which the older one is the beginning.
+/// `CUDA_KERNEL_NODE_PARAMS_v1`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct OldKernelParams {
+    function: Handle,
+    sizes: [c_uint; 7],
+    parameters: Handle,
+    extra: Handle,
+}
+
+impl From<OldKernelParams> for KernelParams {
+    fn from(of: OldKernelParams) -> Self {
+        let OldKernelParams { function, sizes, parameters, extra } = of;
+        Self { function, sizes, parameters, extra, ..Self::default() }
+    }
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct KernelParams {
@@ -127,7 +144,11 @@ struct ValueParams {
     flags: c_uint,
 }
 
-const _: () = assert!(size_of::<KernelParams>() == 72 && size_of::<SetParams>() == 40);
+const _: () = assert!(
+    size_of::<KernelParams>() == 72
+        && size_of::<OldKernelParams>() == 56
+        && size_of::<SetParams>() == 40
+);
 
 /// A node of an executable graph.
 #[derive(Clone)]

@@ -80,9 +80,86 @@ pub(crate) fn capture_into(call: &Call, real: impl FnOnce() -> Code, stream: Han
     })
 }
 
+/// What comes next is after other nodes: the driver is asked for the graph.
+pub(crate) fn capture_moved(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.partial.extend(watch.feed.capture_of(stream));
+    })
+}
+
 /// There are green contexts from now on: a wait for a context may be one for theirs.
-pub(crate) fn green(call: &Call, real: impl FnOnce() -> Code) -> Code {
-    after(call, real, |watch| watch.green = true)
+pub(crate) fn green(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    green: *mut Handle,
+    device: i32,
+) -> Code {
+    // SAFETY: the place for the handle, which a success has written.
+    after(call, real, |watch| _ = watch.greens.insert(unsafe { read(green) }, (device, vec![])))
+}
+
+pub(crate) fn of_green(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: *mut Handle,
+    green: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let context = unsafe { read(context) };
+        if let Some((_, contexts)) = watch.greens.get_mut(&green)
+            && !contexts.contains(&context)
+        {
+            contexts.push(context);
+        }
+    })
+}
+
+pub(crate) fn create_green(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: *mut Handle,
+    green: Handle,
+    flags: c_uint,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let stream = unsafe { read(stream) };
+        let device = watch.greens.get(&green).map(|(device, _)| *device);
+        let of = device.map_or_else(|| watch.current(), |device| (green, device));
+        watch.contexts.insert(of.0, of.1);
+        watch.created(stream, of, flags);
+    })
+}
+
+fn of_greens(watch: &Watch, green: Handle) -> Vec<ContextId> {
+    let contexts = watch.greens.get(&green).into_iter().flat_map(|(_, contexts)| contexts);
+    contexts.chain([&green]).map(|of| ContextId(*of as u64)).collect()
+}
+
+pub(crate) fn green_record(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    green: Handle,
+    event: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let contexts = of_greens(watch, green);
+        watch.feed.context_record(&contexts, EventId(event as u64), COLLECTOR);
+    })
+}
+
+pub(crate) fn green_wait(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    green: Handle,
+    event: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let contexts = of_greens(watch, green);
+        watch.feed.context_wait(&contexts, EventId(event as u64));
+    })
 }
 
 pub(crate) fn capture_begin(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {

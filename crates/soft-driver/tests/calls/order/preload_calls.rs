@@ -32,7 +32,7 @@ fn end_green(p: &Desk<'_>, (context, stream): (CUgreenCtx, CUstream)) {
     }
 }
 
-const PLANTED: [(&str, Program); 5] = [
+const PLANTED: [(&str, Program); 10] = [
     ("a callback is in the order of its stream", |p| {
         p.writes(p.a);
         let stream = if p.mended { p.a } else { p.b };
@@ -76,6 +76,63 @@ const PLANTED: [(&str, Program); 5] = [
         p.number(unsafe { (p.raw.cuCtxSynchronize)() });
         p.number(unsafe { (p.raw.cuStreamDestroy_v2)(stream) });
         end_green(p, green);
+    }),
+    ("a record of a green context", |p| {
+        let green = green(p);
+        p.set(green.1, p.buffer, 64);
+        p.set(p.c, p.other, 64);
+        p.number(unsafe { p.raw.cuGreenCtxRecordEvent.unwrap()(green.0, p.e[0]) });
+        p.wait(p.b, 0);
+        // The record is of the green context's streams alone.
+        p.get(p.b, if p.mended { p.buffer } else { p.other }, 64);
+        end_green(p, green);
+    }),
+    ("a record of a green context, and a stream of its context", |p| {
+        let (green, own) = (green(p), p.context());
+        let mut within = null_mut();
+        p.number(unsafe { p.raw.cuCtxFromGreenCtx.unwrap()(&mut within, green.0) });
+        p.raw.set_current(within);
+        let stream = p.raw.stream(NON_BLOCKING);
+        p.raw.set_current(own);
+        p.set(stream, p.buffer, 64);
+        p.set(p.c, p.other, 64);
+        p.number(unsafe { p.raw.cuGreenCtxRecordEvent.unwrap()(green.0, p.e[0]) });
+        p.wait(p.b, 0);
+        p.get(p.b, if p.mended { p.buffer } else { p.other }, 64);
+        p.number(unsafe { (p.raw.cuCtxSynchronize)() });
+        p.number(unsafe { (p.raw.cuStreamDestroy_v2)(stream) });
+        end_green(p, green);
+    }),
+    ("a green context that waits", |p| {
+        let green = green(p);
+        p.writes(p.a);
+        p.record(0, p.a);
+        p.number(unsafe { p.raw.cuGreenCtxWaitEvent.unwrap()(green.0, p.e[0]) });
+        p.reads(if p.mended { green.1 } else { p.b });
+        end_green(p, green);
+    }),
+    ("nodes that come after others in a capture", |p| {
+        let raw = p.raw;
+        p.capture(p.c);
+        p.set(p.c, p.buffer, 32);
+        let (none, flags) = (null_mut(), u32::from(!p.mended));
+        // What comes next is after nothing, or after what it was after.
+        let update = raw.cuStreamUpdateCaptureDependencies.unwrap();
+        p.number(unsafe { update(p.c, none, 0, flags) });
+        p.set(p.c, p.buffer + 16, 32);
+        let exec = p.end_capture(p.c);
+        p.launch(exec, p.a);
+    }),
+    ("a capture whose nodes come after others, and other streams", |p| {
+        p.writes(p.a);
+        p.capture(p.c);
+        let update = p.raw.cuStreamUpdateCaptureDependencies.unwrap();
+        p.number(unsafe { update(p.c, null_mut(), 0, 0) });
+        p.end_capture(p.c);
+        if p.mended {
+            p.joined(p.a, p.b);
+        }
+        p.reads(p.b);
     }),
     ("a capture into a graph that has a node", |p| {
         let (mut graph, mut node, raw) = (null_mut(), null_mut(), p.raw);

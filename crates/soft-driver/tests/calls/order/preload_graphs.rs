@@ -5,7 +5,9 @@ use std::ptr::null_mut;
 use cuda_soft_driver::abi::{CUDA_HOST_NODE_PARAMS, Copy3D, MemsetParams, Side3D, UpdateInfo};
 
 use super::preload::{Program, judged_alike, judged_alike_at_random};
+use super::preload_unknown::kernel;
 use super::*;
+use crate::kernels::NodeParams;
 
 /// A graph under construction, with the nodes that were added.
 struct Built<'a> {
@@ -147,7 +149,7 @@ fn launched(p: &Desk<'_>, build: impl FnOnce(&mut Built<'_>)) {
     built.destroy();
 }
 
-const PLANTED: [(&str, Program); 10] = [
+const PLANTED: [(&str, Program); 11] = [
     ("two nodes without an edge", |p| {
         launched(p, |graph| {
             graph.set(&[], p.buffer);
@@ -214,6 +216,31 @@ const PLANTED: [(&str, Program); 10] = [
             built.nodes[0] => CUgraphNode, &params => *const Copy3D, context => CUcontext));
         assert_eq!(code, OK);
         p.launch(exec, p.a);
+        built.destroy();
+    }),
+    ("a kernel that is set in the executable graph", |p| {
+        let mut built = Built::new(p);
+        let function = kernel(p.raw);
+        let given = |at: &u64| {
+            let parameters = [std::ptr::from_ref(at).cast_mut().cast()];
+            let parameters = Box::leak(Box::new(parameters)).as_mut_ptr();
+            let (grid, block, extra) = ([1; 3], [1; 3], null_mut());
+            NodeParams { function, grid, block, shared: 0, parameters, extra }
+        };
+        let mut node = null_mut();
+        let code = call!(p.raw, cuGraphAddKernelNode(&mut node => *mut CUgraphNode,
+            built.graph => CUgraph, std::ptr::null() => *const CUgraphNode, 0 => usize,
+            &given(&p.other) => *const NodeParams));
+        assert_eq!(code, OK);
+        built.set(&[node], p.other);
+        let exec = built.exec();
+        let at = if p.mended { p.other } else { p.buffer };
+        let code = call!(p.raw, cuGraphExecKernelNodeSetParams(exec => CUgraphExec,
+            node => CUgraphNode, &given(&at) => *const NodeParams));
+        assert_eq!(code, OK);
+        p.launch(exec, p.a);
+        // The stand-in knows of one byte that a kernel accesses.
+        p.set(p.b, p.buffer, 1);
         built.destroy();
     }),
     ("a captured graph that is changed", |p| {

@@ -209,7 +209,7 @@ const UPDATES: Front = Front {
 };
 
 /// A kernel that reads 64 bytes.
-fn kernel(raw: &Raw) -> *mut c_void {
+pub(super) fn kernel(raw: &Raw) -> *mut c_void {
     let fill = raw.soft.kernel("fill", |_| ());
     fill.parameters(&[8]).accesses(|launch, all| all.reads(launch.parameter(0), 64));
     let (mut module, mut function) = (null_mut(), null_mut());
