@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// Parts of the names of functions that order nothing and touch no memory of the program, unless
 /// they are in [`ORDER`]. Everything else that is not hooked counts as ordering everything.
-const QUIET: [&str; 59] = [
+const QUIET: [&str; 61] = [
     // Questions.
     "Get",
     "IsCapturing",
@@ -63,6 +63,9 @@ const QUIET: [&str; 59] = [
     "cuMemAddressReserve",
     "cuMemCreate",
     "cuMemMap",
+    // Memory that is mapped lasts until it is unmapped.
+    "cuMemRelease",
+    "cuMemAddressFree",
     "cuMemRetainAllocationHandle",
     "ShareableHandle",
     "cuMemPoolCreate",

@@ -189,6 +189,8 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
                 b"cuMemPrefetchAsync_v2" => done::<4> as *mut c_void,
                 b"cuMemMap" => done::<5> as *mut c_void,
                 b"cuMemUnmap" => done::<6> as *mut c_void,
+                b"cuMemRelease" => done::<7> as *mut c_void,
+                b"cuMemAddressFree" => done::<8> as *mut c_void,
                 _ => soft.resolve(name),
             }
         }
@@ -204,7 +206,7 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
             },
             declare: FRONT.declare,
         };
-        let programs: [(&str, Program); 6] = [
+        let programs: [(&str, Program); 7] = [
             ("a batch of copies", |p| {
                 p.writes(p.a);
                 if p.mended {
@@ -261,6 +263,16 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
                     assert_eq!(call!(p.raw, cuMemUnmap(at => u64, bytes => usize)), OK);
                 }
                 (FRONT.declare)(Some(p.a), at + 64, 64, true);
+            }),
+            ("a handle and addresses that are given back order nothing", |p| {
+                p.writes(p.a);
+                assert_eq!(call!(p.raw, cuMemRelease(8 => u64)), OK);
+                let at = 0x7_0000_0000_u64;
+                assert_eq!(call!(p.raw, cuMemAddressFree(at => u64, 1 << 21 => usize)), OK);
+                if p.mended {
+                    p.joined(p.a, p.b);
+                }
+                p.reads(p.b);
             }),
             ("a prefetch orders nothing of other streams", |p| {
                 p.writes(p.a);
