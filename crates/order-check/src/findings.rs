@@ -138,17 +138,34 @@ impl fmt::Display for Counts {
 /// Where findings are written.
 #[derive(Debug)]
 pub struct Sink {
-    file: Option<File>,
+    to: Target,
     /// The begin of each text.
     prefix: &'static str,
     json: bool,
+}
+
+#[derive(Debug)]
+enum Target {
+    Stderr,
+    /// With its path.
+    File(File, String),
+    /// A write to the file has failed.
+    Nowhere,
+}
+
+/// No signal ends the process if nobody reads there any more.
+fn quietly(write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    return crate::pipe::without_signal(write);
+    #[cfg(not(all(feature = "process", target_os = "linux")))]
+    write()
 }
 
 impl Sink {
     /// Standard error. Each text begins with `prefix`.
     #[must_use]
     pub fn stderr(prefix: &'static str) -> Self {
-        Self { file: None, prefix, json: false }
+        Self { to: Target::Stderr, prefix, json: false }
     }
 
     /// The end of a file. `%p` in the path is the number of the process.
@@ -158,8 +175,8 @@ impl Sink {
     /// The file cannot be opened or created.
     pub fn file(path: &str) -> io::Result<Self> {
         let path = path.replace("%p", &std::process::id().to_string());
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self { file: Some(file), prefix: "", json: false })
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        Ok(Self { to: Target::File(file, path), prefix: "", json: false })
     }
 
     /// Writes each finding, and the summary, as a JSON object in one line.
@@ -169,13 +186,25 @@ impl Sink {
         self
     }
 
-    /// One write for each text, so that those of several processes do not mix.
+    /// One write for each text, so that those of several processes do not mix. If a file cannot be
+    /// written, standard error says so once, and has the text and all later ones; JSON ends then.
     pub fn write(&mut self, text: &str) {
         let line = format!("{}{text}\n", self.prefix);
-        let _ = match &mut self.file {
-            Some(file) => file.write_all(line.as_bytes()),
-            None => io::stderr().write_all(line.as_bytes()),
+        let Target::File(file, path) = &mut self.to else {
+            if matches!(self.to, Target::Stderr) {
+                let _ = quietly(|| io::stderr().write_all(line.as_bytes()));
+            }
+            return;
         };
+        let Err(error) = quietly(|| file.write_all(line.as_bytes())) else { return };
+        let (instead, to) = match self.json {
+            true => ("there is no more JSON", Target::Nowhere),
+            false => ("findings go here", Target::Stderr),
+        };
+        let what = format!("order check: cannot write {path}, so {instead}: {error}");
+        Self::stderr("").write(&what);
+        self.to = to;
+        self.write(text);
     }
 }
 
@@ -274,7 +303,7 @@ impl Findings {
              \"suppressed\":{suppressed}{json}}}"
         );
         for sink in &mut self.sinks {
-            if sink.file.is_some() || !is_silent {
+            if !matches!(sink.to, Target::Stderr) || !is_silent {
                 sink.write(if sink.json { &json } else { &text });
             }
         }

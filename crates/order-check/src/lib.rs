@@ -128,6 +128,8 @@ pub mod findings;
 mod graph;
 mod json;
 mod op;
+#[cfg(all(feature = "process", target_os = "linux"))]
+mod pipe;
 mod report;
 mod shadow;
 #[cfg(all(feature = "process", target_os = "linux", target_arch = "x86_64"))]

@@ -7,6 +7,8 @@ use std::process::{Command, ExitCode};
 use cuda_order_check::stand_in::{before, folder};
 use cuda_order_check_preload::{CLASSES, Settings, VARIABLE, find};
 
+use crate::say;
+
 const HELP: &str = "\
 Reports missing order between the streams and threads of a CUDA program that nobody changed.
 
@@ -36,7 +38,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(Failure { text, code }) => {
-            eprintln!("cuda-order-check: {text}");
+            say(&text);
             ExitCode::from(code)
         }
     }
@@ -147,7 +149,7 @@ impl Action {
             return Err(format!("{} is no file", library.display()).into());
         }
         let folder = folder("cuda-order-check", &own)?;
-        eprintln!("cuda-order-check: the driver's library is {}", library.display());
+        say(&format!("the driver's library is {}", library.display()));
         let (name, arguments) = program.split_first().map_or((OsStr::new(""), &[][..]), |it| {
             (it.0.as_os_str(), it.1)
         });

@@ -16,6 +16,11 @@ on_linux! {
     mod hide;
     mod library;
     pub use command::main;
+
+    /// A line on standard error, which may be closed.
+    pub(crate) fn say(text: &str) {
+        cuda_order_check::findings::Sink::stderr("cuda-order-check: ").write(text);
+    }
 }
 
 /// The command.

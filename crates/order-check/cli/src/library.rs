@@ -14,7 +14,7 @@ use cuda_order_check_preload::{
     watch_host, watch_process,
 };
 
-use crate::{calls, hide};
+use crate::{calls, hide, say};
 
 /// A function of the driver.
 #[repr(C)]
@@ -146,7 +146,7 @@ extern "C" fn started() -> bool {
         match start() {
             Ok(()) => GOOD.store(true, Ordering::Relaxed),
             Err(what) => {
-                eprintln!("cuda-order-check: {what}");
+                say(&what);
                 // As if there were no driver.
                 let names: Vec<_> = EXPORTS.iter().map(|(name, ..)| *name).collect();
                 hide::hide(&names);
@@ -281,7 +281,7 @@ fn start() -> Result<(), String> {
     })?;
     let resolve = open(&path).ok_or_else(|| format!("{} cannot be opened", path.display()))?;
     if let Some(what) = wrong {
-        eprintln!("cuda-order-check: {VARIABLE}: {what}. Nothing is checked in this process");
+        say(&format!("{VARIABLE}: {what}. Nothing is checked in this process"));
         fill(resolve, |_, _, _, _| ());
         return Ok(());
     }

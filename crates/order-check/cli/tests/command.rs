@@ -291,6 +291,44 @@ fn a_program_without_calls_is_left_alone() {
     assert!(errors.contains("others may write there"), "{errors}");
 }
 
+#[test]
+fn a_file_that_cannot_be_written_is_said_once() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("full");
+    let program = "begin(); upload(); clear(); print('end')";
+    for options in ["--log /dev/full", "--json /dev/full", "--log /nowhere/x", "--json /nowhere/x"]
+    {
+        let options = format!("--stacks off --exitcode 3 {options}");
+        let (done, errors) = output(&folder, &options, program);
+        assert_eq!((done.status.code(), &*done.stdout), (Some(3), &b"end\n"[..]), "{errors}");
+        assert_eq!(errors.matches("cannot write /").count(), 1, "{options}: {errors}");
+        for part in ["missing order: two calls", "order check: 1 finding in"] {
+            assert_eq!(errors.matches(part).count(), 1, "{options}: {errors}");
+        }
+    }
+}
+
+/// Nobody reads standard error any more.
+#[test]
+fn a_closed_standard_error_does_not_end_the_program() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("closed");
+    let program = "signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+begin(); upload(); clear(); print('end')";
+    for options in ["--stacks off", "--stacks off --log /dev/full"] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = checked(&folder, options, program);
+        let child = command.stdout(Stdio::piped()).stderr(writer).spawn();
+        let done = child.expect("it begins").wait_with_output().expect("it ends");
+        assert_eq!((done.status.code(), &*done.stdout), (Some(0), &b"end\n"[..]), "{options}");
+    }
+}
+
 /// A child without the file of suppressions has the driver all the same.
 #[test]
 fn a_process_with_wrong_settings_has_the_driver() {

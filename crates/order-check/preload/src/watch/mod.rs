@@ -239,7 +239,8 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
     };
     let open = |path: &String| {
         let path = path.replace("%p", &std::process::id().to_string());
-        OpenOptions::new().create(true).append(true).open(path).ok()
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        output::open(&path, "there is no trace", file)
     };
     if let Some(file) = settings.trace.as_ref().and_then(open) {
         let counts = Mutex::new(HashMap::new());

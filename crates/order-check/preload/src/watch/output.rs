@@ -232,19 +232,23 @@ impl Output {
     }
 }
 
+/// The begin of each text on standard error.
+const NAME: &str = "cuda-order-check: ";
+
+/// A file, or what standard error says is instead of it.
+pub(super) fn open<T>(path: &str, instead: &str, file: std::io::Result<T>) -> Option<T> {
+    let failed =
+        |error| Sink::stderr(NAME).write(&format!("cannot write {path}, so {instead}: {error}"));
+    file.map_err(failed).ok()
+}
+
 fn findings(settings: &Settings) -> Findings {
-    const NAME: &str = "cuda-order-check: ";
     let mut sinks = Vec::new();
-    let open = |path: &str, instead: &str| match Sink::file(path) {
-        Ok(sink) => Some(sink),
-        Err(error) => {
-            eprintln!("{NAME}cannot write {path}, so {instead}: {error}");
-            None
-        }
-    };
-    let log = settings.log.as_deref().and_then(|path| open(path, "findings go here"));
+    let log = settings.log.as_deref();
+    let log = log.and_then(|path| open(path, "findings go here", Sink::file(path)));
     sinks.push(log.unwrap_or_else(|| Sink::stderr(NAME)));
-    let json = settings.json.as_deref().and_then(|path| open(path, "there is no JSON"));
+    let json = settings.json.as_deref();
+    let json = json.and_then(|path| open(path, "there is no JSON", Sink::file(path)));
     sinks.extend(json.map(Sink::json));
     Findings::new(sinks, settings.suppressed.clone())
 }
