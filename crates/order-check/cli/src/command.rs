@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use cuda_order_check::stand_in::{before, folder};
 use cuda_order_check_preload::{CLASSES, Settings, VARIABLE, find};
 
+use crate::program::unchecked;
 use crate::say;
 
 const HELP: &str = "\
@@ -153,6 +154,9 @@ impl Action {
         let (name, arguments) = program.split_first().map_or((OsStr::new(""), &[][..]), |it| {
             (it.0.as_os_str(), it.1)
         });
+        if let Some((program, why)) = unchecked(name) {
+            say(&format!("{} {why}: it is not checked", program.display()));
+        }
         let mut command = Command::new(name);
         command.args(arguments).env(VARIABLE, &text);
         command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &folder));

@@ -15,6 +15,7 @@ on_linux! {
     mod command;
     mod hide;
     mod library;
+    mod program;
     pub use command::main;
 
     /// A line on standard error, which may be closed.

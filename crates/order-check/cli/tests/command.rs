@@ -291,6 +291,77 @@ fn a_program_without_calls_is_left_alone() {
     assert!(errors.contains("others may write there"), "{errors}");
 }
 
+/// A program without a loader, that ends at once.
+fn without_loader(machine: u8) -> Vec<u8> {
+    let mut file = vec![0; 64 + 56];
+    let begin = 0x40_0000_u64 + 120;
+    let fields: [(usize, &[u8]); 11] = [
+        (0, b"\x7fELF\x02\x01\x01"),
+        (16, &[2, 0, machine, 0, 1]),
+        (24, &begin.to_le_bytes()),
+        (32, &[64]),
+        (52, &[64, 0, 56, 0, 1]),
+        // What is loaded.
+        (64, &[1, 0, 0, 0, 5]),
+        (80, &0x40_0000_u64.to_le_bytes()),
+        (88, &0x40_0000_u64.to_le_bytes()),
+        (96, &[129]),
+        (104, &[129]),
+        (112, &0x1000_u64.to_le_bytes()),
+    ];
+    for (at, bytes) in fields {
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+    // exit(0)
+    file.extend([0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05]);
+    file
+}
+
+#[test]
+fn programs_without_the_library_are_named() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let folder = Folder::new("unchecked");
+    let run = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+        command.args(["run", "--library"]).arg(shared_library()).arg("--").arg(name);
+        let done = command.env("PATH", &folder.0).output().expect("the command is there");
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        let lines = errors.lines().skip(1).map(str::to_owned);
+        (done.status.code(), lines.collect::<Vec<String>>())
+    };
+    let write = |name: &str, bytes: &[u8], mode: u32| {
+        let path = folder.0.join(name);
+        fs::write(&path, bytes).expect("a new file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is there");
+        path
+    };
+    let says = |path: &str, what: &str| {
+        let path = folder.0.join(path);
+        format!("cuda-order-check: {} {what}: it is not checked", path.display())
+    };
+    let plain = write("plain", &without_loader(62), 0o755);
+    let line = says("plain", "is statically linked");
+    assert_eq!(run("plain"), (Some(0), vec![line.clone()]));
+    // By a path, and by the first line of a script.
+    assert_eq!(run(plain.to_str().expect("text")), (Some(0), vec![line.clone()]));
+    write("script", format!("#! {} -x\nanything", plain.display()).as_bytes(), 0o755);
+    assert_eq!(run("script"), (Some(0), vec![line]));
+    write("other", &without_loader(183), 0o755);
+    assert_eq!(run("other").1.first(), Some(&says("other", "is for another machine")));
+    // One with a loader is checked, and what is no program cannot be started.
+    assert_eq!(run("/bin/true"), (Some(0), vec![]));
+    assert_eq!(run("nothing").0, Some(127));
+    write("damaged", b"\x7fELF\x02", 0o755);
+    assert_eq!(run("damaged").1.len(), 1);
+    let other = write("rights", &fs::read("/bin/true").expect("it is there"), 0o755);
+    if chown(&other, Some(65534), None).is_err() {
+        return say_not_run("only root can give a file to another user");
+    }
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o4755)).expect("it is there");
+    assert_eq!(run("rights").1, [says("rights", "has the rights of another user")]);
+}
+
 #[test]
 fn a_file_that_cannot_be_written_is_said_once() {
     if !python() {
