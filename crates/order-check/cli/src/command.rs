@@ -107,7 +107,8 @@ fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Action, Failure> {
         let value = match value {
             Some(value) => value,
             None => {
-                let value = arguments.next().ok_or_else(|| format!("`{name}` has no value"))?;
+                let value = arguments.next().filter(|value| value != "--");
+                let value = value.ok_or_else(|| format!("`{name}` has no value"))?;
                 value.into_string().map_err(|it| format!("{} is not UTF-8", it.display()))?
             }
         };
@@ -197,6 +198,7 @@ mod tests {
             ("program", "`program` is no command"),
             ("run", "there is no program"),
             ("run --log", "`--log` has no value"),
+            ("run --log -- a", "`--log` has no value"),
             ("run --loud a", "`--loud` is no option"),
             ("run --class reads a", "begin with + or -"),
             ("run --exitcode 300 a", "use 0 to 255"),
