@@ -16,7 +16,8 @@ impl Watch {
 
     /// An object has memory, which ends with it. The program may ask for it again and again.
     fn owned(&mut self, owner: Handle, address: Address, bytes: usize) {
-        if bytes == 0 || self.feed.memory(address).is_some() {
+        let is_known = self.devices.get(&address).is_some_and(|(known, _)| *known == bytes);
+        if bytes == 0 || is_known {
             return;
         }
         let mut managed: u32 = 0;

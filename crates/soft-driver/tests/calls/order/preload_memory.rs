@@ -3,6 +3,7 @@
 
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_order_check::Problem;
 use cuda_order_check_preload as preload;
@@ -13,7 +14,7 @@ use super::*;
 /// Where it is.
 const AT: u64 = 0x7_1000_0000;
 
-const BYTES: usize = 64;
+static BYTES: AtomicUsize = AtomicUsize::new(64);
 
 /// Each has an address of its own.
 unsafe extern "C" fn give<const N: u32>(address: *mut u64, bytes: *mut usize) -> u32 {
@@ -22,7 +23,7 @@ unsafe extern "C" fn give<const N: u32>(address: *mut u64, bytes: *mut usize) ->
             *address = AT;
         }
         if N > 0 && !bytes.is_null() {
-            *bytes = BYTES;
+            *bytes = BYTES.load(Ordering::Relaxed);
         }
     }
     std::hint::black_box(N) - N
@@ -122,7 +123,7 @@ const KINDS: [Kind; 6] = [
         "memory of another API",
         |p| {
             let mut address = 0;
-            let part = [0, BYTES as u64];
+            let part = [0, 64];
             good(call!(p.raw, cuExternalMemoryGetMappedBuffer(&mut address => *mut u64,
                 8 => usize, part.as_ptr() => *const u64)));
         },
@@ -182,5 +183,22 @@ fn memory_that_no_call_allocates_ends() {
             p.end();
             assert_eq!(found(), [], "{what}");
         }
+    });
+}
+
+/// It ended with a library that nobody saw end.
+#[test]
+fn a_variable_of_another_size_is_other_memory() {
+    aside("a_variable_of_another_size_is_other_memory", || {
+        let raw = Raw::behind(builder(0), WITH_MEMORY);
+        let p = Desk::new(&raw, false);
+        let [(_, of_module, _), (_, of_library, _), ..] = KINDS;
+        of_module(&p);
+        BYTES.store(128, Ordering::Relaxed);
+        of_library(&p);
+        launch_of(&raw, 1, p.a, AT + 100, 0);
+        (FRONT.declare)(Some(p.b), AT + 100, 4, true);
+        p.end();
+        assert_eq!(found().len(), 1);
     });
 }
