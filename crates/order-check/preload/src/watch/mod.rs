@@ -142,6 +142,8 @@ struct Seen {
     unknown: u64,
     /// Copies of arrays whose elements have an unknown size.
     formats: u64,
+    /// Nodes of graphs that allocate memory.
+    allocating: u64,
     /// Graphs that kernels may launch.
     launchable: u64,
     /// Nodes that kernels may change.
@@ -364,13 +366,20 @@ fn sum_up(watch: &mut Watch) {
             findings.note(&format!("order check: {text}: {count} {what}"));
         }
     }
-    if seen.launchable > 0 {
-        let text = "graphs may be launched by kernels; such launches are not seen";
-        findings.note(&format!("order check: {} {text}", seen.launchable));
-    }
-    if seen.changeable > 0 {
-        let text = "nodes of graphs may be changed by kernels; what they access is not known";
-        findings.note(&format!("order check: {} {text}", seen.changeable));
+    for (count, what) in [
+        (seen.launchable, "graphs may be launched by kernels; such launches are not seen"),
+        (
+            seen.changeable,
+            "nodes of graphs may be changed by kernels; their accesses are not known",
+        ),
+        (
+            seen.allocating,
+            "nodes of graphs allocate memory; kernels with its addresses are not seen",
+        ),
+    ] {
+        if count > 0 {
+            findings.note(&format!("order check: {count} {what}"));
+        }
     }
     let mut tables = 0;
     if let Some(of) = COUNTED.get() {
@@ -393,10 +402,27 @@ fn unmapped(arguments: &[Handle; 6]) -> Vec<Handle> {
     (0..count).map(|at| unsafe { first.add(at).read() }).collect()
 }
 
+/// Whether a call adds a node that allocates memory.
+fn allocates(name: &str, arguments: &[Handle; 6]) -> bool {
+    /// `CU_GRAPH_NODE_TYPE_MEM_ALLOC`, with which the description of a node begins.
+    const ALLOCATES: c_uint = 10;
+    let of = match (name, base(name)) {
+        (_, "cuGraphAddMemAllocNode") => return true,
+        ("cuGraphAddNode", _) => arguments[4],
+        (_, "cuGraphAddNode") => arguments[5],
+        _ => 0,
+    };
+    // SAFETY: NULL or the program's description.
+    unsafe { read(core::ptr::with_exposed_provenance::<c_uint>(of)) == ALLOCATES }
+}
+
 /// A call comes of which only the name is known: it may order anything, or change a graph.
 pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
     begin(&Call { name, per_thread: false }, |watch| match edited(name) {
-        Some(what) => watch.edited(what, arguments),
+        Some(what) => {
+            watch.seen.allocating += u64::from(allocates(name, arguments));
+            watch.edited(what, arguments);
+        }
         None => {
             watch.order_everything();
             watch.note_captures();

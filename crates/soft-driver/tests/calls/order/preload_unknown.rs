@@ -187,8 +187,9 @@ unsafe extern "C" fn attribute(_: CUgraphNode, id: u32, value: &mut u32) -> u32 
     OK
 }
 
-unsafe extern "C" fn done() -> u32 {
-    OK
+/// Each has an address of its own.
+unsafe extern "C" fn done<const N: u32>() -> u32 {
+    std::hint::black_box(N) - N
 }
 
 /// `CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE`.
@@ -197,7 +198,10 @@ const UPDATABLE: u32 = 13;
 fn with_updates(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     match name.to_bytes() {
         b"cuGraphKernelNodeGetAttribute" => attribute as *mut c_void,
-        b"cuLaunchKernelEx" => done as *mut c_void,
+        b"cuLaunchKernelEx" => done::<1> as *mut c_void,
+        b"cuGraphAddMemAllocNode" => done::<2> as *mut c_void,
+        b"cuGraphAddNode" => done::<3> as *mut c_void,
+        b"cuGraphAddNode_v2" => done::<4> as *mut c_void,
         _ => soft.resolve(name),
     }
 }
@@ -306,5 +310,36 @@ fn graphs_that_kernels_may_launch_are_counted() {
             let text = summary();
             assert_eq!(text.contains("2 graphs may be launched by kernels"), counted, "{text}");
         }
+    });
+}
+
+#[test]
+fn nodes_that_allocate_are_counted() {
+    aside("nodes_that_allocate_are_counted", || {
+        let raw = Raw::behind(builder(0), UPDATES);
+        let p = Desk::new(&raw, false);
+        let none = std::ptr::null::<c_void>;
+        let add = |kind: u32, of_alloc| {
+            let code = match of_alloc {
+                Some(true) => call!(raw, cuGraphAddMemAllocNode(null_mut() => *mut CUgraphNode,
+                    null_mut() => CUgraph, none() => *const c_void, 0 => usize,
+                    &kind => *const u32)),
+                Some(false) => call!(raw, cuGraphAddNode(null_mut() => *mut CUgraphNode,
+                    null_mut() => CUgraph, none() => *const c_void, 0 => usize,
+                    &kind => *const u32)),
+                None => call!(raw, cuGraphAddNode_v2(null_mut() => *mut CUgraphNode,
+                    null_mut() => CUgraph, none() => *const c_void, none() => *const c_void,
+                    0 => usize, &kind => *const u32)),
+            };
+            assert_eq!(code, OK);
+        };
+        for kind in [10, 2] {
+            add(kind, Some(false));
+            add(kind, None);
+        }
+        add(0, Some(true));
+        p.end();
+        let text = summary();
+        assert!(text.contains("3 nodes of graphs allocate memory; kernels with"), "{text}");
     });
 }
