@@ -446,5 +446,7 @@ pub(crate) fn mem_pool_import_pointer(
     let region = Region::new(base, bytes, true, None);
     let owner = state.owner(context);
     let State { memory, feed, .. } = &mut *state;
-    address.put(memory.add(feed.as_deref_mut(), owner, region, bytes, Kind::Pooled(pool)))
+    let ours = memory.add(feed.as_deref_mut(), owner, region, bytes, Kind::Pooled(pool));
+    state.feed(|feed, _| feed.memory_exported(ours));
+    address.put(ours)
 }

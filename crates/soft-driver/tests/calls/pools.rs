@@ -13,13 +13,13 @@ use cuda_soft_driver::{OrderCheck, SoftDriver};
 const NON_BLOCKING: u32 = 1;
 const ON_DEVICE: u32 = 1;
 
-type Pool = *mut c_void;
+pub(crate) type Pool = *mut c_void;
 
 fn location(id: i32) -> Location {
     Location { kind: ON_DEVICE, id }
 }
 
-fn props(handle_types: u32) -> PoolProps {
+pub(crate) fn props(handle_types: u32) -> PoolProps {
     PoolProps {
         alloc_type: 1,
         handle_types,
@@ -31,7 +31,7 @@ fn props(handle_types: u32) -> PoolProps {
     }
 }
 
-fn create(raw: &Raw, props: &PoolProps) -> Result<Pool, u32> {
+pub(crate) fn create(raw: &Raw, props: &PoolProps) -> Result<Pool, u32> {
     let mut pool = null_mut();
     match call!(raw, cuMemPoolCreate(&mut pool => *mut Pool, props => *const PoolProps)) {
         OK => Ok(pool),
@@ -39,7 +39,7 @@ fn create(raw: &Raw, props: &PoolProps) -> Result<Pool, u32> {
     }
 }
 
-fn destroy(raw: &Raw, pool: Pool) -> u32 {
+pub(crate) fn destroy(raw: &Raw, pool: Pool) -> u32 {
     call!(raw, cuMemPoolDestroy(pool => Pool))
 }
 
@@ -51,7 +51,12 @@ fn alloc(raw: &Raw, bytes: usize, stream: CUstream) -> u64 {
     address
 }
 
-fn alloc_from(raw: &Raw, bytes: usize, pool: Pool, stream: CUstream) -> Result<u64, u32> {
+pub(crate) fn alloc_from(
+    raw: &Raw,
+    bytes: usize,
+    pool: Pool,
+    stream: CUstream,
+) -> Result<u64, u32> {
     let mut address = 0;
     match call!(raw, cuMemAllocFromPoolAsync(&mut address => *mut u64, bytes => usize,
         pool => Pool, stream => CUstream))

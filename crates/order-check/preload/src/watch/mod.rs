@@ -799,14 +799,12 @@ impl Watch {
         visible.then(|| (cell, load(cell)))
     }
 
-    /// The place of a write, and that it is looked for.
+    /// The place of a write that is looked for. Others have none: if other processes see them, they
+    /// may have seen them at any time.
     fn place_of(&mut self, stream: StreamId, before: Option<(Cell, u64)>) -> Option<u64> {
+        let (cell, old) = before.filter(|_| self.feed.capture_of(stream).is_none())?;
         let place = self.new_place();
-        if let Some((cell, old)) = before
-            && self.feed.capture_of(stream).is_none()
-        {
-            self.look_for(Pending { place, cell, old, page: None });
-        }
+        self.look_for(Pending { place, cell, old, page: None });
         Some(place)
     }
 

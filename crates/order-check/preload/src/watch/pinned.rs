@@ -26,9 +26,6 @@ struct Watched {
     work: Awaited,
 }
 
-/// The page of a flag cannot be protected.
-pub(super) struct NotGuarded;
-
 /// Whether the class is on.
 enum State {
     /// Nobody has asked for it.
@@ -96,21 +93,21 @@ impl Pinned {
         (first < end).then_some([first, end])
     }
 
-    /// Protects the page of a word that a stream will write from stores of the host. Nobody has
-    /// asked for the class: nothing is protected.
-    pub(super) fn guard(&mut self, cell: Cell) -> Result<Option<usize>, NotGuarded> {
+    /// Protects the page of a word that a stream will write from stores of the host. `None` if that
+    /// is not possible; no entry if nobody has asked for the class.
+    pub(super) fn guard(&mut self, cell: Cell) -> Option<Option<usize>> {
         if matches!(self.state, State::Unused) {
-            return Ok(None);
+            return Some(None);
         }
         let first = cell.address as usize;
         let bytes = [first, first + usize::from(cell.bytes)];
-        let pages = self.pages(bytes).filter(|_| self.is_on()).ok_or(NotGuarded)?;
+        let pages = self.pages(bytes).filter(|_| self.is_on())?;
+        if !self.is_ready() || !self.allows(pages) {
+            return None;
+        }
         // No bytes of it: a store is not too early.
         let of = Use { bytes: [first; 2], writes: false, rows: false };
-        if !self.is_ready() || !self.allows(pages) {
-            return Err(NotGuarded);
-        }
-        table::add(of, pages).map(Some).ok_or(NotGuarded)
+        table::add(of, pages).map(Some)
     }
 
     /// Whether faults come to this library. The class is off if they do not.

@@ -2,7 +2,6 @@
 
 use cuda_order_check::feed::GraphWork;
 
-use super::pinned::NotGuarded;
 use super::*;
 
 #[derive(Clone, Copy)]
@@ -49,46 +48,37 @@ fn compare(flags: c_uint) -> Compare {
     }
 }
 
-/// What shows that the host may have seen a value that a stream writes.
-pub(super) enum Flag {
-    /// Nothing: the host cannot read the word, or the value was there before.
-    Hidden,
-    /// Nothing that this library can look at: it counts as seen at once.
-    Seen,
-    /// The word changes, or the host stores to its page, which only it and the device can do.
-    Word { cell: Cell, old: u64, page: Option<usize> },
+/// A word that a stream will write, where the host may wait for the value. It has seen the value if
+/// the word changes, or if its page was open to stores of the host.
+pub(super) struct Flag {
+    cell: Cell,
+    old: u64,
+    page: Option<usize>,
 }
 
 impl Watch {
     /// A stream will write a value. The host may wait for it in a loop and then, before its next
-    /// call, store the old one again. So its stores to the page are seen from now on.
-    pub(super) fn flag(&mut self, stream: StreamId, cell: Cell, value: u64) -> Flag {
-        let bytes = u64::from(cell.bytes);
-        if self.feed.capture_of(stream).is_some()
-            || self.before_write(cell.address, bytes).is_none()
-        {
-            return Flag::Hidden;
+    /// call, store the old one again. So its stores to the page are seen from now on. `None` if
+    /// nothing can be looked at: then the value counts as seen at once, if anybody can see it.
+    pub(super) fn flag(&mut self, stream: StreamId, cell: Cell, value: u64) -> Option<Flag> {
+        if self.feed.capture_of(stream).is_some() {
+            return None;
         }
+        self.before_write(cell.address, u64::from(cell.bytes))?;
         // The stream itself may set a flag back before anybody looks.
         let same = |of: &mut Pending| of.cell.address == cell.address && of.old == value;
         let set_back = self.pending.extract_if(.., same).collect::<Vec<_>>();
         set_back.into_iter().for_each(|of| self.has_seen(of));
-        let page = match self.pinned.guard(cell) {
-            Ok(page) => page,
-            Err(NotGuarded) => return Flag::Seen,
-        };
+        let page = self.pinned.guard(cell)?;
         // Not before the page is protected.
-        Flag::Word { cell, old: load(cell), page }
+        Some(Flag { cell, old: load(cell), page })
     }
 
     /// The place of a write of a value.
-    pub(super) fn place_of_value(&mut self, flag: Flag) -> Option<u64> {
+    pub(super) fn place_of_value(&mut self, flag: Option<Flag>) -> Option<u64> {
+        let Flag { cell, old, page } = flag?;
         let place = self.new_place();
-        match flag {
-            Flag::Hidden => {}
-            Flag::Seen => return None,
-            Flag::Word { cell, old, page } => self.look_for(Pending { place, cell, old, page }),
-        }
+        self.look_for(Pending { place, cell, old, page });
         Some(place)
     }
 }
@@ -103,7 +93,7 @@ pub(crate) fn apply(
         let stream = watch.stream(call, stream);
         let flag = |Value { cell, value, wait }: &Value| {
             watch.feed.find_stored(*cell, || load(*cell));
-            if wait.is_some() { Flag::Hidden } else { watch.flag(stream, *cell, *value) }
+            if wait.is_some() { None } else { watch.flag(stream, *cell, *value) }
         };
         (values.iter().map(flag).collect::<Vec<_>>(), watch.feed.caller())
     });
@@ -115,10 +105,9 @@ pub(crate) fn apply(
         let stream = watch.stream(call, stream);
         for (Value { cell, value, wait }, flag) in values.iter().copied().zip(flags) {
             match (flag, wait) {
-                (Flag::Word { page, .. }, _) if code != OK => {
-                    page.into_iter().for_each(table::remove);
+                (flag, _) if code != OK => {
+                    flag.and_then(|of| of.page).into_iter().for_each(table::remove);
                 }
-                _ if code != OK => {}
                 (_, Some(compare)) => {
                     watch.feed.wait_value(stream, cell, value, compare);
                     watch.node(stream, Node::WaitValue(cell));

@@ -3,13 +3,14 @@
 
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use cuda_order_check::Problem;
 use cuda_order_check_preload as preload;
 
-use super::preload::{FRONT, found, launch_of, settings, with_kernels};
+use super::preload::{FRONT, Seen, found, launch_of, seen, settings, with_kernels};
 use super::*;
+use crate::pools::{Pool, alloc_from, create, destroy, props};
 
 /// Where it is.
 const AT: u64 = 0x7_1000_0000;
@@ -200,5 +201,51 @@ fn a_variable_of_another_size_is_other_memory() {
         (FRONT.declare)(Some(p.b), AT + 100, 4, true);
         p.end();
         assert_eq!(found().len(), 1);
+    });
+}
+
+/// Memory of a pool of another process: the pool here, and there, and the address here.
+fn shared(here: &Raw, there: &Raw) -> ([Pool; 2], u64) {
+    const FILE_DESCRIPTOR: u32 = 1;
+    let theirs = create(there, &props(FILE_DESCRIPTOR)).expect("a pool");
+    let memory = alloc_from(there, 64, theirs, legacy()).expect("memory");
+    let (mut file, mut data, mut ours, mut address) = (-1, [0_u64; 8], null_mut(), 0);
+    good(call!(there, cuMemPoolExportToShareableHandle(&mut file => *mut i32, theirs => Pool,
+        FILE_DESCRIPTOR => u32, 0 => u64)));
+    good(call!(there, cuMemPoolExportPointer(&mut data => *mut [u64; 8], memory => u64)));
+    good(call!(here, cuMemPoolImportFromShareableHandle(&mut ours => *mut Pool,
+        file as usize => usize, FILE_DESCRIPTOR => u32, 0 => u64)));
+    good(call!(here, cuMemPoolImportPointer(&mut address => *mut u64, ours => Pool,
+        &data => *const [u64; 8])));
+    ([ours, theirs], address)
+}
+
+/// The other process may see a word in it, and tell the host. The driver judges it in the same way.
+#[test]
+fn words_in_memory_of_another_process_may_be_reported() {
+    aside("words_in_memory_of_another_process_may_be_reported", || {
+        for mended in [true, false] {
+            let there = Raw::with(builder(0));
+            there.set_current(there.retain(0));
+            let raw = Raw::behind(builder(0), FRONT);
+            let p = Desk::new(&raw, mended);
+            let (pools, address) = shared(&raw, &there);
+            p.writes(p.a);
+            let word = if mended { address } else { p.other };
+            p.set(p.a, word, 4);
+            // The other process sees it.
+            let word = unsafe { AtomicU32::from_ptr(word as *mut u32) };
+            while word.load(Ordering::Acquire) != 0x0101_0101 {
+                std::thread::yield_now();
+            }
+            p.reads(p.b);
+            good(call!(raw, cuMemFreeAsync(address => u64, p.a => CUstream)));
+            p.raw.sync(p.a);
+            assert_eq!([destroy(&raw, pools[0]), destroy(&there, pools[1])], [OK; 2]);
+            p.end();
+            let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+            assert_eq!(own, found(), "mended: {mended}");
+            assert_eq!(own.len(), usize::from(!mended), "mended: {mended}");
+        }
     });
 }
