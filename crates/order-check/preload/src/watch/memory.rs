@@ -14,22 +14,6 @@ impl Watch {
         (code == OK).then(|| bytes.saturating_sub(address.wrapping_sub(base) as usize))
     }
 
-    /// An object has memory, which ends with it. The program may ask for it again and again.
-    fn owned(&mut self, owner: Handle, address: Address, bytes: usize) {
-        let is_known = self.devices.get(&address).is_some_and(|(known, _)| *known == bytes);
-        if bytes == 0 || is_known {
-            return;
-        }
-        let mut managed: u32 = 0;
-        if let Some(ask) = self.questions.attribute {
-            // SAFETY: a place for CU_POINTER_ATTRIBUTE_IS_MANAGED.
-            unsafe { ask((&raw mut managed).cast(), 8, address) };
-        }
-        let memory = if managed == 0 { Memory::Device } else { Memory::Managed };
-        self.allocated(address, bytes, memory);
-        self.owned.entry(owner).or_default().push(address);
-    }
-
     /// The object ends.
     pub(super) fn owner_ends(&mut self, owner: Handle) {
         for address in self.owned.remove(&owner).unwrap_or_default() {
@@ -37,6 +21,25 @@ impl Watch {
             self.feed.free(address);
         }
     }
+}
+
+/// An object has memory, which ends with it. The program may ask for it again and again.
+fn owns(call: &Call, owner: Handle, address: Address, bytes: usize) {
+    let is_known =
+        |watch: &mut Watch| watch.devices.get(&address).is_some_and(|(known, _)| *known == bytes);
+    if address == 0 || bytes == 0 || enter(is_known) == Some(true) {
+        return;
+    }
+    begin(call, |watch| {
+        let mut managed: u32 = 0;
+        if let Some(ask) = watch.questions.attribute {
+            // SAFETY: a place for CU_POINTER_ATTRIBUTE_IS_MANAGED.
+            unsafe { ask((&raw mut managed).cast(), 8, address) };
+        }
+        let memory = if managed == 0 { Memory::Device } else { Memory::Managed };
+        watch.allocated(address, bytes, memory);
+        watch.owned.entry(owner).or_default().push(address);
+    });
 }
 
 /// A variable of a module or a library. `ask` has the real function, in case the program has asked
@@ -51,22 +54,22 @@ pub(crate) fn global(
     name: *const c_char,
 ) -> Code {
     type Ask = unsafe extern "C" fn(*mut Address, *mut usize, Handle, *const c_char) -> Code;
-    after(call, real, |watch| {
-        let ask = ask.load(Ordering::Relaxed);
+    let code = real();
+    if code == OK && !address.is_null() {
         // SAFETY: the places of the program, which a success has written. It has called the
         // function, which has this type; a place for the number of bytes.
         let (address, bytes) = unsafe {
             let mut own = read(bytes);
             if bytes.is_null() {
+                let ask = ask.load(Ordering::Relaxed);
                 let ask = core::mem::transmute::<*mut c_void, Ask>(ask);
                 ask(core::ptr::null_mut(), &mut own, owner, name);
             }
             (read(address), own)
         };
-        if address != 0 {
-            watch.owned(owner, address, bytes);
-        }
-    })
+        owns(call, owner, address, bytes);
+    }
+    code
 }
 
 /// A graphics resource of another API, until it is unmapped.
@@ -77,12 +80,16 @@ pub(crate) fn map_resource(
     bytes: *mut usize,
     resource: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    let code = real();
+    if code == OK {
         // SAFETY: the places of the program, which a success has written.
-        let (address, bytes) = unsafe { (read(address), read(bytes)) };
-        let all = if bytes == 0 { watch.bytes_at(address) } else { Some(bytes) };
-        watch.owned(resource, address, all.unwrap_or(1));
-    })
+        let (address, mut bytes) = unsafe { (read(address), read(bytes)) };
+        if bytes == 0 {
+            bytes = enter(|watch| watch.bytes_at(address)).flatten().unwrap_or(1);
+        }
+        owns(call, resource, address, bytes);
+    }
+    code
 }
 
 /// A part of another API's memory: its offset and its bytes. The program frees it.

@@ -40,6 +40,18 @@ struct Stacks {
     spent: Cell<Duration>,
 }
 
+/// The begins of the names of calls that always get one.
+const ALWAYS: [&str; 8] = [
+    "cuMem",
+    "cuStreamCreate",
+    "cuStreamDestroy",
+    "cuEventDestroy",
+    "cuModuleGetGlobal",
+    "cuLibraryGet",
+    "cuExternalMemoryGet",
+    "cuGraphicsResourceGet",
+];
+
 /// Stacks take at most this time, and a twentieth of the program's.
 const ALLOWANCE: Duration = Duration::from_secs(2);
 
@@ -96,8 +108,7 @@ pub(super) struct Word {
 
 impl Stacks {
     fn here(&self, call: &str) -> Option<Arc<dyn Backtrace>> {
-        let always = ["cuMem", "cuStreamCreate", "cuStreamDestroy", "cuEventDestroy"];
-        let always = always.iter().any(|name| call.starts_with(name));
+        let always = ALWAYS.iter().any(|name| call.starts_with(name));
         if !always && (self.wanted.is_empty() || !self.wanted.contains(call)) {
             return None;
         }

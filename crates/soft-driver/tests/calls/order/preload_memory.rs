@@ -187,6 +187,33 @@ fn memory_that_no_call_allocates_ends() {
     });
 }
 
+/// A report has the call and its stack. To ask again costs no number of a call, and no stack.
+#[test]
+fn the_first_call_that_gives_an_address_is_reported() {
+    aside("the_first_call_that_gives_an_address_is_reported", || {
+        let front = Front {
+            install: |soft| {
+                preload::install(&|name| with_memory(soft, name), &preload::Settings::default());
+            },
+            ..WITH_MEMORY
+        };
+        let number = |repeats| {
+            let raw = Raw::behind(builder(0), front);
+            let p = Desk::new(&raw, false);
+            (0..repeats).for_each(|_| KINDS[1].1(&p));
+            launch_of(&raw, 1, p.a, AT, 0);
+            (FRONT.declare)(Some(p.b), AT, 4, true);
+            p.end();
+            let found = preload::take_findings();
+            let text = found[0].to_string();
+            let (_, of) = text.split_once("(cuLibraryGetGlobal) allocated\n").expect(&text);
+            assert!(of.lines().take(3).any(|line| line.contains("preload_memory")), "{text}");
+            found[0].report().expect("an error").second.call.number
+        };
+        assert_eq!(number(1), number(5));
+    });
+}
+
 /// It ended with a library that nobody saw end.
 #[test]
 fn a_variable_of_another_size_is_other_memory() {
