@@ -173,9 +173,9 @@ impl Context {
     ///
     /// Creating it is slow, and takes device memory (`docs/performance.md`).
     ///
-    /// Driver calls: [`cuDevicePrimaryCtxRetain`], and [`cuInit`] the first time. The drop of the
-    /// last share calls [`cuDevicePrimaryCtxRelease`], which [can
-    /// block](Self#dropping-the-last-share). The thread's current context does not change.
+    /// Driver calls: [`cuDevicePrimaryCtxRetain`], and [`cuInit`] the first time. The [last
+    /// drop](Self#dropping-the-last-share) calls [`cuDevicePrimaryCtxRelease`], and can block. The
+    /// thread's current context does not change.
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -316,7 +316,7 @@ impl Context {
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// // ... the stream is given work ...
     /// if stream.synchronize_timeout(Duration::from_secs(10))?.is_pending() {
-    ///     // It may wait forever, and the last drop with it.
+    ///     // The work may never end, and then the last drop never returns.
     ///     context.abandon();
     /// }
     /// # Ok::<(), cuda_events::Error>(())

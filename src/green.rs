@@ -276,15 +276,15 @@ impl Context {
     /// A stream that still exists in the context, such as one from
     /// [`into_raw`](crate::Stream::into_raw), ends with it.
     ///
-    /// `resources` is one resource, or several parts of one [split](SmResource::split_by_count),
-    /// each once. A part may be in several contexts at the same time. Keep a
-    /// [primary](Self::primary) context of the device while you create and drop green contexts.
-    /// Without one, the driver creates the primary context with the first green context, and
-    /// destroys it with the last.
+    /// `resources` is either one resource, or several different parts of one
+    /// [split](SmResource::split_by_count). A part may be in several contexts at the same time.
+    /// Keep a [primary](Self::primary) context of the device while you create and drop green
+    /// contexts. Without one, the driver creates the primary context with the first green context,
+    /// and destroys it with the last.
     ///
     /// Driver calls: [`cuDevResourceGenerateDesc`], [`cuGreenCtxCreate`] and [`cuCtxFromGreenCtx`];
-    /// [`cuInit`] the first time. The drop of the last share calls [`cuGreenCtxDestroy`]. The
-    /// thread's current context does not change.
+    /// [`cuInit`] the first time. The [last drop](Self#dropping-the-last-share) calls
+    /// [`cuGreenCtxDestroy`]. The thread's current context does not change.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};

@@ -47,10 +47,10 @@ use crate::sys::calls::*;
 /// | either, with the per-thread default stream | [`load_with`](Self::load_with) |
 /// | functions of the program, such as a software driver | [`from_resolver`](Self::from_resolver) |
 ///
-/// A program loads it once, makes a [`Device`](crate::Device) and then a
-/// [`Context`](crate::Context), and passes them on. A library should take one of these from its
-/// caller. Then its tests can pass `cuda-soft-driver`. Objects of two driver libraries cannot be
-/// mixed.
+/// A program loads the driver once, and makes a [`Device`](crate::Device) and then a
+/// [`Context`](crate::Context). A library should take one of the three from its caller. Tests of
+/// the library can then use the software driver of the crate `cuda-soft-driver`. Objects of two
+/// driver libraries cannot be mixed.
 ///
 /// ```
 /// use cuda_events::Driver;
@@ -266,16 +266,16 @@ impl Driver {
     /// after each driver call.
     ///
     /// Only driver calls through the result, and through objects that are created with it, are
-    /// observed. Calls that the observer itself makes are not. The observer runs on the thread of
-    /// the call. A panic in the observer is caught. The observer is kept until
+    /// observed. Calls that the observer itself makes are not observed. The observer runs on the
+    /// thread of the call. A panic in the observer is caught. The observer is kept until
     /// [`stop_observing`](Self::stop_observing), or until the process ends.
     ///
     /// An observer may use and drop every object of this crate: no lock of this crate is held while
     /// it runs. Code with locks of its own can [defer
     /// observers](crate::foundation::deferring_observers) until a lock is released.
     ///
-    /// A process has sixteen places for observers. After `stop_observing`, a place can be used
-    /// again by `observe` of the same `Driver` only. `observe` makes no driver call.
+    /// A process has room for sixteen observers. [`stop_observing`](Self::stop_observing) makes
+    /// room only for another observer of the same `Driver`. `observe` makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -299,12 +299,12 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyObservers`] if no place is left for this driver.
+    /// [`Error::TooManyObservers`] if there is no room for another observer of this driver.
     pub fn observe(self, observer: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Result<Self> {
         self.add_observer(Arc::new(observer))
     }
 
-    /// Removes the observer of this driver, frees its place, and returns whether there was one.
+    /// Removes the observer of this driver, and returns whether there was one.
     ///
     /// `self` is the result of [`observe`](Self::observe). For any other driver the method does
     /// nothing and returns `false`. This driver and its objects continue to work, and their calls
@@ -445,13 +445,13 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns another `Driver` of the same library, with a function that learns what the host has
-    /// read.
+    /// Returns another `Driver` of the same library, with a function to which code reports the
+    /// values that the host has read.
     ///
-    /// It is for drivers that check the order of work. Such a driver does not see a plain load of a
-    /// value that a stream writes. So the code with the load calls this function: see
-    /// [`host_reads`](Self::host_reads). `cuda-soft-driver` attaches such a function for its order
-    /// checker, and `cuda-timelines` calls it.
+    /// Use it for a driver that checks the order of work. Such a driver cannot see that the host
+    /// reads a value which a stream has written. So code that reads such a value calls the
+    /// function: see [`host_reads`](Self::host_reads). `cuda-soft-driver` sets a function for its
+    /// order checker, and `cuda-timelines` calls it.
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

@@ -25,7 +25,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// ([`function`](Self::function)). "No call was made" means that this crate found the mistake
 /// before the call.
 ///
-/// The guide [`errors`](crate::guide::errors) has each error with its cause and what to do. Pending
+/// The [errors guide](crate::guide::errors) lists each error, its cause, and what to do. Pending
 /// work is not an error: see [`Progress`](crate::Progress).
 ///
 /// `Debug` prints the text of `Display`, and below it the lines that the driver
@@ -140,8 +140,9 @@ pub enum Error {
         /// [`LazyEvent`](crate::ext::LazyEvent) has no event yet.
         code: Option<CUresult>,
     },
-    /// An event was never recorded. Record both events before a call of `elapsed`, and the event
-    /// before a call of [`LazyEvent::wait_recorded`](crate::ext::LazyEvent::wait_recorded).
+    /// An event was never recorded. Record both events before you call
+    /// [`elapsed`](crate::EventRef::elapsed). Record a lazy event before you call
+    /// [`wait_recorded`](crate::ext::LazyEvent::wait_recorded).
     NotRecorded {
         /// The call.
         function: Function,
@@ -206,8 +207,8 @@ pub enum Error {
         /// The driver's code; `None` if no call was made.
         code: Option<CUresult>,
     },
-    /// No place is left for an [observer](crate::Driver::observe) of this driver. A process has
-    /// sixteen places.
+    /// There is no room for another [observer](crate::Driver::observe) of this driver. A process
+    /// has room for sixteen observers.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). No call
     /// was made.

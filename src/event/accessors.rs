@@ -62,8 +62,9 @@ impl EventRef {
 
     /// Marks the event as failed, so that a pool does not use it again.
     ///
-    /// The methods of this crate mark an event whose call has failed. After a failed driver call of
-    /// your own with the raw handle, call `mark_failed`. It makes no driver call.
+    /// If a record, a query or a wait on the host returns an error, this crate marks the event
+    /// itself. If your own driver call with the raw handle fails, call `mark_failed`. It makes no
+    /// driver call.
     ///
     /// ```
     /// use cuda_events::ext::EventPool;

@@ -11,8 +11,10 @@ use super::EventRef;
 bitflags! {
     /// Flags for creating an event.
     ///
-    /// The default is no flag, which is the cheapest: no timing, waits of the host spin, and only
-    /// this process can use the event. The bits are not those of the driver.
+    /// By default no flag is set. Such an event is the cheapest. It takes no time stamps, a thread
+    /// that waits for it spins, and no other process can use it.
+    ///
+    /// The bits are not those of the driver.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
@@ -34,13 +36,13 @@ bitflags! {
         /// (`docs/performance.md`). Waits of streams are not affected.
         const BLOCKING_SYNC = 1;
         /// Records take a time stamp, which [`elapsed_ms`](EventRef::elapsed_ms) needs. The flag is
-        /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Such records cost several times
-        /// as much as others (`docs/performance.md`).
+        /// the opposite of the driver's `CU_EVENT_DISABLE_TIMING`. Records of such an event cost
+        /// several times as much as others (`docs/performance.md`).
         const TIMING = 2;
         /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). An event cannot have both
-        /// `INTERPROCESS` and `TIMING`. Before a new record, the stream waits for the event's
-        /// pending record, even if another process made it. Such records cost several times as much
-        /// as others (`docs/performance.md`).
+        /// `INTERPROCESS` and `TIMING`. A stream that records the event first waits until the
+        /// previous record is done, even if another process made that record. Records of such an
+        /// event cost several times as much as others (`docs/performance.md`).
         const INTERPROCESS = 4;
     }
 }

@@ -37,14 +37,14 @@ use crate::sys::calls::*;
 /// An event that this process created or imported, and owns: dropping it destroys it.
 ///
 /// 1. Create it with [`new`](Self::new), or take one of many from a [pool](crate::ext::EventPool).
-/// 2. [`record`](EventRef::record) it in a stream.
-///    [`record_event`](crate::StreamRef::record_event) creates and records it.
+/// 2. [`record`](EventRef::record) it in a stream. [`record_event`](crate::StreamRef::record_event)
+///    does steps 1 and 2 in one call.
 /// 3. Let a stream wait for it ([`wait_event`](crate::StreamRef::wait_event)), block on it
 ///    ([`synchronize`](EventRef::synchronize)), ask ([`query`](EventRef::query)), or await it with
 ///    the crate `cuda-timelines`.
 ///
-/// Any thread may call its methods, also several threads at once. They are on [`EventRef`], to
-/// which this type dereferences.
+/// Any thread may call the methods, and several threads may do so at once. Most methods are on
+/// [`EventRef`], to which `Event` dereferences.
 ///
 /// A record stands for the work that is in the stream when the record is made. A new record
 /// replaces the old one; waits that were queued before still wait for the old one. An event that
@@ -349,8 +349,8 @@ impl Context {
     /// CUDA 12.5.
     ///
     /// The calling thread does not wait. The event may belong to another context, unless it is an
-    /// interprocess event. A wait of a primary context also holds back its [green](Self::green)
-    /// contexts. [`EventRef::record_context`] has an example.
+    /// interprocess event. If this is a primary context, the streams of its [green](Self::green)
+    /// contexts wait, too. [`EventRef::record_context`] has an example.
     ///
     /// No stream of the context may be capturing: the call would invalidate that capture.
     ///

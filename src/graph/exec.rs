@@ -21,14 +21,16 @@ use crate::sys::calls::*;
 
 /// An executable graph, made by [`Graph::instantiate`]; dropping it destroys it.
 ///
-/// A launch in progress runs to its end. The executable graph keeps the events and the captured
-/// semaphores of its nodes alive. So the graph from which it was made may be dropped. But the last
-/// share of a [semaphore](crate::external#captures) must not be dropped during a launch.
+/// The executable graph keeps the events and the captured semaphores of its nodes alive. So the
+/// graph from which it was made may be dropped.
 ///
-/// The executable graph also keeps its context, and the [values](crate::foundation::GraphValue)
-/// that other crates put into a capture. A launch holds no share of that context. So the executable
-/// graph may hold the last share while launches run, in streams of any context. Dropping it then
-/// [waits](Context#dropping-the-last-share) for those launches.
+/// The executable graph may be dropped during a launch: the launch runs to its end. But if the
+/// graph has captured a [semaphore](crate::external#captures), the program must keep at least one
+/// of the three during a launch: the semaphore, the graph, or the executable graph.
+///
+/// The executable graph also keeps its context alive, but a launch does not. If nothing else keeps
+/// the context, dropping the executable graph [waits](Context#dropping-the-last-share) for its
+/// launches, in streams of any context.
 ///
 /// The driver does not allow two threads to use one executable graph. So it may be sent to another
 /// thread, but not shared.
@@ -143,8 +145,8 @@ impl GraphExec {
     ///
     /// One driver call: [`cuGraphLaunch`].
     ///
-    /// The stream may belong to another context than the graph. The drop of the last share of the
-    /// graph's context then [waits](Context#dropping-the-last-share) for the launch.
+    /// The stream may belong to another context than the graph. The end of the graph's context then
+    /// [waits](Context#dropping-the-last-share) for the launch.
     ///
     /// # Errors
     ///
@@ -256,8 +258,8 @@ impl GraphExec {
     /// Destroys the executable graph and returns the driver's error, if any. A launch in progress
     /// runs to its end.
     ///
-    /// One driver call: [`cuGraphExecDestroy`]. It does not wait, unless the executable graph holds
-    /// [the last share](Context#dropping-the-last-share) of its context.
+    /// One driver call: [`cuGraphExecDestroy`]. It can block only if [nothing else keeps the
+    /// context](Context#dropping-the-last-share).
     ///
     /// # Errors
     ///

@@ -89,11 +89,12 @@ use crate::sys::calls::*;
 /// A graph keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
 /// program may drop its own references at any time. This is why such events are passed as
 /// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph, so the
-/// graph keeps that event too. A graph also keeps the [values](crate::foundation::GraphValue) that
-/// other crates put into a capture.
+/// graph keeps that event too. Other crates can make a graph keep objects of their own: see
+/// [`OwnCapture`](crate::foundation::OwnCapture).
 ///
-/// A graph keeps captured semaphores in the same way. But the last share of a semaphore must not be
-/// dropped during a launch: see [captures](crate::external#captures).
+/// A graph also keeps captured semaphores alive. But while a launch is in progress, the program
+/// must keep at least one of the three: the semaphore, the graph, or the executable graph. See
+/// [captures](crate::external#captures).
 ///
 /// The driver does not allow two threads to use one graph. So a graph may be sent to another
 /// thread, but not shared.
@@ -152,8 +153,8 @@ impl Graph {
         self.add(entry!(self.driver(), cuGraphAddEventRecordNode?)?, after, event)
     }
 
-    /// Adds a node that waits, at each launch, for the last record of the event at that time. Needs
-    /// CUDA 11.1.
+    /// Adds a node that waits for the event. Each launch waits for the event's last record before
+    /// the launch. Needs CUDA 11.1.
     ///
     /// The node runs after the work of the nodes in `after`.
     ///
@@ -329,9 +330,8 @@ impl Graph {
 
     /// Destroys the graph and returns the driver's error, if any. Its executable graphs stay valid.
     ///
-    /// One driver call: [`cuGraphDestroy`]. It does not wait, unless the graph holds
-    /// [the last share](Context#dropping-the-last-share) of its context.
-    /// [`from_raw`](Self::from_raw) has an example.
+    /// One driver call: [`cuGraphDestroy`]. It can block only if [nothing else keeps the
+    /// context](Context#dropping-the-last-share). [`from_raw`](Self::from_raw) has an example.
     ///
     /// # Errors
     ///

@@ -32,15 +32,15 @@ pub(super) type Events = References<usize, Arc<Event>>;
 
 type Other = Arc<dyn Any + Send + Sync>;
 
-/// A value that a graph keeps because its nodes refer to it; see
-/// [`OwnCapture::keep`](crate::foundation::OwnCapture::keep), which has an example.
+/// An object that a graph keeps alive because nodes of the graph use it.
+/// [`OwnCapture`](crate::foundation::OwnCapture) has an example.
 ///
-/// A launch keeps nothing alive. So do not drop the last share of a value during a launch, if that
-/// drop destroys an object that the nodes use.
+/// A launch does not keep the object alive. If the drop of the object frees something that the
+/// nodes use, keep the object, the graph or the executable graph while a launch is in progress.
 pub trait GraphValue: Send + Sync + 'static {
-    /// Prepares the value for a launch and all later ones.
+    /// Prepares the object for a launch and all later launches.
     ///
-    /// It is called once, before the first launch of each executable graph with such nodes.
+    /// Each executable graph with such nodes calls this method once, before its first launch.
     fn prepare(&self) {}
 }
 

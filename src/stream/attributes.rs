@@ -5,7 +5,7 @@
 //! | how a thread waits | [`synchronization_policy`](StreamRef::synchronization_policy) | [`set_synchronization_policy`](StreamRef::set_synchronization_policy) |
 //! | the priority | [`priority`](StreamRef::priority) | [`set_priority`](StreamRef::set_priority), or [`StreamOptions`](crate::StreamOptions) |
 //! | the memory-synchronization domain | [`memory_sync_domain`](StreamRef::memory_sync_domain) | [`set_memory_sync_domain`](StreamRef::set_memory_sync_domain) |
-//! | the device's number of each domain | [`memory_sync_domain_map`](StreamRef::memory_sync_domain_map) | [`set_memory_sync_domain_map`](StreamRef::set_memory_sync_domain_map) |
+//! | the physical domain of the device for each domain | [`memory_sync_domain_map`](StreamRef::memory_sync_domain_map) | [`set_memory_sync_domain_map`](StreamRef::set_memory_sync_domain_map) |
 //! | any other | [`attribute`](StreamRef::attribute) | [`set_attribute`](StreamRef::set_attribute) |
 //! | all at once | | [`copy_attributes_from`](StreamRef::copy_attributes_from) |
 //!
@@ -104,8 +104,8 @@ impl fmt::Debug for SynchronizationPolicy {
 
 /// A memory-synchronization domain: the kernels of a stream run in one of two.
 ///
-/// A memory barrier of a kernel orders the accesses of its own domain only. Kernels of different
-/// domains see each other's accesses in order only across barriers of system scope.
+/// A memory barrier in a kernel orders only the accesses of the kernel's own domain. Kernels of
+/// different domains see each other's accesses in order only across barriers of system scope.
 ///
 /// ```
 /// use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap};
@@ -163,15 +163,15 @@ impl fmt::Debug for MemorySyncDomain {
     }
 }
 
-/// The device's domain, a number, for each [`MemorySyncDomain`] of a stream.
+/// The physical domain of the device for each [`MemorySyncDomain`] of a stream.
 ///
-/// The device attribute `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT` (126) is the number of domains
-/// of the device. [`MemorySyncDomain`] has an example.
+/// A physical domain is a number below the device attribute
+/// `CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT` (126). [`MemorySyncDomain`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemorySyncDomainMap {
-    /// The device's domain for [`MemorySyncDomain::DEFAULT`].
+    /// The physical domain for [`MemorySyncDomain::DEFAULT`].
     pub default: u8,
-    /// The device's domain for [`MemorySyncDomain::REMOTE`].
+    /// The physical domain for [`MemorySyncDomain::REMOTE`].
     pub remote: u8,
 }
 
@@ -281,7 +281,8 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns the device's domain for each [`MemorySyncDomain`] of the stream. Needs CUDA 12.0.
+    /// Returns the physical domains of the device to which the stream's domains are mapped. Needs
+    /// CUDA 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
@@ -296,14 +297,14 @@ impl StreamRef {
         Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
     }
 
-    /// Sets the device's domain for each [`MemorySyncDomain`] of the stream. Needs CUDA 12.0.
+    /// Maps the stream's domains to physical domains of the device. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamSetAttribute`]. [`MemorySyncDomain`] has an example.
     ///
     /// # Errors
     ///
-    /// As [`memory_sync_domain`](Self::memory_sync_domain). The driver returns
-    /// `CUDA_ERROR_INVALID_VALUE` also if the device does not have the domain.
+    /// As [`memory_sync_domain`](Self::memory_sync_domain). The driver also returns
+    /// `CUDA_ERROR_INVALID_VALUE` if the device has no physical domain with such a number.
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP")]
     pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
         let mut value = EMPTY;
@@ -403,7 +404,8 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// [`Error::ContextMismatch`] if the streams belong to different contexts; [`Error::ForkedChild`].
+    /// [`Error::ContextMismatch`] if the streams belong to different contexts;
+    /// [`Error::ForkedChild`].
     #[doc(alias = "cuStreamCopyAttributes")]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         let copy = entry!(self, cuStreamCopyAttributes?)?;

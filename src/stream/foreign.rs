@@ -95,8 +95,9 @@ impl StreamRef {
     ///
     /// While the stream takes part in a capture of the owner, only one thread at a time may use the
     /// capture, its streams and its events. Threads of the owner count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
-    /// do not give it back to a pool.
+    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
+    /// another thread. So do not await an event that was recorded in the capture, and do not return
+    /// it to a pool.
     ///
     /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
     /// graph and its executable graphs.
@@ -154,8 +155,9 @@ impl StreamRef {
     ///
     /// While the stream takes part in a capture of the owner, only one thread at a time may use the
     /// capture, its streams and its events. Threads of the owner count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
-    /// do not give it back to a pool.
+    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
+    /// another thread. So do not await an event that was recorded in the capture, and do not return
+    /// it to a pool.
     ///
     /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
     /// graph and its executable graphs.
@@ -251,8 +253,9 @@ impl<O> ForeignStream<O> {
     ///
     /// While the stream takes part in a capture of the owner, only one thread at a time may use the
     /// capture, its streams and its events. Threads of the owner count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
-    /// do not give it back to a pool.
+    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
+    /// another thread. So do not await an event that was recorded in the capture, and do not return
+    /// it to a pool.
     ///
     /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
     /// graph and its executable graphs.

@@ -183,7 +183,7 @@ impl StreamRef {
     }
 
     /// Calls `callback` as [`launch_host_function`](Self::launch_host_function) does, with the
-    /// result of the work before it.
+    /// result of the earlier work.
     ///
     /// If the stream's context fails, the callback is called with the error. That error names
     /// [`cuStreamAddCallback`], and not the work that failed. The callback may run under a lock of

@@ -46,16 +46,18 @@ use crate::sys::calls::*;
 
 /// A stream that this process created and owns: dropping it destroys it.
 ///
-/// Work runs in the order in which it is put into the stream, while the host goes on. Other
-/// libraries put kernels and copies into [`as_raw`](StreamRef::as_raw).
+/// Work runs in the order in which it is put into the stream, while the host goes on. This crate
+/// launches no kernels and no copies. Give the stream's handle ([`as_raw`](StreamRef::as_raw)) to a
+/// library that does.
 ///
-/// * Another stream waits with [`wait_stream`](StreamRef::wait_stream) or
-///   [`wait_event`](StreamRef::wait_event), the host with [`synchronize`](StreamRef::synchronize).
+/// * To make another stream wait for this one, use [`wait_stream`](StreamRef::wait_stream) or
+///   [`wait_event`](StreamRef::wait_event). To make the host wait, use
+///   [`synchronize`](StreamRef::synchronize).
 /// * [`StreamRef::default_stream`] is the default stream of a context. A [`ForeignStream`] is a
 ///   stream of another library.
 ///
-/// Any thread may call its methods, also several threads at once. They are on [`StreamRef`], to
-/// which this type dereferences.
+/// Any thread may call the methods, and several threads may do so at once. Most methods are on
+/// [`StreamRef`], to which `Stream` dereferences.
 ///
 /// ```
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -245,8 +247,9 @@ impl Stream {
     ///
     /// While the stream takes part in a capture of other code, only one thread at a time may use
     /// the capture, its streams and its events. Threads of that code count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). So make no future of such an event, and
-    /// do not give it back to a pool.
+    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
+    /// another thread. So do not await an event that was recorded in the capture, and do not return
+    /// it to a pool.
     ///
     /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
     /// graph and its executable graphs.

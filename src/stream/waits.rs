@@ -68,8 +68,8 @@ impl StreamRef {
     /// does not wait.
     ///
     /// The event may belong to another context or another device. An interprocess event must belong
-    /// to the stream's context. The stream does not wait for later records of the event, even if
-    /// there was none before.
+    /// to the stream's context. If the event was never recorded, the stream does not wait. A later
+    /// record of the event does not change this.
     ///
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
@@ -150,13 +150,13 @@ impl StreamRef {
     /// ```
     ///
     /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The first
-    /// wait for a producer also creates an event ([`cuEventCreate`] with the context current),
-    /// which the producer's `StreamRef` keeps for later waits. So reuse the [`StreamRef`] of
-    /// another library's stream. A wait for a per-thread default stream creates and destroys an
-    /// event each time.
+    /// wait for a producer also creates an event ([`cuEventCreate`] with the context current). The
+    /// producer's `StreamRef` keeps the event for later waits. So wrap a stream of another library
+    /// once, and reuse the [`StreamRef`]. A wait for a per-thread default stream creates and
+    /// destroys an event each time.
     ///
-    /// If several threads wait for one producer at once, a wait may also cover newer work of the
-    /// producer.
+    /// If several threads call `wait_stream` with the same producer at once, this stream may also
+    /// wait for work that is put into the producer during the call.
     ///
     /// If the producer is capturing, this stream joins its capture. A capturing stream cannot wait
     /// for a stream outside of its capture. Instead, record an event in the producer and use
