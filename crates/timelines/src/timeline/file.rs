@@ -46,7 +46,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// * the [`TimelineDescriptor`](super::Timeline::descriptor) of each timeline, as bytes.
 ///
 /// The other process makes an [`ImportedTimeline`](super::ImportedTimeline) from both. On
-/// [Windows](#on-windows) handles take the place of file descriptors.
+/// [Windows](#on-windows), send a handle instead of the file descriptor.
 ///
 /// Create one file for each group of processes that may see the same timelines. If you cannot send
 /// file descriptors, use [`TimelineMemory`](super::TimelineMemory), which guarantees less.
@@ -88,30 +88,30 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///
 /// # Write access
 ///
-/// | | access of importers | streams of an importer |
+/// | file from | importers' access | waits of importers' streams |
 /// | --- | --- | --- |
-/// | [`new`](Self::new) | They cannot write: the kernel enforces a seal, and the descriptor is read-only. | They wait for memory of the importer, to which a thread copies the value. `docs/timelines.md` has the cost. |
-/// | [`writable`](Self::writable) | This crate maps it read-only in the importers. After the end of this process, an importer maps it for writing for a moment, to release waiting streams. | They wait for the shared memory directly: the fastest way. |
+/// | [`new`](Self::new) | Importers cannot write the file: the kernel enforces a seal, and the file descriptor is read-only. | The streams wait for a copy of the value in the importer's memory. The importer's [poller](crate#threads) makes the copy: `docs/timelines.md` has the cost. |
+/// | [`writable`](Self::writable) | This crate maps the file read-only in importers. When this process has ended, an importer maps the file writable for a moment, to release waiting streams. | The streams wait for the file's memory directly, which is faster. |
 ///
 /// An importer of a file from `new` cannot write the file. But a process of the same user, or of
 /// root, can hide the end of this process from the importers. If that matters, run importers as
 /// other users, and let them wait with a timeout.
 ///
-/// The exporter cannot harm an importer's memory. With a file from `writable` it can hold up the
-/// importer's streams. To prevent that, open the file read-only in the importer before the import.
-/// Its streams then wait as for a file from `new`.
+/// The exporter cannot harm an importer's memory. With a file from `writable`, the exporter can
+/// block the importer's streams. To prevent that, the importer can open the file read-only, and
+/// import this file descriptor. The importer's streams then wait as with a file from `new`.
 ///
 /// # Lifetime
 ///
-/// Timelines keep their file. When the file and all its timelines are dropped, importers see that
-/// the timelines have ended, after the last signals. Importers also see if this process ends or is
-/// killed: [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child does
-/// not keep the file alive.
+/// Timelines keep their file alive. When the file and all its timelines are dropped, importers see
+/// that the timelines have ended, after the last signals. Importers also see if this process ends
+/// or is killed: [`ImportedTimeline`](super::ImportedTimeline) has the time bounds. A forked child
+/// does not keep the file alive.
 ///
 /// If the context of this process fails, importers get [`Error::Poisoned`] some milliseconds later:
 /// `docs/timelines.md` has the bound. For this the [poller](crate#threads) queries an event for
-/// each file every 5 ms while a signal is pending. It calls [`cuEventQuery`] between two calls of
-/// [`cuThreadExchangeStreamCaptureMode`].
+/// each file every 5 ms while a signal is pending. The poller calls [`cuEventQuery`] between two
+/// calls of [`cuThreadExchangeStreamCaptureMode`].
 ///
 /// Each file that a process creates or imports keeps one mapping until the process ends. Linux
 /// allows a process 65530 mappings (`vm.max_map_count`). So use one file for many timelines and
@@ -126,12 +126,12 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// Copy the handle into the other process with `DuplicateHandle`, or let a child inherit a copy.
 ///
 /// * The handle of a section from [`new`](Self::new) is read-only, and so is every copy. But a
-///   process that may open this process for writing, as most of the same user may, can write the
-///   memory.
-/// * With a read-only copy (`FILE_MAP_READ`) of the handle of a section from
-///   [`writable`](Self::writable), an importer's streams wait as for a section from `new`.
+///   process with write access to this process can write the section, too. Most processes of the
+///   same user have such access.
+/// * For a section from [`writable`](Self::writable), you can give the importer a read-only copy of
+///   the handle (`FILE_MAP_READ`). The importer's streams then wait as with a section from `new`.
 /// * The importer watches the exporter's process, whose process id and start time are in the
-///   section. It must be allowed to open the process (`SYNCHRONIZE`,
+///   section. The importer must be allowed to open that process (`SYNCHRONIZE`,
 ///   `PROCESS_QUERY_LIMITED_INFORMATION`).
 pub struct TimelineFile(Arc<SharedFile>);
 
@@ -209,8 +209,8 @@ impl TimelineFile {
         Self::make(context, true)
     }
 
-    /// Creates a file that importers can write. Their streams wait for it directly. Use it only for
-    /// importers that you trust like this process.
+    /// Creates a file that importers can write. The importers' streams wait for the file's memory
+    /// directly. Use it only for importers that you trust as much as this process.
     ///
     /// A process with the file descriptor can write any bytes at any time, and can remove the page
     /// from the file. So it can harm **each process with the file, this one included**:
@@ -225,7 +225,7 @@ impl TimelineFile {
     ///   are pending. The values can then go back, and importers can miss the timeline's end.
     /// * An importer can be made to believe that this process still lives, after its end.
     ///
-    /// It cannot read or write other memory. Nor can it change
+    /// Such a process cannot read or write other memory. It also cannot change
     ///
     /// * the values of this process's signals;
     /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in

@@ -56,11 +56,10 @@ use cuda_events::ipc::ExporterProcess;
 ///
 /// # Values
 ///
-/// The exporter sends the [`Point::value`] of each signal, by any means. It should first signal,
-/// and then send. Waits for such values cannot deadlock, like waits for
-/// [points](super::Timeline#waiting) of one process. A wait for a value that the exporter has not
-/// signalled yet is a wait ahead, and can deadlock: see
-/// [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
+/// The exporter sends the value of each signal ([`Point::value`]), by any means. It should send a
+/// value only after the call of `signal`: then a wait for the value [cannot
+/// deadlock](super::Timeline#waiting). A wait for a value that the exporter has not signalled yet
+/// can deadlock: see [`Timeline::wait_ahead`](super::Timeline::wait_ahead).
 ///
 /// # When the exporter ends
 ///
@@ -85,7 +84,8 @@ use cuda_events::ipc::ExporterProcess;
 /// bounds do not hold while this process is stopped or gets no processor time.
 ///
 /// **By memory, the end is never detected in another pid namespace**, such as another container. If
-/// you have a connection that shows the end, call [`exporter_ended`](Self::exporter_ended).
+/// your program detects the end itself, for example by a closed connection, call
+/// [`exporter_ended`](Self::exporter_ended).
 ///
 /// # When the exporter lives and the timeline ends
 ///
@@ -116,19 +116,20 @@ enum Import {
 }
 
 impl ImportedTimeline {
-    /// Opens a timeline of another process by its file, in a context whose streams wait for it.
+    /// Opens a timeline of another process by the exporter's file. `context` should be the context
+    /// of the streams that will wait for the timeline.
     ///
     /// `file` is the file descriptor; on Windows it is an `OwnedHandle` of the section. The
-    /// exporter may also be this process. It works on Linux and on Windows.
+    /// exporter may also be this process. `open` works on Linux and on Windows.
     ///
     /// This method checks the file before it reads timelines from it. A refused file does not stay
     /// mapped. [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// The file descriptor stays open while anything waits for the timeline, and while a graph with
     /// a captured wait exists. If the capture was not begun by a
-    /// [`Capture`](cuda_events::capture::Capture), it stays open until the value is reached or the
-    /// exporter ends. On Windows one more handle stays open for each file, and one for the
-    /// exporter's process while anything waits.
+    /// [`Capture`](cuda_events::capture::Capture), the file descriptor stays open until the value
+    /// is reached or the exporter ends. On Windows one more handle stays open for each file, and
+    /// one for the exporter's process while anything waits.
     ///
     /// Driver calls for a file from [`TimelineFile::new`](super::TimelineFile::new), or with a
     /// read-only descriptor: those of [`HostTimeline::new`](super::HostTimeline::new). For a
@@ -158,8 +159,8 @@ impl ImportedTimeline {
         FileImport::open(context, file, named).map(|import| Self(Import::File(import)))
     }
 
-    /// Opens a timeline of another process by bytes alone, in a context of its device. Streams of
-    /// other devices can wait for its points, too.
+    /// Opens a timeline of another process by bytes alone. `context` must be a context of the
+    /// timeline's device. Streams of other devices can wait for the timeline's points, too.
     ///
     /// This method copies 16 bytes to check that the memory still belongs to the descriptor. So a
     /// descriptor of freed memory is refused.
@@ -204,9 +205,9 @@ impl ImportedTimeline {
     ///
     /// # Safety
     ///
-    /// The descriptor must come from a trusted process. That process must keep its
-    /// [`TimelineMemory`](super::TimelineMemory) as long as this process uses the result, or until
-    /// it ends. The driver cannot detect a forged descriptor, and may open other device memory of
+    /// The descriptor must come from a trusted process. While this process uses the result, that
+    /// process must not drop its [`TimelineMemory`](super::TimelineMemory). That process may end at
+    /// any time. The driver cannot detect a forged descriptor, and may open other device memory of
     /// the same user. This method copies 16 bytes of such memory before it refuses the descriptor.
     #[doc(alias = "cuIpcOpenMemHandle")]
     #[allow(unsafe_code)]
@@ -228,8 +229,8 @@ impl ImportedTimeline {
     /// By memory a host cannot load the value. So this method makes a stream of the import wait for
     /// the value and copy it: [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context
     /// current. It makes no driver call if the value is reached, or if an earlier call was for the
-    /// same value. Call it for values in rising order: the point of a lower value is reached only
-    /// together with the points of earlier calls.
+    /// same value. Call `point` for values in rising order. If you call it for a lower value later,
+    /// the new point is not reached before the points of the earlier calls.
     ///
     /// **By memory it blocks while 256 points of the timeline are pending**, because the driver
     /// itself blocks when a stream is full. It returns when one of the 256 points is reached, or

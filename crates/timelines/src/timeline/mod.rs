@@ -279,9 +279,9 @@ impl Timeline {
     /// [`cuStreamWriteValue64`] to the device memory, and the same to host memory. A signal in any
     /// capture is refused, even if [other code began the capture](Self#captures).
     ///
-    /// The drop and [`poison`](Self::poison) release all waits in other processes, after the last
-    /// signal. They cannot do so while the stream captures, or after its context has failed:
-    /// `docs/timelines.md` has the calls.
+    /// Dropping or [poisoning](Self::poison) the timeline ends all waits in other processes, after
+    /// the last signal. But the waits do not end while the stream captures, or if its context has
+    /// failed. `docs/timelines.md` has the driver calls.
     ///
     /// Driver calls: those of [`new`](Self::new) and, with the context current, [`cuEventCreate`].
     /// [`TimelineMemory`] has an example.
@@ -367,12 +367,12 @@ impl Timeline {
 
     /// Makes an executable graph that signals this timeline in each launch.
     ///
-    /// Each item of `after` adds one signal, which comes after the nodes of the item and after the
-    /// previous signal.
+    /// The method adds one signal for each list of nodes in `after`. The signal comes after the
+    /// nodes of its list, and after the previous signal.
     ///
-    /// The graph may come from a capture. At each place where you want a signal,
-    /// [`Capture::dependencies`](cuda_events::capture::Capture::dependencies) returns the nodes for
-    /// an item.
+    /// The graph may come from a capture. Where you want a signal, call
+    /// [`Capture::dependencies`](cuda_events::capture::Capture::dependencies) during the capture:
+    /// it returns such a list.
     ///
     /// Each launch of a [`SignalGraph`] writes new values. Another executable graph of the same
     /// graph would write old values, so this method consumes the graph. To signal the timeline
@@ -401,14 +401,19 @@ impl Timeline {
     ///
     /// A deadlock does not need a cycle in your program. Streams share a few hardware channels: 8,
     /// or `CUDA_DEVICE_MAX_CONNECTIONS` if that variable is set. A wait at the head of a channel
-    /// blocks all later work of that channel, of all its streams. The blocked work may contain the
+    /// blocks all later work in that channel, from every stream. The blocked work may contain the
     /// signal that would end the wait.
     ///
-    /// So keep waits ahead few and short. Do not submit bursts of work after them. Signal from a
-    /// thread that waits for none of them. A signal of the [host](HostTimeline) needs no channel.
-    /// Create streams in advance: creating many while a stream waits can block until the wait ends.
+    /// To make a deadlock unlikely:
     ///
-    /// It is memory-safe: a deadlock corrupts no data. The wait ends when the value is reached, or
+    /// * Make few such waits, and signal their values soon.
+    /// * Submit little work to any stream until the value is signalled.
+    /// * Do not wait for a stream in the thread that will submit the signal.
+    /// * Create your streams before the first such wait. Creating many streams while a stream waits
+    ///   can block until the wait ends.
+    /// * Use a [`HostTimeline`] where you can: the host's signals need no channel.
+    ///
+    /// A deadlock is memory-safe: it corrupts no data. The wait ends when the value is reached, or
     /// when the timeline is [poisoned](Self::poison). The drop of the timeline also ends the wait,
     /// [after the last signal](Self#dropping-it).
     ///

@@ -18,8 +18,9 @@ use cuda_events::{Progress, StreamRef};
 #[cfg(doc)]
 use crate::{CudaStreamExt, calls::*};
 
-/// A place in a [timeline](crate::Timeline): all work that was in the stream when
-/// [`signal`](crate::Timeline::signal) was called.
+/// A place in a [timeline](crate::Timeline), which [`signal`](crate::Timeline::signal) returns.
+///
+/// The point is reached when the stream has done all work that was put into it before the signal.
 ///
 /// A point exists only after its signal was submitted. It is a plain value: copy it, send it to
 /// other threads, keep millions. It keeps nothing alive and may outlive its timeline. A point that
