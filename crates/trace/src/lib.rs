@@ -58,7 +58,8 @@
 //! calls of [`cuEventElapsedTime`].
 //!
 //! A tracer keeps its spans until [`Tracer::drain_ready`], [`Tracer::drain`] or [`Tracer::finish`]
-//! collects them. In a long run, drain from time to time: otherwise memory and events pile up.
+//! collects them. In a long run, collect the spans from time to time. Otherwise memory and events
+//! pile up.
 //!
 //! # Feature flags
 //!

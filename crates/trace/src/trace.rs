@@ -60,7 +60,8 @@ pub struct GpuSpan {
 /// A collected trace: spans of the GPU and of the host, and driver calls.
 ///
 /// Write it for Perfetto, or as a page for a browser. [`Tracer::finish`](crate::Tracer::finish)
-/// creates one. A program that drains its spans adds them to its own trace.
+/// returns one. If you collect spans with [`Tracer::drain_ready`](crate::Tracer::drain_ready), add
+/// them to a trace of your own.
 ///
 /// ```
 /// # use cuda_events::{Context, Device, Stream, StreamOptions};
@@ -105,7 +106,7 @@ pub struct Trace {
     /// ```
     pub shown_first: Option<Range<Instant>>,
     /// The names of each stream, with the times at which they were given. The driver uses the
-    /// handle of a destroyed stream again, so one `StreamId` can have several.
+    /// handle of a destroyed stream again, so one `StreamId` can have several names.
     pub stream_names: BTreeMap<StreamId, Vec<(Instant, String)>>,
     /// The number of ended spans whose work was not done within the timeout.
     pub unfinished: usize,
@@ -115,7 +116,8 @@ pub struct Trace {
     pub dropped: usize,
     /// The number of spans that have no time because of an error.
     pub failed: usize,
-    /// The first error that no drain has returned.
+    /// The first error that neither [`drain_ready`](crate::Tracer::drain_ready) nor
+    /// [`drain`](crate::Tracer::drain) has returned.
     pub error: Option<Error>,
 }
 

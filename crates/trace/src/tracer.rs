@@ -88,9 +88,9 @@ const SHARDS: usize = 16;
 ///
 /// # Captures
 ///
-/// Do not begin or end a span in a capturing stream. Its record would become a part of the capture,
-/// and a drain, perhaps on another thread, would query the captured event. See the Safety section
-/// of [`Capture::begin`](cuda_events::capture::Capture::begin).
+/// Do not begin or end a span in a capturing stream. The record would become a part of the capture,
+/// and [`drain_ready`](Self::drain_ready), perhaps on another thread, would query the captured
+/// event. See the Safety section of [`Capture::begin`](cuda_events::capture::Capture::begin).
 #[derive(Clone)]
 pub struct Tracer(Arc<Inner>);
 
@@ -282,7 +282,8 @@ impl Tracer {
     /// [`cuEventRecord`]. If the pool of events is empty, also those of
     /// [`Event::new`](cuda_events::Event::new); [`reserve`](Self::reserve) makes these in advance.
     /// Four times a second it also records an anchor: [`cuEventRecord`], [`cuEventQuery`] for at
-    /// most 50 µs and [`cuEventElapsedTime`], between two of [`cuThreadExchangeStreamCaptureMode`].
+    /// most 50 µs and [`cuEventElapsedTime`], between two calls of
+    /// [`cuThreadExchangeStreamCaptureMode`].
     ///
     /// # Errors
     ///
@@ -395,11 +396,11 @@ impl Tracer {
     /// Returns the spans whose work is done, in the order in which each stream did them. It does
     /// not wait for work.
     ///
-    /// It queries the oldest span of each stream, and goes on with the next one if that is done.
+    /// It queries the oldest span of each stream. If that span is done, it queries the next one.
     /// When it finds the first span that was done after the last anchor, it records an anchor, and
-    /// waits for it for at most 50 µs. If an older anchor is still pending, it first waits as long
-    /// for that one. A later drain returns the spans that were done after the last anchor that is
-    /// done.
+    /// waits at most 50 µs until the anchor is done. If an older anchor is still pending, it first
+    /// waits at most 50 µs for the older anchor. A later call returns the spans that were done
+    /// after the last anchor that is done.
     ///
     /// Driver calls: two or three of [`cuEventElapsedTime`] for each span that is done, one for the
     /// first pending span of each stream, and those of an anchor, as in [`span`](Self::span).
@@ -408,14 +409,15 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// The first error since the last drain that returned one:
+    /// The first error since the last call that returned an error:
     ///
     /// * The driver's error for the events of a span. The span is counted in
     ///   [`failed`](Self::failed) and not kept.
     /// * The driver's error for an anchor.
     /// * [`Error::EndBeforeStart`] for a span that ended in another stream before it began.
     ///
-    /// Spans that are done are returned first; the next drain returns the error.
+    /// If there are also spans to return, this call returns the spans, and a later call returns the
+    /// error.
     pub fn drain_ready(&self) -> Result<Vec<GpuSpan>> {
         let mut collected = lock(&self.0.collected);
         let spans = self.0.collect(&mut collected);
@@ -488,8 +490,9 @@ impl Tracer {
         self.drain_ready()
     }
 
-    /// Waits until the work of all ended spans is done, for at most `timeout`. It returns all spans
-    /// that no drain has returned.
+    /// Waits until the work of all ended spans is done, for at most `timeout`, and returns the
+    /// spans. It does not return spans again that [`drain_ready`](Self::drain_ready) or
+    /// [`drain`](Self::drain) has returned.
     ///
     /// It always returns a trace: [`Trace::unfinished`], [`Trace::failed`] and [`Trace::error`]
     /// describe missing spans. The tracer may be used again afterwards.
@@ -532,7 +535,8 @@ impl Tracer {
     }
 
     /// The number of ended spans that have no time, because the driver returned an error for one of
-    /// their events. Drains return the errors.
+    /// their events. [`drain_ready`](Self::drain_ready) and [`drain`](Self::drain) return the
+    /// errors.
     pub fn failed(&self) -> usize {
         lock(&self.0.collected).failed
     }

@@ -46,18 +46,20 @@ impl Trace {
     /// It has the rows and arrows of [`write_chrome`](Self::write_chrome). At first it shows the
     /// range [`shown_first`](Self::shown_first).
     ///
-    /// * The wheel and the keys `w` and `s` zoom. A drag, `a`, `d` and the arrow keys move. `0`
-    ///   shows all.
-    /// * A click on a span shows its details as text. A button goes from a span of the GPU to the
+    /// * To zoom, turn the wheel, or press the key `w` or `s`. To move, drag, or press `a`, `d` or
+    ///   an arrow key. The key `0` shows the whole trace.
+    /// * Click a span to see its details as text. A button goes from a span of the GPU to the
     ///   host's span that began it, or back.
-    /// * `/` goes to the search, which finds spans and markers by name, and spans by argument.
-    ///   Enter goes to the next, and Enter with the shift key to the one before.
-    /// * A drag with the shift key measures a range. It shows the busy share of each stream and
-    ///   thread, and the count, total, mean and p99 of each name. `z` zooms to the range.
-    /// * A click on the name of a stream or thread shows these numbers for it alone. The border of
-    ///   the names can be dragged.
+    /// * Press `/` to search for spans and markers by name, and for spans by argument. Enter goes
+    ///   to the next match, and Enter with the shift key to the previous match.
+    /// * Drag with the shift key to measure a range. The page then shows how busy each stream and
+    ///   thread is, and the count, total, mean and p99 of each name. The key `z` zooms to the
+    ///   range.
+    /// * Click the name of a stream or thread to see these numbers for it alone. Drag the border of
+    ///   the names to make them wider.
     ///
-    /// Escape closes what is shown. All times of a view have one unit.
+    /// The key Escape ends the search, and closes the details and the range. All times on the
+    /// screen have one unit.
     ///
     /// # Errors
     ///

@@ -25,8 +25,8 @@ use crate::processes;
 
 /// A software driver in this process, independent of all others.
 ///
-/// A process can have 16 drivers at a time ([`SLOTS`](crate::SLOTS)). The last six places are for
-/// threads that have a driver already. Without a place, creating a driver waits for one, and panics
+/// A process can have 16 drivers at a time ([`SLOTS`](crate::SLOTS)). The last six are reserved for
+/// threads that have a driver already. If there is no room, creating a driver waits, and panics
 /// after two minutes.
 ///
 /// Dropping a driver ends everything that belongs to it. From then on its functions return
@@ -187,17 +187,16 @@ impl SoftDriver {
         self.state().misuses.reports()
     }
 
-    /// The deadlocks of waits for values so far, as text: the waiting streams, their values and
-    /// channels, and the calls that submitted the waits.
+    /// The deadlocks so far, as text. Each text names the waiting streams, their channels, the
+    /// values for which they wait, and the calls that submitted the waits.
     ///
     /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock.
     pub fn deadlocks(&self) -> Vec<String> {
         self.state().engine.deadlocks().to_vec()
     }
 
-    /// The findings of the [order checker](crate::OrderCheck) so far. Each has two accesses to the
-    /// same bytes, their calls, the existing order, and the missing order. `Display` gives the
-    /// text.
+    /// The findings of the [order checker](crate::OrderCheck) so far. A finding describes two
+    /// accesses to the same bytes that have no order. `Display` gives the text.
     ///
     /// The list has the first thousand findings. It leaves out those that the setting
     /// [`order_suppress`](crate::Builder::order_suppress) covers.
@@ -259,14 +258,14 @@ impl SoftDriver {
         hooks.release();
     }
 
-    /// The number of calls that [`Fault::block`] holds now.
+    /// The number of calls that [`Fault::block`] blocks now.
     ///
     /// [`Fault`] has an example.
     pub fn blocked(&self) -> usize {
         self.hooks().control().faults.blocked
     }
 
-    /// Lets the calls that [`Fault::block`] holds go on, and returns their number.
+    /// Lets the calls that [`Fault::block`] blocks go on, and returns their number.
     ///
     /// [`Fault`] has an example.
     pub fn release(&self) -> usize {
@@ -351,9 +350,9 @@ impl SoftDriver {
 
     /// Stops the running of host functions, or resumes it.
     ///
-    /// Functions that already run are not stopped. A call that waits for the stream of a held
-    /// function waits until the function has run. The last release of a context is such a call. A
-    /// context that has failed holds no functions.
+    /// Functions that already run are not stopped. A call that waits for a stream, such as the last
+    /// release of a context, also waits for the stopped functions in the stream. In a context that
+    /// has failed, no function is stopped.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};

@@ -164,8 +164,8 @@ impl SoftDriver {
     ///
     /// # Panics
     ///
-    /// If a kernel launch in this stream would fail, for example because the context has failed. A
-    /// handle of no stream ends the process, or is an error: see [`OnMisuse`](crate::OnMisuse).
+    /// If a kernel launch in this stream would fail, for example because the context has failed.
+    /// The use of a destroyed stream is a misuse: see [`OnMisuse`](crate::OnMisuse).
     #[track_caller]
     pub fn reads(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
         self.access(Some(stream.as_raw()), (address, bytes), false);
@@ -198,13 +198,14 @@ impl SoftDriver {
         self.access(None, (memory.addr() as u64, bytes), true);
     }
 
-    /// Reports that the calling thread or host function hands over to another one: it unlocks,
-    /// sends, or ends and is joined.
+    /// Reports that the calling thread or host function is about to unlock a lock, to send a
+    /// message, or to end.
     ///
-    /// Another thread [takes over](Self::take_over) with the same number. What came before the
-    /// hand-over is then ordered before all that follows the take-over. The program chooses the
-    /// numbers, for example the address of the lock or the channel. The call has an effect with
-    /// [`HostOrder::Reported`](crate::HostOrder::Reported) only.
+    /// The thread that then locks, receives or joins calls [`take_over`](Self::take_over) with the
+    /// same number. For the checker, everything before `hand_over` then comes before everything
+    /// after `take_over`. The program chooses the number, for example the address of the lock or
+    /// the channel. The call has an effect only with
+    /// [`HostOrder::Reported`](crate::HostOrder::Reported).
     ///
     /// ```
     /// use cuda_events::{Context, Device};
@@ -232,8 +233,8 @@ impl SoftDriver {
         good(hand(self.machine(), token, true, Some(Location::caller())));
     }
 
-    /// Reports that the calling thread or host function takes over from those that [handed
-    /// over](Self::hand_over) with this number: it locks, receives, or has joined.
+    /// Reports that the calling thread or host function has locked a lock, received a message, or
+    /// joined a thread. `token` is the number that was passed to [`hand_over`](Self::hand_over).
     ///
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
@@ -244,9 +245,8 @@ impl SoftDriver {
     /// Reports that the host has read `value` at `memory`, where a stream writes values
     /// (`cuStreamWriteValue32` and `64`).
     ///
-    /// The calling thread is then ordered after the work before that write, like a stream that
-    /// waited for the value. The call has an effect with
-    /// [`HostOrder::Reported`](crate::HostOrder::Reported) only.
+    /// For the checker, the work before that write then comes before what the calling thread does
+    /// next. The call has an effect only with [`HostOrder::Reported`](crate::HostOrder::Reported).
     ///
     /// # Panics
     ///
