@@ -47,13 +47,14 @@ use crate::sys::calls::*;
 ///
 /// # Current contexts
 ///
-/// Any thread may use a context, and it need not be current there. (A [green](Self::green) one has
-/// a rule about threads.) If a driver call needs a current context, the method makes its object's
-/// context current for the call, and then restores the previous one.
+/// Any thread may use a context, and the context need not be current on that thread. Only
+/// [green](Self::green) contexts have a rule about threads. If a driver call needs a current
+/// context, the method makes its object's context current for the call. Then it restores the
+/// previous one.
 ///
-/// "With the context current" in the description of a method means these extra calls:
-/// [`cuCtxGetCurrent`], and if the context is not current already, [`cuCtxPushCurrent`] and
-/// [`cuCtxPopCurrent`].
+/// "With the context current" in a list of driver calls means that the method also calls
+/// [`cuCtxGetCurrent`]. If the context is not current already, the method also calls
+/// [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`].
 ///
 /// # Dropping the last share
 ///
@@ -61,21 +62,21 @@ use crate::sys::calls::*;
 /// in it. Dropping a share is cheap and does not wait, except for the last one:
 ///
 /// * For a context from [`primary`](Self::primary), the last drop calls
-///   [`cuDevicePrimaryCtxRelease`]. If no other code in the process retains the context, the driver
-///   destroys it, after all work in the context's streams is done.
+///   [`cuDevicePrimaryCtxRelease`]. If no other code in the process retains the context, this call
+///   waits for the context's work, and destroys the context.
 /// * For a context from [`green`](Self::green), the last drop calls [`cuGreenCtxDestroy`], which
 ///   may wait too.
 /// * For a context with an [owner](Self::from_raw_with_owner), the last drop drops the owner, which
 ///   may wait too.
 ///
-/// **Such a drop blocks forever if the work never ends**, for example if
+/// **The last drop blocks forever if the work never ends**, for example if
 ///
 /// * a stream waits for an event whose exporter was killed before the record completed,
 /// * a stream waits for a value in memory that is never written,
 /// * a stream waits for a value that the dropping thread would signal later,
 /// * a host function needs a lock that the dropping thread holds.
 ///
-/// The drop also waits for work in a stream of another context in two cases:
+/// The last drop also waits for work in a stream of another context in two cases:
 ///
 /// * A stream of this context waits for an event of that stream.
 /// * A [graph](crate::graph::GraphExec) of this context was launched in that stream.
@@ -86,7 +87,7 @@ use crate::sys::calls::*;
 ///   [`ExporterProcess::wait_for`](crate::ipc::ExporterProcess::wait_for).
 /// * Hold no lock that a host function needs while you drop the last share.
 /// * If a stream has work that may never end, call [`abandon`](Self::abandon) before the last share
-///   is dropped. A drop that already blocks forever stops only when the process ends.
+///   is dropped.
 ///
 /// Contexts compare by handle and driver library.
 #[derive(Clone)]
@@ -256,9 +257,7 @@ impl Context {
 impl Context {
     /// Keeps the context until the process ends: no drop releases it.
     ///
-    /// It is for programs that use the GPU until they end. `leak` affects only this value and its
-    /// clones, and no context from another call of [`primary`](Self::primary). `leak` makes no
-    /// driver call.
+    /// It is for programs that use the GPU until they end. It makes no driver call.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
     /// to its owner.
@@ -400,8 +399,8 @@ impl Context {
     /// made in it are dropped. For a green context, [`green`](Self::green) has a rule about
     /// threads.
     ///
-    /// While the owner captures a stream of the context, only one thread at a time may use the
-    /// capture, its streams and its events. Threads of the owner count too: see
+    /// The owner may capture streams of the context. Until such a capture ends, only one thread at
+    /// a time may use the capture, its streams and its events. Threads of the owner count too: see
     /// [`Capture::begin`](crate::capture::Capture::begin).
     #[doc(alias = "cuCtxGetDevice")]
     pub unsafe fn from_raw(driver: Driver, raw: CUcontext) -> Result<Self> {

@@ -273,8 +273,7 @@ impl Context {
     ///
     /// The context is destroyed when the last clone and the last object made in it are dropped,
     /// unless it is [leaked](Self::leak). This last drop [can block](Self#dropping-the-last-share).
-    /// A stream that still exists in the context, such as one from
-    /// [`into_raw`](crate::Stream::into_raw), ends with it.
+    /// A stream from [`into_raw`](crate::Stream::into_raw) ends with its context.
     ///
     /// `resources` is either one resource, or several different parts of one
     /// [split](SmResource::split_by_count). A part may be in several contexts at the same time.

@@ -51,7 +51,9 @@ impl StreamRef {
     }
 
     /// Makes all later work in this stream wait for an event. In a capture, the wait becomes a node
-    /// of the graph: each launch waits for the event's last record before the launch.
+    /// of the graph.
+    ///
+    /// Record the event before you launch the graph: the launch waits for the event's last record.
     ///
     /// If this stream is not capturing, this is a plain [`wait_event`](Self::wait_event). The graph
     /// keeps the event alive as in [`record_external`](Self::record_external). For a semaphore

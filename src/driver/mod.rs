@@ -33,8 +33,8 @@ use crate::sys::calls::*;
 
 /// A loaded CUDA driver.
 ///
-/// A `Driver` is a reference to a table of entry points. The table is never freed and its library
-/// never unloaded, so a `Driver` can be copied, sent to other threads and kept forever. Loading
+/// A `Driver` is a reference to a table of entry points. The table is never freed, and the library
+/// is never unloaded. So a `Driver` can be copied, sent to other threads and kept forever. Loading
 /// does not initialise the driver: a process may load, fork, and use the devices in the child.
 ///
 /// One library can have several `Driver`s: one with the per-thread default stream, for example, and
@@ -48,9 +48,9 @@ use crate::sys::calls::*;
 /// | functions of the program, such as a software driver | [`from_resolver`](Self::from_resolver) |
 ///
 /// A program loads the driver once, and makes a [`Device`](crate::Device) and then a
-/// [`Context`](crate::Context). A library should take one of the three from its caller. Tests of
-/// the library can then use the software driver of the crate `cuda-soft-driver`. Objects of two
-/// driver libraries cannot be mixed.
+/// [`Context`](crate::Context). A library should take a `Driver`, a `Device` or a `Context` from
+/// its caller. Tests of the library can then use the software driver of the crate
+/// `cuda-soft-driver`. Objects of two driver libraries cannot be mixed.
 ///
 /// ```
 /// use cuda_events::Driver;
@@ -121,8 +121,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] lists every library that was tried, each with its reason: a missing file, a
-    /// library that is not a CUDA driver, the toolkit's stub, missing entry points.
+    /// [`Error::Load`] lists every library that was tried, each with the reason for its failure.
     pub fn load() -> Result<Self> {
         Self::load_with(&LoadOptions::new())
     }
@@ -270,12 +269,13 @@ impl Driver {
     /// thread of the call. A panic in the observer is caught. The observer is kept until
     /// [`stop_observing`](Self::stop_observing), or until the process ends.
     ///
-    /// An observer may use and drop every object of this crate: no lock of this crate is held while
-    /// it runs. Code with locks of its own can [defer
-    /// observers](crate::foundation::deferring_observers) until a lock is released.
+    /// An observer may use and drop every object of this crate. If a library makes driver calls
+    /// while it holds a lock, see [`deferring_observers`](crate::foundation::deferring_observers).
     ///
-    /// A process has room for sixteen observers. [`stop_observing`](Self::stop_observing) makes
-    /// room only for another observer of the same `Driver`. `observe` makes no driver call.
+    /// A process has sixteen places for observers. After [`stop_observing`](Self::stop_observing),
+    /// only the `Driver` on which `observe` was called can use the place again.
+    ///
+    /// `observe` makes no driver call.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -308,10 +308,9 @@ impl Driver {
     ///
     /// `self` is the result of [`observe`](Self::observe). For any other driver the method does
     /// nothing and returns `false`. This driver and its objects continue to work, and their calls
-    /// are no longer observed. A call that returns at this moment may be observed or not.
+    /// are no longer observed.
     ///
-    /// A later `observe` may return this driver again. The new observer then also sees the calls of
-    /// this driver's objects.
+    /// After a later `observe`, the calls of this driver's objects may be observed again.
     ///
     /// Any thread may call `stop_observing`, and so may the observer itself. The method does not
     /// wait for other threads in the observer: the last of them drops the observer.
@@ -445,13 +444,12 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns another `Driver` of the same library, with a function to which code reports the
-    /// values that the host has read.
+    /// Returns another `Driver` of the same library, with a function for reports of host reads.
     ///
-    /// Use it for a driver that checks the order of work. Such a driver cannot see that the host
-    /// reads a value which a stream has written. So code that reads such a value calls the
-    /// function: see [`host_reads`](Self::host_reads). `cuda-soft-driver` sets a function for its
-    /// order checker, and `cuda-timelines` calls it.
+    /// Only a driver that checks the order of work needs such reports, because it cannot see reads
+    /// of the host. [`host_reads`](Self::host_reads) says when code calls the function.
+    /// `cuda-soft-driver` sets a function for its order checker, and `cuda-timelines` calls the
+    /// function.
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
@@ -461,8 +459,8 @@ impl Driver {
     /// Returns the function of [`with_host_reads`](Self::with_host_reads); `None` if no function
     /// was set.
     ///
-    /// After a plain load of a value that a stream writes, call the function on the same thread,
-    /// with the address and the value.
+    /// If your code loads a value that a stream writes, call the function afterwards, on the same
+    /// thread. Pass the address and the value.
     ///
     /// It makes no driver call.
     ///

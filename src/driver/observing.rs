@@ -122,8 +122,7 @@ struct Deferred {
     elapsed: Duration,
 }
 
-/// A guard, from [`deferring_observers`]. When it is dropped, the observers learn of the driver
-/// calls that were made while it existed.
+/// A guard, from [`deferring_observers`]. Its drop calls the deferred observers.
 pub struct Deferring<G> {
     guard: G,
     // Dropped after the guard.
@@ -132,11 +131,10 @@ pub struct Deferring<G> {
 
 /// Defers the observers of this thread's driver calls until the guard is dropped.
 ///
-/// [Observers](Driver::observe) are code of the program. If your crate makes a driver call while it
-/// holds a lock, an observer that calls your crate waits for that lock forever. To avoid this, wrap
-/// the lock guard. The observers then run after the lock is released, on the same thread and in the
-/// order of the calls. Without observers the wrapper costs a few loads and stores of a
-/// thread-local.
+/// An [observer](Driver::observe) may call your crate. If your crate makes a driver call while it
+/// holds a lock, such an observer can wait for the lock forever. To avoid this, wrap the lock
+/// guard. The observers then run after the lock is released, on the same thread and in the order of
+/// the calls. Without observers the wrapper costs a few loads and stores of a thread-local.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

@@ -40,9 +40,9 @@ bitflags! {
         /// several times as much as others (`docs/performance.md`).
         const TIMING = 2;
         /// Other processes can open the event (`CU_EVENT_INTERPROCESS`). An event cannot have both
-        /// `INTERPROCESS` and `TIMING`. A stream that records the event first waits until the
-        /// previous record is done, even if another process made that record. Records of such an
-        /// event cost several times as much as others (`docs/performance.md`).
+        /// `INTERPROCESS` and `TIMING`. Before a record, the stream waits until the previous record
+        /// of the event is done. The previous record may come from another process. Records of such
+        /// an event cost several times as much as others (`docs/performance.md`).
         const INTERPROCESS = 4;
     }
 }

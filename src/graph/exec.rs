@@ -24,9 +24,9 @@ use crate::sys::calls::*;
 /// The executable graph keeps the events and the captured semaphores of its nodes alive. So the
 /// graph from which it was made may be dropped.
 ///
-/// The executable graph may be dropped during a launch: the launch runs to its end. But if the
-/// graph has captured a [semaphore](crate::external#captures), the program must keep at least one
-/// of the three during a launch: the semaphore, the graph, or the executable graph.
+/// The executable graph may be dropped during a launch: the launch runs to its end. But with a
+/// captured [semaphore](crate::external#captures), keep the semaphore, the graph or the executable
+/// graph until the launch is done.
 ///
 /// The executable graph also keeps its context alive, but a launch does not. If nothing else keeps
 /// the context, dropping the executable graph [waits](Context#dropping-the-last-share) for its
@@ -145,8 +145,7 @@ impl GraphExec {
     ///
     /// One driver call: [`cuGraphLaunch`].
     ///
-    /// The stream may belong to another context than the graph. The end of the graph's context then
-    /// [waits](Context#dropping-the-last-share) for the launch.
+    /// The stream may belong to another context than the graph.
     ///
     /// # Errors
     ///

@@ -86,15 +86,13 @@ use crate::sys::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// A graph keeps the events of its nodes alive, and so do its [executable graphs](GraphExec): the
-/// program may drop its own references at any time. This is why such events are passed as
-/// `Arc<Event>`. If a call fails, the driver may still have put the event into the graph, so the
-/// graph keeps that event too. Other crates can make a graph keep objects of their own: see
+/// A graph and its [executable graphs](GraphExec) keep the events of their nodes alive, even those
+/// of failed calls. So such events are passed as `Arc<Event>`, and the program may drop its own
+/// references at any time. Other crates can make a graph keep objects of their own: see
 /// [`OwnCapture`](crate::foundation::OwnCapture).
 ///
-/// A graph also keeps captured semaphores alive. But while a launch is in progress, the program
-/// must keep at least one of the three: the semaphore, the graph, or the executable graph. See
-/// [captures](crate::external#captures).
+/// A graph also keeps captured semaphores alive. But while a launch is in progress, keep the
+/// semaphore, the graph or the executable graph: see [captures](crate::external#captures).
 ///
 /// The driver does not allow two threads to use one graph. So a graph may be sent to another
 /// thread, but not shared.
@@ -153,8 +151,9 @@ impl Graph {
         self.add(entry!(self.driver(), cuGraphAddEventRecordNode?)?, after, event)
     }
 
-    /// Adds a node that waits for the event. Each launch waits for the event's last record before
-    /// the launch. Needs CUDA 11.1.
+    /// Adds a node that waits for the event. Needs CUDA 11.1.
+    ///
+    /// Record the event before you launch the graph: the launch waits for the event's last record.
     ///
     /// The node runs after the work of the nodes in `after`.
     ///
@@ -318,12 +317,17 @@ impl Graph {
     ///
     /// `raw` must be a live graph of the context's driver. From now on no other code may use or
     /// destroy it, and no capture may be adding to it. The events and the
-    /// [semaphores](crate::external) of its nodes must stay alive as long as the result and the
-    /// executable graphs made of it.
+    /// [semaphores](crate::external) of its nodes must outlive the result, and all executable
+    /// graphs made of the result.
     ///
-    /// While one thread launches an executable graph made of this graph, no other thread may record
-    /// those events in a capture, or end such a capture. The owner of the events must follow this
-    /// rule too: see [`Capture::begin`](crate::capture::Capture::begin).
+    /// While one thread launches an executable graph made of the result, no other thread may do one
+    /// of these:
+    ///
+    /// * record an event of the graph's nodes in a capture,
+    /// * end a capture in which an event of the graph's nodes was recorded.
+    ///
+    /// Threads of the events' owner count too: see
+    /// [`Capture::begin`](crate::capture::Capture::begin).
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::with(context, raw, Retained::new())
     }
@@ -414,9 +418,9 @@ impl GraphNode {
     ///
     /// # Safety
     ///
-    /// `raw` must be a node of `graph`, and must stay one as long as the graph or an executable
-    /// graph made of it is used. While this crate uses the node or the graph, no other code may use
-    /// either in another thread.
+    /// `raw` must be a node of `graph` until the last use of the graph and of all executable graphs
+    /// made of it. While this crate uses the node or the graph, no other code may use either in
+    /// another thread.
     pub unsafe fn from_raw(graph: &Graph, raw: CUgraphNode) -> Self {
         graph.retained.node(raw)
     }

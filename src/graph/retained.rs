@@ -35,8 +35,8 @@ type Other = Arc<dyn Any + Send + Sync>;
 /// An object that a graph keeps alive because nodes of the graph use it.
 /// [`OwnCapture`](crate::foundation::OwnCapture) has an example.
 ///
-/// A launch does not keep the object alive. If the drop of the object frees something that the
-/// nodes use, keep the object, the graph or the executable graph while a launch is in progress.
+/// A launch does not keep the object alive. If the nodes still need the object, keep the object,
+/// the graph or the executable graph until the launch is done.
 pub trait GraphValue: Send + Sync + 'static {
     /// Prepares the object for a launch and all later launches.
     ///

@@ -281,8 +281,7 @@ impl StreamRef {
         unsafe { self.set_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
     }
 
-    /// Returns the physical domains of the device to which the stream's domains are mapped. Needs
-    /// CUDA 12.0.
+    /// Returns the map of the stream's domains to physical domains of the device. Needs CUDA 12.0.
     ///
     /// One driver call: [`cuStreamGetAttribute`]. [`MemorySyncDomain`] has an example.
     ///

@@ -93,14 +93,14 @@ impl StreamRef {
     /// `raw` must be a live stream of `context`, or a default stream's handle, until the result is
     /// dropped.
     ///
-    /// While the stream takes part in a capture of the owner, only one thread at a time may use the
-    /// capture, its streams and its events. Threads of the owner count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
-    /// another thread. So do not await an event that was recorded in the capture, and do not return
-    /// it to a pool.
+    /// The stream may take part in a capture of the owner. Until that capture ends, only one thread
+    /// at a time may use the capture, its streams and its events. Threads of the owner count too:
+    /// see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event
+    /// on another thread. So do not await an event that was recorded in the capture, and do not
+    /// return it to a pool.
     ///
-    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
-    /// graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in a capture of the owner must outlive
+    /// the graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::new(context, raw)
     }
@@ -153,14 +153,14 @@ impl StreamRef {
     /// recorded event. For a stream of a green context, [`Context::green`] has a rule about
     /// threads.
     ///
-    /// While the stream takes part in a capture of the owner, only one thread at a time may use the
-    /// capture, its streams and its events. Threads of the owner count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
-    /// another thread. So do not await an event that was recorded in the capture, and do not return
-    /// it to a pool.
+    /// The stream may take part in a capture of the owner. Until that capture ends, only one thread
+    /// at a time may use the capture, its streams and its events. Threads of the owner count too:
+    /// see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event
+    /// on another thread. So do not await an event that was recorded in the capture, and do not
+    /// return it to a pool.
     ///
-    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
-    /// graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in a capture of the owner must outlive
+    /// the graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "from_handle")]
     #[doc(alias = "ExternalStream")]
@@ -251,14 +251,14 @@ impl<O> ForeignStream<O> {
     /// `raw` must be a live stream of the context's driver, or a default stream's handle, until
     /// `owner` is dropped.
     ///
-    /// While the stream takes part in a capture of the owner, only one thread at a time may use the
-    /// capture, its streams and its events. Threads of the owner count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
-    /// another thread. So do not await an event that was recorded in the capture, and do not return
-    /// it to a pool.
+    /// The stream may take part in a capture of the owner. Until that capture ends, only one thread
+    /// at a time may use the capture, its streams and its events. Threads of the owner count too:
+    /// see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event
+    /// on another thread. So do not await an event that was recorded in the capture, and do not
+    /// return it to a pool.
     ///
-    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
-    /// graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in a capture of the owner must outlive
+    /// the graph and its executable graphs.
     #[doc(alias = "cuStreamGetCtx")]
     #[doc(alias = "ExternalStream")]
     pub unsafe fn new(context: &Context, raw: CUstream, owner: O) -> Result<Self> {

@@ -245,14 +245,14 @@ impl Stream {
     /// `raw` must be a live stream of `context` from [`cuStreamCreate`] or a similar call, not a
     /// default stream, and no other code may destroy it.
     ///
-    /// While the stream takes part in a capture of other code, only one thread at a time may use
-    /// the capture, its streams and its events. Threads of that code count too: see
-    /// [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event on
-    /// another thread. So do not await an event that was recorded in the capture, and do not return
-    /// it to a pool.
+    /// The stream may take part in a capture of other code. Until that capture ends, only one
+    /// thread at a time may use the capture, its streams and its events. Threads of that code count
+    /// too: see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an
+    /// event on another thread. So do not await an event that was recorded in the capture, and do
+    /// not return it to a pool.
     ///
-    /// A [semaphore](crate::external#captures) that is used in such a capture must outlive the
-    /// graph and its executable graphs.
+    /// A [semaphore](crate::external#captures) that is used in a capture of other code must outlive
+    /// the graph and its executable graphs.
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self(StreamRef::new(context, raw))
     }

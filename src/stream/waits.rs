@@ -21,9 +21,9 @@ bitflags! {
     /// Flags for [`StreamRef::wait_event_with`]; [`EventRef::record_with`] has an example.
     #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
     pub struct WaitFlags: u32 {
-        /// Makes the wait in a capture a node of the graph: each launch waits for the last record
-        /// of the event outside of the graph (`CU_EVENT_WAIT_EXTERNAL`). Needs CUDA 11.1. In a
-        /// stream that is not capturing, the flag is an error.
+        /// Makes the wait in a capture a node of the graph (`CU_EVENT_WAIT_EXTERNAL`). Each launch
+        /// waits for the event's last record. Needs CUDA 11.1. In a stream that is not capturing,
+        /// the flag is an error.
         const EXTERNAL = CU_EVENT_WAIT_EXTERNAL;
     }
 }

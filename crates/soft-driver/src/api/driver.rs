@@ -350,9 +350,8 @@ impl SoftDriver {
 
     /// Stops the running of host functions, or resumes it.
     ///
-    /// Functions that already run are not stopped. A call that waits for a stream, such as the last
-    /// release of a context, also waits for the stopped functions in the stream. In a context that
-    /// has failed, no function is stopped.
+    /// Functions that already run are not stopped. A call that waits for a stream with stopped
+    /// functions blocks. So does dropping the last share of the context.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};

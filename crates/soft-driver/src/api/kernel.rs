@@ -18,11 +18,11 @@ use crate::machine::DropUnlocked;
 impl SoftDriver {
     /// Registers a closure as the kernel `name`, and replaces an earlier one of this name.
     ///
-    /// From then on the program can load modules and libraries; before, that returns
-    /// `CUDA_ERROR_NOT_SUPPORTED`. The driver accepts any image, and finds all registered kernels
-    /// in it. The lookup of a name that is not registered returns `CUDA_ERROR_NOT_FOUND`, and the
-    /// driver prints the registered names. C++ compilers mangle names: register the name that the
-    /// program looks up, such as `_Z4fillPji`.
+    /// The program can then load modules and libraries. Before the first call of `kernel`, loading
+    /// returns `CUDA_ERROR_NOT_SUPPORTED`. The driver accepts any image, and finds all registered
+    /// kernels in it. The lookup of a name that is not registered returns `CUDA_ERROR_NOT_FOUND`,
+    /// and the driver prints the registered names. C++ compilers mangle names: register the name
+    /// that the program looks up, such as `_Z4fillPji`.
     ///
     /// A launch runs the closure once, in stream order, on a thread of the driver. A kernel of
     /// another stream may run at the same time. In a capturing stream a launch becomes a kernel
@@ -30,7 +30,7 @@ impl SoftDriver {
     /// duration. A kernel that panics fails its context with `CUDA_ERROR_LAUNCH_FAILED`. Calls of
     /// the driver in a kernel return `CUDA_ERROR_NOT_PERMITTED`.
     ///
-    /// The closures are dropped with the driver. A replaced one may be dropped earlier.
+    /// A closure is dropped with the driver at the latest.
     ///
     /// ```
     /// use cuda_soft_driver::SoftDriver;

@@ -93,13 +93,13 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | [`new`](Self::new) | Importers cannot write the file: the kernel enforces a seal, and the file descriptor is read-only. | The streams wait for a copy of the value in the importer's memory. The importer's [poller](crate#threads) makes the copy: `docs/timelines.md` has the cost. |
 /// | [`writable`](Self::writable) | This crate maps the file read-only in importers. When this process has ended, an importer maps the file writable for a moment, to release waiting streams. | The streams wait for the file's memory directly, which is faster. |
 ///
-/// An importer of a file from `new` cannot write the file. But a process of the same user, or of
-/// root, can hide the end of this process from the importers. If that matters, run importers as
-/// other users, and let them wait with a timeout.
+/// A process of the same user, or of root, can keep importers from noticing the end of this
+/// process. If that matters, run the importers as other users, and let them wait with a timeout.
 ///
 /// The exporter cannot harm an importer's memory. With a file from `writable`, the exporter can
-/// block the importer's streams. To prevent that, the importer can open the file read-only, and
-/// import this file descriptor. The importer's streams then wait as with a file from `new`.
+/// block the importer's streams. To prevent that, the importer can pass a read-only file descriptor
+/// to [`ImportedTimeline::open`](super::ImportedTimeline::open). The importer's streams then wait
+/// as with a file from `new`.
 ///
 /// # Lifetime
 ///
@@ -109,9 +109,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// does not keep the file alive.
 ///
 /// If the context of this process fails, importers get [`Error::Poisoned`] some milliseconds later:
-/// `docs/timelines.md` has the bound. For this the [poller](crate#threads) queries an event for
-/// each file every 5 ms while a signal is pending. The poller calls [`cuEventQuery`] between two
-/// calls of [`cuThreadExchangeStreamCaptureMode`].
+/// `docs/timelines.md` has the bound. While a signal is pending, the [poller](crate#threads) calls
+/// [`cuEventQuery`] every 5 ms for each file, between two calls of
+/// [`cuThreadExchangeStreamCaptureMode`].
 ///
 /// Each file that a process creates or imports keeps one mapping until the process ends. Linux
 /// allows a process 65530 mappings (`vm.max_map_count`). So use one file for many timelines and
@@ -212,18 +212,14 @@ impl TimelineFile {
     /// Creates a file that importers can write. The importers' streams wait for the file's memory
     /// directly. Use it only for importers that you trust as much as this process.
     ///
-    /// A process with the file descriptor can write any bytes at any time, and can remove the page
-    /// from the file. So it can harm **each process with the file, this one included**:
+    /// A process with the file descriptor can write any bytes at any time. So it can harm **each
+    /// process with the file, this one included**:
     ///
     /// * A point of a [`Timeline::shared`](super::Timeline::shared) can look reached too early.
     ///   Work that waits for it then runs on unfinished data.
     /// * Waits for such a point can end with [`Error::Poisoned`], or never end, even after the drop
     ///   of the timeline. Use timeouts.
-    /// * The poller of this process can be made to query the driver every 5 ms until the file is
-    ///   dropped.
-    /// * [`Timeline::move_to`](super::Timeline::move_to) can succeed in this process while signals
-    ///   are pending. The values can then go back, and importers can miss the timeline's end.
-    /// * An importer can be made to believe that this process still lives, after its end.
+    /// * Importers can miss the end of this process or of a timeline.
     ///
     /// Such a process cannot read or write other memory. It also cannot change
     ///

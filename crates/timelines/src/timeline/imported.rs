@@ -71,12 +71,11 @@ use cuda_events::ipc::ExporterProcess;
 ///   check the point on the host with [`Point::query`] before you trust a result of the stream. You
 ///   can use and drop streams and contexts as usual.
 ///
-/// How soon this happens depends on the import:
+/// Where the end is detected, and how soon, depends on the import:
 ///
 /// | | by a file | by memory |
 /// | --- | --- | --- |
-/// | how the end is detected | the exporter holds a lock on the file while it lives; on Windows the importer watches the process, and must be allowed to open it | as by [`ExporterProcess`], while a point is pending |
-/// | where | in every container | in the exporter's pid namespace only |
+/// | where the end is detected | in every container | in the exporter's pid namespace only: see [`ExporterProcess`] |
 /// | hosts and futures | within 5 ms and one driver call | within 10 ms and one pass of the poller |
 /// | streams | within 5 ms and one pass of the poller | within 10 ms and one pass of the poller |
 ///
@@ -94,9 +93,8 @@ use cuda_events::ipc::ExporterProcess;
 /// signal.
 ///
 /// If the exporter's context fails, an import by a file [ends in the same
-/// way](super::TimelineFile#lifetime), at the latest at the exporter's next signal. By memory **a
-/// failed context is not detected while the exporter's process lives**: let the exporter report the
-/// failure, or wait with a timeout.
+/// way](super::TimelineFile#lifetime). **By memory, a failed context is not detected while the
+/// exporter's process lives.** Let the exporter report the failure, or wait with a timeout.
 ///
 /// # Dropping it
 ///
@@ -105,9 +103,9 @@ use cuda_events::ipc::ExporterProcess;
 /// [`Error::ContextDropped`]. Each imported file keeps 4 KiB mapped until the process ends, so put
 /// many timelines into one file.
 ///
-/// By memory, the drop closes the memory if no point is pending. Closing it can block, like the
-/// [end of a context](Context#dropping-the-last-share). If points are pending, the drop does not
-/// block, and the context lives until the points are reached or the exporter ends.
+/// By memory, the drop can block if no point is pending, like the [last drop of a
+/// context](Context#dropping-the-last-share). If points are pending, the drop does not block, and
+/// the context lives until the points are reached or the exporter ends.
 pub struct ImportedTimeline(Import);
 
 enum Import {
@@ -126,18 +124,19 @@ impl ImportedTimeline {
     /// mapped. [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// The file descriptor stays open while anything waits for the timeline, and while a graph with
-    /// a captured wait exists. If the capture was not begun by a
-    /// [`Capture`](cuda_events::capture::Capture), the file descriptor stays open until the value
-    /// is reached or the exporter ends. On Windows one more handle stays open for each file, and
-    /// one for the exporter's process while anything waits.
+    /// a captured wait exists.
     ///
-    /// Driver calls for a file from [`TimelineFile::new`](super::TimelineFile::new), or with a
-    /// read-only descriptor: those of [`HostTimeline::new`](super::HostTimeline::new). For a
-    /// [writable](super::TimelineFile#write-access) file, the first timeline in the context calls
-    /// [`cuDeviceGetAttribute`], then [`cuMemHostRegister`] and [`cuMemHostGetDevicePointer`] with
-    /// the context current, between two calls of [`cuThreadExchangeStreamCaptureMode`]. Later
-    /// timelines of the file make no call. If the device cannot register read-only memory, each
-    /// timeline calls `cuDeviceGetAttribute` and makes the calls of `HostTimeline::new`.
+    /// Driver calls:
+    ///
+    /// * For a file from [`TimelineFile::new`](super::TimelineFile::new), or with a read-only file
+    ///   descriptor: those of [`HostTimeline::new`](super::HostTimeline::new).
+    /// * For the first timeline of a [writable](super::TimelineFile#write-access) file in a
+    ///   context: [`cuDeviceGetAttribute`]. Then [`cuMemHostRegister`] and
+    ///   [`cuMemHostGetDevicePointer`] with the context current, between two calls of
+    ///   [`cuThreadExchangeStreamCaptureMode`].
+    /// * For later timelines of the file: none.
+    /// * If the device cannot register read-only memory: `cuDeviceGetAttribute` and the calls of
+    ///   `HostTimeline::new`, for each timeline.
     ///
     /// # Errors
     ///
@@ -208,7 +207,7 @@ impl ImportedTimeline {
     /// The descriptor must come from a trusted process. While this process uses the result, that
     /// process must not drop its [`TimelineMemory`](super::TimelineMemory). That process may end at
     /// any time. The driver cannot detect a forged descriptor, and may open other device memory of
-    /// the same user. This method copies 16 bytes of such memory before it refuses the descriptor.
+    /// the same user.
     #[doc(alias = "cuIpcOpenMemHandle")]
     #[allow(unsafe_code)]
     pub unsafe fn open_memory(context: &Context, descriptor: &TimelineDescriptor) -> Result<Self> {
@@ -226,15 +225,15 @@ impl ImportedTimeline {
     ///
     /// By a file this method makes no driver call, and returns no error.
     ///
-    /// By memory a host cannot load the value. So this method makes a stream of the import wait for
-    /// the value and copy it: [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context
-    /// current. It makes no driver call if the value is reached, or if an earlier call was for the
-    /// same value. Call `point` for values in rising order. If you call it for a lower value later,
-    /// the new point is not reached before the points of the earlier calls.
+    /// Driver calls by memory: [`cuStreamWaitValue64`], and [`cuMemcpyDtoHAsync`] with the context
+    /// current. There are none if the value is reached, or if an earlier call was for the same
+    /// value.
     ///
-    /// **By memory it blocks while 256 points of the timeline are pending**, because the driver
-    /// itself blocks when a stream is full. It returns when one of the 256 points is reached, or
-    /// cannot be reached any more. Calls for one timeline take turns.
+    /// By memory, call `point` for values in rising order. Otherwise the point of a lower value may
+    /// be reached late, after the points of earlier calls.
+    ///
+    /// **By memory it blocks while 256 points of the timeline are pending.** Calls for one timeline
+    /// take turns.
     ///
     /// # Errors
     ///

@@ -100,7 +100,7 @@ use crate::sync::lock;
 /// | many places in one stream to check or to wait for | a timeline: a point is a number, an event is an object |
 /// | time stamps | an event with [`TIMING`](cuda_events::EventFlags::TIMING) |
 /// | a signal within each launch of a graph | a timeline [in the graph](Timeline::in_graph), or an event, with [`record_external`](StreamRef::record_external) |
-/// | a CPU stage between two GPU stages | a [`HostTimeline`]; or, for a short stage, a [host function](StreamRef::launch_host_function). A host function needs no thread, but the driver runs them one after the other, and runs none after a failure |
+/// | a CPU stage between two GPU stages | a [`HostTimeline`]; or, for a short stage, a [host function](StreamRef::launch_host_function). The driver runs host functions one after the other, and none after a failure |
 /// | to await a few completions | either; the future of an [event](crate::Completion) needs no timeline |
 /// | to await thousands | a timeline: checking a point makes no driver call |
 ///
@@ -142,8 +142,8 @@ use crate::sync::lock;
 /// Streams that still [wait ahead](Self::wait_ahead) are released after the last pending signal.
 /// `docs/timelines.md` has the time bound, and the driver calls of a drop.
 ///
-/// The drop also drops the stream. A timeline keeps its context alive. Dropping it can block only
-/// if [nothing else keeps the context](cuda_events::Context#dropping-the-last-share).
+/// The drop also drops the stream. A timeline keeps its context alive. Dropping the timeline can
+/// block only if [nothing else keeps the context](cuda_events::Context#dropping-the-last-share).
 ///
 /// # Memory
 ///
@@ -280,7 +280,7 @@ impl Timeline {
     /// capture is refused, even if [other code began the capture](Self#captures).
     ///
     /// Dropping or [poisoning](Self::poison) the timeline ends all waits in other processes, after
-    /// the last signal. But the waits do not end while the stream captures, or if its context has
+    /// the last signal. But the waits do not end while the stream captures, or if the context has
     /// failed. `docs/timelines.md` has the driver calls.
     ///
     /// Driver calls: those of [`new`](Self::new) and, with the context current, [`cuEventCreate`].
