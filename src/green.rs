@@ -273,7 +273,6 @@ impl Context {
     ///
     /// The context is destroyed when the last clone and the last object made in it are dropped,
     /// unless it is [leaked](Self::leak). This last drop [can block](Self#dropping-the-last-share).
-    /// A stream from [`into_raw`](crate::Stream::into_raw) ends with its context.
     ///
     /// `resources` is either one resource, or several different parts of one
     /// [split](SmResource::split_by_count). A part may be in several contexts at the same time.

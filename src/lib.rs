@@ -67,8 +67,8 @@
 //! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
 //!   events](IpcEventDescriptor) in safe types. [`Event`] and [`Stream`] own their object and
 //!   destroy it; [`EventRef`] and [`StreamRef`] do not.
-//! * On streams that you created, record, query, synchronize, wait and elapsed time make one driver
-//!   call each. This crate adds no context call, no lock and no allocation.
+//! * To record, query, synchronize, wait for or time an event costs one driver call on streams that
+//!   you created. This crate adds no context call, no lock and no allocation.
 //! * An error names the call that failed and the driver's code. If the cause is known, the error
 //!   also gives the remedy.
 //!

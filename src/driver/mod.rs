@@ -144,7 +144,8 @@ impl Driver {
     /// # Errors
     ///
     /// As [`load`](Self::load), and
-    /// [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for any other path.
+    /// [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for a relative path
+    /// with a folder.
     pub fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         Self::load_with(&LoadOptions::new().path(path.as_ref()))
     }
@@ -272,8 +273,7 @@ impl Driver {
     /// An observer may use and drop every object of this crate. If a library makes driver calls
     /// while it holds a lock, see [`deferring_observers`](crate::foundation::deferring_observers).
     ///
-    /// A process has sixteen places for observers. After [`stop_observing`](Self::stop_observing),
-    /// only the `Driver` on which `observe` was called can use the place again.
+    /// A process can have sixteen observers.
     ///
     /// `observe` makes no driver call.
     ///
@@ -309,8 +309,6 @@ impl Driver {
     /// `self` is the result of [`observe`](Self::observe). For any other driver the method does
     /// nothing and returns `false`. This driver and its objects continue to work, and their calls
     /// are no longer observed.
-    ///
-    /// After a later `observe`, the calls of this driver's objects may be observed again.
     ///
     /// Any thread may call `stop_observing`, and so may the observer itself. The method does not
     /// wait for other threads in the observer: the last of them drops the observer.
@@ -444,12 +442,10 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns another `Driver` of the same library, with a function for reports of host reads.
+    /// For drivers that check the order of work: returns another `Driver` of the same library, with
+    /// a function that [`host_reads`](Self::host_reads) returns.
     ///
-    /// Only a driver that checks the order of work needs such reports, because it cannot see reads
-    /// of the host. [`host_reads`](Self::host_reads) says when code calls the function.
-    /// `cuda-soft-driver` sets a function for its order checker, and `cuda-timelines` calls the
-    /// function.
+    /// `cuda-soft-driver` sets the function, and `cuda-timelines` calls it.
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

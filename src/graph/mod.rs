@@ -86,13 +86,13 @@ use crate::sys::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 ///
-/// A graph and its [executable graphs](GraphExec) keep the events of their nodes alive, even those
-/// of failed calls. So such events are passed as `Arc<Event>`, and the program may drop its own
+/// A graph and its [executable graphs](GraphExec) keep the events of their nodes alive. So such
+/// events are passed as `Arc<Event>`, and the program may drop its own
 /// references at any time. Other crates can make a graph keep objects of their own: see
 /// [`OwnCapture`](crate::foundation::OwnCapture).
 ///
-/// A graph also keeps captured semaphores alive. But while a launch is in progress, keep the
-/// semaphore, the graph or the executable graph: see [captures](crate::external#captures).
+/// A graph also keeps captured [semaphores](crate::external#captures) alive. A launch does not: keep
+/// the graph or the executable graph until the launch is done.
 ///
 /// The driver does not allow two threads to use one graph. So a graph may be sent to another
 /// thread, but not shared.

@@ -221,11 +221,7 @@ impl TimelineFile {
     ///   of the timeline. Use timeouts.
     /// * Importers can miss the end of this process or of a timeline.
     ///
-    /// Such a process cannot read or write other memory. It also cannot change
-    ///
-    /// * the values of this process's signals;
-    /// * the points and the waits of a [`HostTimeline::shared`](super::HostTimeline::shared) in
-    ///   this process.
+    /// Such a process cannot read or write other memory.
     ///
     /// Driver calls: those of [`new`](Self::new).
     ///

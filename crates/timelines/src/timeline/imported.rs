@@ -76,11 +76,11 @@ use cuda_events::ipc::ExporterProcess;
 /// | | by a file | by memory |
 /// | --- | --- | --- |
 /// | where the end is detected | in every container | in the exporter's pid namespace only: see [`ExporterProcess`] |
-/// | hosts and futures | within 5 ms and one driver call | within 10 ms and one pass of the poller |
+/// | hosts and futures | within 5 ms | within 10 ms and one pass of the poller |
 /// | streams | within 5 ms and one pass of the poller | within 10 ms and one pass of the poller |
 ///
 /// In one pass, the crate's [poller](crate#threads) checks everything that is pending once. The
-/// bounds do not hold while this process is stopped or gets no processor time.
+/// bounds do not include driver calls that wait, nor time without a processor.
 ///
 /// **By memory, the end is never detected in another pid namespace**, such as another container. If
 /// your program detects the end itself, for example by a closed connection, call
@@ -103,9 +103,9 @@ use cuda_events::ipc::ExporterProcess;
 /// [`Error::ContextDropped`]. Each imported file keeps 4 KiB mapped until the process ends, so put
 /// many timelines into one file.
 ///
-/// By memory, the drop can block if no point is pending, like the [last drop of a
-/// context](Context#dropping-the-last-share). If points are pending, the drop does not block, and
-/// the context lives until the points are reached or the exporter ends.
+/// By memory, the drop can block like the [last drop of a
+/// context](Context#dropping-the-last-share). While points are pending, it does not block: the
+/// context then lives until the points are reached or the exporter ends.
 pub struct ImportedTimeline(Import);
 
 enum Import {

@@ -118,8 +118,8 @@ use crate::sync::lock;
 ///
 /// A wait takes a [`Point`]. A point of this timeline exists only after its signal was submitted. A
 /// program that waits only for such points and for events cannot deadlock: `docs/timelines.md` has
-/// the proof. An [`ImportedTimeline`] has a point for any value, so [signal
-/// first](ImportedTimeline#values), and then send the value. [`wait_ahead`](Self::wait_ahead) waits
+/// the proof. Before you send a value to another process, [signal
+/// it](ImportedTimeline#values). [`wait_ahead`](Self::wait_ahead) waits
 /// for a value that was not signalled yet, and can deadlock.
 ///
 /// # Captures
@@ -319,8 +319,7 @@ impl Timeline {
     /// Returns `true` if the timeline was moved. Its points stay valid, and the next signal has the
     /// next value. Otherwise this method returns `false`, and drops `stream`. No driver call.
     ///
-    /// A moved timeline keeps its place in its [`TimelineFile`]. So a program can share any number
-    /// of streams, one after the other.
+    /// A moved timeline keeps its place in its [`TimelineFile`].
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
