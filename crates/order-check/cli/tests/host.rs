@@ -3,7 +3,7 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
-use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::symlink;
@@ -16,45 +16,12 @@ use std::sync::{Barrier, mpsc};
 use cuda_test_harness::child::{command, full_name, own_binary, role};
 use cuda_test_harness::{TestDriver, shared_library};
 
+#[macro_use]
+mod driver;
+
 const PAGE: usize = 4096;
 /// So much that the driver does not read it within the call.
 const LARGE: usize = 64 << 10;
-
-macro_rules! driver {
-    ($($name:ident($($argument:ident: $ty:ty),*);)*) => {
-        /// The functions of a driver, which must succeed.
-        #[allow(non_snake_case)]
-        struct Cuda {
-            $($name: unsafe extern "C" fn($($ty),*) -> c_uint,)*
-        }
-
-        impl Cuda {
-            fn load() -> Self {
-                // SAFETY: the functions have these types.
-                unsafe {
-                    let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
-                    assert!(!library.is_null());
-                    Self {
-                        $($name: {
-                            let name = concat!(stringify!($name), "\0");
-                            let name = CStr::from_bytes_with_nul(name.as_bytes()).expect("one 0");
-                            let found = libc::dlsym(library, name.as_ptr());
-                            assert!(!found.is_null(), "{name:?}");
-                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> c_uint>(found)
-                        },)*
-                    }
-                }
-            }
-
-            $(#[allow(non_snake_case, dead_code)]
-            fn $name(&self, $($argument: $ty),*) {
-                // SAFETY: the callers give what is alive.
-                let code = unsafe { (self.$name)($($argument),*) };
-                assert_eq!(code, 0, stringify!($name));
-            })*
-        }
-    };
-}
 
 driver! {
     cuInit(flags: c_uint);

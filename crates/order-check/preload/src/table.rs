@@ -374,6 +374,7 @@ hooks! {
         => graphs::set_memset [exec, node, of];
     cuGraphInstantiateWithFlags: (exec: *mut Handle, graph: Handle, flags: u64)
         => graphs::instantiate [exec, graph, flags];
+    cuGraphDestroyNode: (node: Handle) => graphs::destroy_node [node];
     cuGraphExecDestroy: (exec: Handle) => graphs::destroy [exec];
     cuGraphDestroy: (graph: Handle) => graphs::destroy [graph];
     cuGraphLaunch, cuGraphLaunch_ptsz: (exec: Handle, stream: Handle)

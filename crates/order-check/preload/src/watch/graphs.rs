@@ -33,8 +33,8 @@ impl Watch {
     /// An executable graph has the nodes of a graph.
     fn instantiated(&mut self, call: &Call, graph: Handle, exec: Handle) {
         let captured = self.graphs.get(&graph).cloned();
+        self.leave(exec);
         if let Some(nodes) = captured.filter(|_| !self.was_changed(graph)) {
-            self.built.remove(&exec);
             self.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
             self.graphs.insert(exec, nodes);
             return;
@@ -66,7 +66,9 @@ impl Watch {
         let mut nodes = self.built.remove(&exec).unwrap_or_default();
         match (nodes.iter_mut().find(|of| of.handle == node), work) {
             (Some(of), Some(work)) => {
-                of.work = work;
+                if let Work::Host(host) = std::mem::replace(&mut of.work, work) {
+                    hosts::left(&host);
+                }
                 self.define(exec, &nodes);
                 self.built.insert(exec, nodes);
             }
@@ -74,11 +76,20 @@ impl Watch {
         }
     }
 
+    /// An executable graph ends, or gets other nodes.
+    fn leave(&mut self, exec: Handle) {
+        for of in self.built.remove(&exec).unwrap_or_default() {
+            if let Work::Host(host) = of.work {
+                hosts::left(&host);
+            }
+        }
+    }
+
     /// A node has a host function.
     pub(super) fn host_node(&mut self, place: NodePlace, host: Arc<Host>) {
         match place {
             NodePlace::Graph(graph) => self.unknown(graph),
-            NodePlace::Node(node) => _ = self.changed.insert(node),
+            NodePlace::Node(node) => self.changed(node),
             NodePlace::Exec(exec, node) => self.set_node(exec, node, Some(Work::Host(host))),
         }
     }
@@ -88,16 +99,18 @@ impl Watch {
     pub(super) fn edited(&mut self, what: Edited, arguments: &[Handle; 6]) {
         match what {
             Edited::Graph(at) => self.unknown(arguments.get(at).copied().unwrap_or_default()),
-            Edited::Node(at) => {
-                if self.changed.len() >= CHANGED {
-                    // Every graph that was captured so far may be one that was changed.
-                    self.changed.clear();
-                    self.graphs.clear();
-                    self.built.clear();
-                }
-                self.changed.insert(arguments.get(at).copied().unwrap_or_default());
-            }
+            Edited::Node(at) => self.changed(arguments.get(at).copied().unwrap_or_default()),
         }
+    }
+
+    fn changed(&mut self, node: Handle) {
+        if self.changed.len() >= CHANGED {
+            // Every graph that was captured so far may be one that was changed.
+            self.changed.clear();
+            self.graphs.clear();
+            self.built.clear();
+        }
+        self.changed.insert(node);
     }
 }
 
@@ -191,10 +204,26 @@ pub(crate) fn set_memset(
     after(call, real, |watch| watch.set_node(exec, node, Some(Work::of_set(&unsafe { read(of) }))))
 }
 
+pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handle) -> Code {
+    let kept = begin(call, |watch| {
+        match watch.graph_of(node) {
+            Some(graph) => watch.unknown(graph),
+            None => watch.changed(node),
+        }
+        watch.kept(node)
+    });
+    let code = real();
+    if let (OK, Some(kept)) = (code, kept.flatten()) {
+        kept.take();
+    }
+    code
+}
+
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, graph: Handle) -> Code {
     begin(call, |watch| {
         let objects = watch.objects.remove(&graph).unwrap_or_default();
         watch.feed.graph_destroy(GraphId(graph as u64), objects);
+        watch.leave(graph);
         watch.unknown(graph);
     });
     real()
@@ -207,7 +236,7 @@ pub(crate) fn launch(
     stream: Handle,
 ) -> Code {
     // Its host functions may begin before the real call returns.
-    begin(call, |watch| {
+    let seen = begin(call, |watch| {
         watch.seen.graphs += 1;
         let stream = watch.stream(call, stream);
         if watch.feed.capture_of(stream).is_some() {
@@ -237,7 +266,7 @@ pub(crate) fn launch(
                 Node::Host(host) => {
                     let place = watch.new_place();
                     watch.feed.function(stream, place);
-                    host.places.lock().unwrap_or_else(PoisonError::into_inner).push_back(place);
+                    host.submitted(place);
                 }
                 Node::Write(access) => {
                     let (address, end) = (access.range.start, access.range.end);
@@ -258,6 +287,9 @@ pub(crate) fn launch(
         watch.feed.launched();
         watch.launched(stream, GraphId(exec as u64));
     });
+    if seen.is_none() {
+        hosts::unseen();
+    }
     real()
 }
 

@@ -5,27 +5,67 @@ use super::*;
 /// `CUstreamCallback`.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;
 
-/// A host function of a stream or a graph.
+/// A host function of a stream or a graph. The driver has a reference to it, which ends with the
+/// last execution, or with the last graph that has it.
 pub(super) struct Host {
     pub(super) function: Function,
     /// In the place of `function`.
     callback: Callback,
     pub(super) data: Handle,
-    /// The places of the executions that are submitted.
-    pub(super) places: Mutex<VecDeque<u64>>,
-    /// Whether a graph has it, which may execute it again.
-    captured: bool,
+    runs: Mutex<Runs>,
+    /// Only an executable graph has it: it was set there.
+    of_exec: bool,
+    /// The user object by which graphs keep it, or 0.
+    object: AtomicUsize,
+}
+
+/// The executions of a host function.
+#[derive(Default)]
+struct Runs {
+    /// The places of those that are submitted and have not begun.
+    places: VecDeque<u64>,
+    /// Whether these are the last ones.
+    last: bool,
+}
+
+impl Host {
+    fn new(function: Function, callback: Callback, data: Handle) -> Self {
+        let (runs, object) = (Mutex::default(), AtomicUsize::new(0));
+        Self { function, callback, data, runs, of_exec: false, object }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An execution with this place is submitted.
+    pub(super) fn submitted(&self, place: u64) {
+        self.runs().places.push_back(place);
+    }
 }
 
 /// Runs what the program has given.
 ///
 /// # Safety
 ///
-/// `data` is what [`submit`] gave away: once to a stream, which runs it once, or for ever to a graph.
+/// `data` is what [`submit`] or [`in_node`] gave to the driver, which calls it as often as it is
+/// submitted.
 unsafe fn run(data: *mut c_void, function: impl FnOnce(&Host)) {
-    // SAFETY: as the caller says.
-    let host = unsafe { Arc::from_raw(data.cast_const().cast::<Host>()) };
-    let place = host.places.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let raw = data.cast_const().cast::<Host>();
+    // SAFETY: as the caller says; the driver has a reference until the last execution begins.
+    let host = unsafe {
+        Arc::increment_strong_count(raw);
+        Arc::from_raw(raw)
+    };
+    let place = {
+        let mut runs = host.runs();
+        let place = runs.places.pop_front();
+        if place.is_some() && runs.last && runs.places.is_empty() {
+            // SAFETY: the driver's reference, which it will not use again.
+            unsafe { Arc::decrement_strong_count(raw) };
+        }
+        place
+    };
     if let Some(place) = place {
         with(|watch| watch.feed.function_begins(place));
     }
@@ -33,8 +73,26 @@ unsafe fn run(data: *mut c_void, function: impl FnOnce(&Host)) {
     if let Some(place) = place {
         with(|watch| watch.feed.function_ends(place));
     }
-    if host.captured {
-        std::mem::forget(host);
+}
+
+/// Whether there was a launch whose host functions have no places.
+static UNSEEN: AtomicBool = AtomicBool::new(false);
+
+/// A launch is not seen.
+pub(super) fn unseen() {
+    UNSEEN.store(true, Ordering::Relaxed);
+}
+
+/// An executable graph no longer has this function, and all of its launches so far were seen.
+pub(super) fn left(host: &Arc<Host>) {
+    if !host.of_exec || UNSEEN.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut runs = host.runs();
+    if !std::mem::replace(&mut runs.last, true) && runs.places.is_empty() {
+        // SAFETY: the driver's reference: nobody else had the function, no launch is left, and no
+        // other one will come. What runs just now has a reference of its own.
+        unsafe { Arc::decrement_strong_count(Arc::as_ptr(host)) };
     }
 }
 
@@ -80,26 +138,189 @@ pub(crate) fn submit(
         let id = watch.stream(call, stream);
         let captured = watch.feed.capture_of(id).is_some();
         let place = watch.new_place();
-        let places = Mutex::new((!captured).then_some(place).into_iter().collect());
-        let host = Arc::new(Host { function, callback, data, places, captured });
+        let host = Arc::new(Host::new(function, callback, data));
         // It may begin before the real call returns.
         watch.feed.function(id, place);
         if captured {
             // It is one of each launch.
             watch.feed.function_left(place);
             watch.node(id, Node::Host(host.clone()));
+        } else {
+            *host.runs() = Runs { places: [place].into(), last: true };
         }
-        (host, place)
+        (host, place, captured.then_some(watch.keeper))
     });
-    let Some((host, place)) = made else { return real(None) };
+    let Some((host, place, keeper)) = made else { return real(None) };
     let raw = Arc::into_raw(host);
     let code = real(Some(raw.expose_provenance()));
     if code != OK {
         // SAFETY: the driver has not taken it.
         drop(unsafe { Arc::from_raw(raw) });
         with(|watch| watch.feed.function_ends(place));
+    } else if let Some(keeper) = keeper {
+        let stream = if stream == 0 && call.per_thread { 2 } else { stream };
+        // SAFETY: the driver has it now, for a node of the graph that is captured.
+        unsafe { keeper.give(keeper.captured(stream), raw) };
     }
     code
+}
+
+type Create = unsafe extern "C" fn(*mut Handle, *const Host, Function, c_uint, c_uint) -> Code;
+type Retain = unsafe extern "C" fn(Handle, Handle, c_uint, c_uint) -> Code;
+type Release = unsafe extern "C" fn(Handle, Handle, c_uint) -> Code;
+/// `cuStreamGetCaptureInfo_v2`: the status, the number, the graph, and the last nodes.
+type Capture = unsafe extern "C" fn(
+    Handle,
+    *mut c_uint,
+    *mut u64,
+    *mut Handle,
+    *mut Handle,
+    *mut usize,
+) -> Code;
+/// The third version, with the last edges.
+type CaptureOfEdges = unsafe extern "C" fn(
+    Handle,
+    *mut c_uint,
+    *mut u64,
+    *mut Handle,
+    *mut Handle,
+    *mut Handle,
+    *mut usize,
+) -> Code;
+
+/// The functions of the driver by which a graph keeps its host functions: each is a user object of
+/// the graph. So it has a reference wherever the driver may call it: clones, executable graphs and
+/// launches have references to the objects of the graphs that they come from.
+#[derive(Clone, Copy)]
+pub(super) struct Keeper {
+    create: Option<Create>,
+    retain: Option<Retain>,
+    release: Option<Release>,
+    capture: Option<Capture>,
+    capture_of_edges: Option<CaptureOfEdges>,
+    graph: Option<unsafe extern "C" fn(Handle, *mut Handle) -> Code>,
+}
+
+impl Keeper {
+    pub(super) fn new(resolve: &dyn Fn(&CStr) -> *mut c_void) -> Self {
+        // SAFETY: NULL, or the driver's functions of these names.
+        unsafe {
+            Self {
+                create: core::mem::transmute::<*mut c_void, Option<Create>>(resolve(
+                    c"cuUserObjectCreate",
+                )),
+                retain: core::mem::transmute::<*mut c_void, Option<Retain>>(resolve(
+                    c"cuGraphRetainUserObject",
+                )),
+                release: core::mem::transmute::<*mut c_void, Option<Release>>(resolve(
+                    c"cuGraphReleaseUserObject",
+                )),
+                capture: core::mem::transmute::<*mut c_void, Option<Capture>>(resolve(
+                    c"cuStreamGetCaptureInfo_v2",
+                )),
+                capture_of_edges: core::mem::transmute::<*mut c_void, Option<CaptureOfEdges>>(
+                    resolve(c"cuStreamGetCaptureInfo_v3"),
+                ),
+                graph: core::mem::transmute::<*mut c_void, Option<_>>(resolve(
+                    c"cuGraphNodeGetContainingGraph",
+                )),
+            }
+        }
+    }
+
+    /// The graph into which a stream is captured, or 0.
+    fn captured(&self, stream: Handle) -> Handle {
+        let (mut status, mut number, mut graph, mut count) = (0, 0, 0, 0);
+        let (mut nodes, mut edges) = (0, 0);
+        // SAFETY: a stream that the driver has just accepted, and places for the answers.
+        let code = unsafe {
+            match (self.capture_of_edges, self.capture) {
+                (Some(ask), _) => ask(
+                    stream,
+                    &mut status,
+                    &mut number,
+                    &mut graph,
+                    &mut nodes,
+                    &mut edges,
+                    &mut count,
+                ),
+                (None, Some(ask)) => {
+                    ask(stream, &mut status, &mut number, &mut graph, &mut nodes, &mut count)
+                }
+                (None, None) => return 0,
+            }
+        };
+        // CU_STREAM_CAPTURE_STATUS_ACTIVE.
+        if code == OK && status == 1 { graph } else { 0 }
+    }
+
+    /// The driver's reference to a host function becomes an object of a graph. Where that is not
+    /// possible, it remains a reference for ever. Says which it is.
+    ///
+    /// # Safety
+    ///
+    /// The driver must have this reference, and a node of the graph.
+    unsafe fn give(&self, graph: Handle, host: *const Host) -> bool {
+        /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC` and `CU_GRAPH_USER_OBJECT_MOVE`.
+        const ONLY: c_uint = 1;
+        let (Some(create), Some(retain)) = (self.create, self.retain) else { return false };
+        let mut object = 0;
+        // SAFETY: a place for the object, whose destructor gets the reference once, and a graph
+        // that the driver has just given out or taken. Before the graph has the object, nobody ends
+        // the reference.
+        unsafe {
+            if graph == 0 || create(&mut object, host, Some(end), 1, ONLY) != OK {
+                return false;
+            }
+            (*host).object.store(object, Ordering::Relaxed);
+            let kept = retain(graph, object, 1, ONLY) == OK;
+            if !kept {
+                (*host).object.store(0, Ordering::Relaxed);
+            }
+            kept
+        }
+    }
+}
+
+/// What keeps the host function of a node.
+pub(super) struct Kept {
+    keeper: Keeper,
+    graph: Handle,
+    object: Handle,
+}
+
+impl Kept {
+    /// The node is gone, or has another function. What was made of the graph before has references
+    /// of its own.
+    pub(super) fn take(&self) {
+        if let Some(release) = self.keeper.release.filter(|_| self.object != 0) {
+            // SAFETY: the graph of a node that had the function, so it has the object.
+            unsafe { release(self.graph, self.object, 1) };
+        }
+    }
+}
+
+impl Watch {
+    /// The graph of a node. Drivers before CUDA 13.1 do not say which it is.
+    pub(super) fn graph_of(&self, node: Handle) -> Option<Handle> {
+        let mut graph = 0;
+        // SAFETY: a node of the program, and a place for its graph.
+        let code = unsafe { self.keeper.graph?(node, &mut graph) };
+        (code == OK).then_some(graph)
+    }
+
+    /// What keeps a node's host function.
+    pub(super) fn kept(&self, node: Handle) -> Option<Kept> {
+        let graph = self.graph_of(node)?;
+        let host = self.graph_questions.host_function(node)?;
+        Some(Kept { keeper: self.keeper, graph, object: host.object.load(Ordering::Relaxed) })
+    }
+}
+
+/// The destructor of a host function's object.
+unsafe extern "C" fn end(data: *mut c_void) {
+    // SAFETY: the driver's reference, which it gives back once.
+    drop(unsafe { Arc::from_raw(data.cast_const().cast::<Host>()) });
 }
 
 /// `CUDA_HOST_NODE_PARAMS`.
@@ -116,7 +337,7 @@ pub(super) fn host_of(of: &HostParams) -> Option<Arc<Host>> {
         return None;
     }
     let host: *const Host = core::ptr::with_exposed_provenance(of.data);
-    // SAFETY: what a graph has been given for ever, with that function.
+    // SAFETY: what a graph has been given with that function, and has a reference to.
     unsafe {
         Arc::increment_strong_count(host);
         Some(Arc::from_raw(host))
@@ -133,23 +354,31 @@ pub(crate) fn in_node(
 ) -> Code {
     // SAFETY: NULL or the program's description.
     let HostParams { function, data } = unsafe { read(of) };
-    if function == 0 || begin(call, |_| ()).is_none() {
-        return real(of);
-    }
+    let begun = begin(call, |watch| match place {
+        NodePlace::Graph(graph) => Some((watch.keeper, graph, None)),
+        NodePlace::Node(node) => watch.kept(node).map(|kept| (kept.keeper, kept.graph, Some(kept))),
+        NodePlace::Exec(..) => None,
+    });
+    let Some(keeper) = begun.filter(|_| function != 0) else { return real(of) };
     let function = core::ptr::with_exposed_provenance::<c_void>(function);
     // SAFETY: a function of this type, as the call's description says.
     let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
-    let host =
-        Arc::new(Host { function, callback: None, data, places: Mutex::default(), captured: true });
+    let of_exec = matches!(place, NodePlace::Exec(..));
+    let host = Arc::new(Host { of_exec, ..Host::new(function, None, data) });
     let raw = Arc::into_raw(host.clone());
     let function = (run_host as *const c_void).expose_provenance();
     let code = real(&HostParams { function, data: raw.expose_provenance() });
-    if code == OK {
-        with(|watch| watch.host_node(place, host));
-    } else {
+    if code != OK {
         // SAFETY: the driver has not taken it.
         drop(unsafe { Arc::from_raw(raw) });
+        return code;
     }
+    if let Some((keeper, graph, former)) = keeper {
+        // SAFETY: the node has it now, and is one of this graph.
+        let kept = unsafe { keeper.give(graph, raw) };
+        former.filter(|_| kept).iter().for_each(Kept::take);
+    }
+    with(|watch| watch.host_node(place, host));
     code
 }
 

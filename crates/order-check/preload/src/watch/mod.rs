@@ -6,7 +6,7 @@
 //! free, comes to the feed before the real call, as another thread may get the number at once.
 
 use core::ffi::{CStr, c_uint, c_void};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs::OpenOptions;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -178,6 +178,7 @@ struct Watch {
     outside_waits: Vec<u64>,
     /// Green contexts, each with its device and the contexts that stand for it.
     greens: HashMap<Handle, (i32, Vec<Handle>)>,
+    keeper: hosts::Keeper,
     /// The streams that calls have created.
     streams: BTreeSet<Handle>,
     /// Nodes that were changed or destroyed.
@@ -269,6 +270,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         outside: Semaphore::new(false),
         outside_waits: Vec::new(),
         greens: HashMap::new(),
+        keeper: hosts::Keeper::new(resolve),
         streams: BTreeSet::new(),
         changed: HashSet::new(),
         graph_questions: nodes::Questions::new(resolve),
@@ -418,6 +420,9 @@ fn allocates(name: &str, arguments: &[Handle; 6]) -> bool {
 
 /// A call comes of which only the name is known: it may order anything, or change a graph.
 pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
+    if name.starts_with("cuGraph") && name.contains("Launch") {
+        hosts::unseen();
+    }
     begin(&Call { name, per_thread: false }, |watch| match edited(name) {
         Some(what) => {
             watch.seen.allocating += u64::from(allocates(name, arguments));

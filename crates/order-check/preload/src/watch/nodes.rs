@@ -68,6 +68,13 @@ impl Questions {
     }
 }
 
+impl Questions {
+    /// The host function of a node, if it is one that this library has given.
+    pub(super) fn host_function(&self, node: Handle) -> Option<Arc<Host>> {
+        host_of(&ask::<HostParams>(self.host, node)?)
+    }
+}
+
 /// The driver's answer about a node or a graph.
 fn ask<T: Copy + Default>(question: Option<Of>, of: Handle) -> Option<T> {
     let mut answer = T::default();
@@ -271,7 +278,7 @@ impl Watch {
                 0 => self.kernel_work(call, &ask(of.kernel, handle)?),
                 1 => Work::of_copy(&ask(of.copy, handle)?),
                 2 => Work::of_set(&ask(of.set, handle)?),
-                3 => Work::Host(host_of(&ask::<HostParams>(of.host, handle)?)?),
+                3 => Work::Host(of.host_function(handle)?),
                 4 => {
                     let end = self.flatten(call, ask(of.child, handle)?, &after, all)?;
                     if all.len() > from {

@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 
 use cuda_soft_driver::abi::{CUDA_HOST_NODE_PARAMS, Copy3D, MemsetParams, Side3D, UpdateInfo};
 
-use super::preload::{Program, judged_alike, judged_alike_at_random};
+use super::preload::{FRONT, Program, found, judged_alike, judged_alike_at_random};
 use super::preload_unknown::kernel;
 use super::*;
 use crate::kernels::NodeParams;
@@ -297,6 +297,34 @@ const PLANTED: [(&str, Program); 11] = [
 fn built_graphs_have_the_nodes_that_the_driver_has() {
     aside("built_graphs_have_the_nodes_that_the_driver_has", || {
         judged_alike(&PLANTED);
+    });
+}
+
+/// Since CUDA 13.1 the driver says whose node it is.
+#[test]
+fn a_destroyed_node_is_none_of_its_captured_graph() {
+    aside("a_destroyed_node_is_none_of_its_captured_graph", || {
+        let raw = Raw::behind(builder(0).version(13, 1), FRONT);
+        for reports in [1, 0] {
+            let p = Desk::new(&raw, false);
+            p.capture(p.c);
+            p.set(p.c, p.buffer, 32);
+            p.set(p.c, p.other, 32);
+            let (mut graph, mut nodes, mut count) = (null_mut(), [null_mut(); 2], 2_usize);
+            p.number(unsafe { (raw.cuStreamEndCapture)(p.c, &mut graph) });
+            let code = call!(raw, cuGraphGetNodes(graph => CUgraph,
+                nodes.as_mut_ptr() => *mut CUgraphNode, &mut count => *mut usize));
+            assert_eq!((code, count), (OK, 2));
+            if reports == 0 {
+                assert_eq!(call!(raw, cuGraphDestroyNode(nodes[0] => CUgraphNode)), OK);
+            }
+            let built = Built { p: &p, graph, nodes: nodes.into() };
+            p.launch(built.exec(), p.a);
+            p.set(p.b, p.buffer, 16);
+            built.destroy();
+            p.end();
+            assert_eq!(found().len(), reports);
+        }
     });
 }
 

@@ -1,0 +1,612 @@
+//! The memory of a program under the library: whatever the program does, and however often, what
+//! the library keeps does not grow.
+//!
+//! `CUDA_EVENTS_TEST_SOAK=SECONDS cargo test -p cuda-order-check-cli --test memory soak --
+//! --nocapture` does everything in turn for so long, with the library and with the driver alone. It
+//! prints the memory of both processes, twelve times.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::fs;
+use std::ops::Range;
+use std::os::unix::fs::symlink;
+use std::ptr::{null, null_mut};
+use std::time::{Duration, Instant};
+
+use cuda_test_harness::child::{command, full_name, own_binary, role};
+use cuda_test_harness::{TestDriver, say_not_run, shared_library, soft_settings};
+
+#[macro_use]
+mod driver;
+
+/// The rounds after which the memory of a program is measured. A table that grows with them gets
+/// more room at least once between two of these.
+const ROUNDS: [u64; 3] = [600, 1200, 2400];
+/// Bytes that the memory may grow from one to the next, more than without the library.
+const GROWTH: i64 = 12 << 10;
+/// Calls after which the library has forgotten what is over.
+const CALLS: usize = 5000;
+/// The seconds of a soak.
+const SOAK: &str = "CUDA_EVENTS_TEST_SOAK";
+
+type Function = extern "C" fn(*mut c_void);
+
+#[repr(C)]
+struct HostParams {
+    function: Function,
+    data: *mut c_void,
+}
+
+driver! {
+    cuInit(flags: c_uint);
+    cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int);
+    cuCtxSetCurrent(context: usize);
+    cuCtxCreate_v2(context: *mut usize, flags: c_uint, device: c_int);
+    cuCtxDestroy_v2(context: usize);
+    cuCtxSynchronize();
+    cuCtxRecordEvent(context: usize, event: usize);
+    cuCtxWaitEvent(context: usize, event: usize);
+    cuStreamCreate(stream: *mut usize, flags: c_uint);
+    cuStreamDestroy_v2(stream: usize);
+    cuStreamSynchronize(stream: usize);
+    cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint);
+    cuStreamWriteValue32_v2(stream: usize, address: u64, value: u32, flags: c_uint);
+    cuStreamWaitValue32_v2(stream: usize, address: u64, value: u32, flags: c_uint);
+    cuStreamAddCallback(stream: usize, function: extern "C" fn(usize, c_uint, *mut c_void),
+        data: *mut c_void, flags: c_uint);
+    cuStreamBeginCapture_v2(stream: usize, mode: c_uint);
+    cuStreamEndCapture(stream: usize, graph: *mut usize);
+    cuEventCreate(event: *mut usize, flags: c_uint);
+    cuEventDestroy_v2(event: usize);
+    cuEventRecord(event: usize, stream: usize);
+    cuEventSynchronize(event: usize);
+    cuIpcGetEventHandle(descriptor: *mut [u8; 64], event: usize);
+    cuIpcGetMemHandle(descriptor: *mut [u8; 64], address: u64);
+    cuMemAlloc_v2(address: *mut u64, bytes: usize);
+    cuMemAllocManaged(address: *mut u64, bytes: usize, flags: c_uint);
+    cuMemFree_v2(address: u64);
+    cuMemAllocAsync(address: *mut u64, bytes: usize, stream: usize);
+    cuMemAllocFromPoolAsync(address: *mut u64, bytes: usize, pool: usize, stream: usize);
+    cuMemFreeAsync(address: u64, stream: usize);
+    cuMemPoolCreate(pool: *mut usize, properties: *const [u32; 22]);
+    cuMemPoolDestroy(pool: usize);
+    cuMemHostAlloc(memory: *mut *mut u8, bytes: usize, flags: c_uint);
+    cuMemFreeHost(memory: *mut u8);
+    cuMemHostRegister_v2(memory: *mut u8, bytes: usize, flags: c_uint);
+    cuMemHostUnregister(memory: *mut u8);
+    cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, stream: usize);
+    cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, stream: usize);
+    cuMemsetD8Async(to: u64, value: u8, bytes: usize, stream: usize);
+    cuLaunchHostFunc(stream: usize, function: Function, data: *mut c_void);
+    cuGraphCreate(graph: *mut usize, flags: c_uint);
+    cuGraphClone(clone: *mut usize, graph: usize);
+    cuGraphDestroy(graph: usize);
+    cuGraphAddHostNode(node: *mut usize, graph: usize, after: *const usize, count: usize,
+        of: *const HostParams);
+    cuGraphAddChildGraphNode(node: *mut usize, graph: usize, after: *const usize, count: usize,
+        child: usize);
+    cuGraphDestroyNode(node: usize);
+    cuGraphHostNodeSetParams(node: usize, of: *const HostParams);
+    cuGraphInstantiateWithFlags(exec: *mut usize, graph: usize, flags: u64);
+    cuGraphExecHostNodeSetParams(exec: usize, node: usize, of: *const HostParams);
+    cuGraphExecUpdate_v2(exec: usize, graph: usize, result: *mut [usize; 3]);
+    cuGraphExecDestroy(exec: usize);
+    cuGraphLaunch(exec: usize, stream: usize);
+}
+
+extern "C" fn nothing(_: *mut c_void) {}
+
+extern "C" fn called(_: usize, _: c_uint, _: *mut c_void) {}
+
+const HOST: HostParams = HostParams { function: nothing, data: null_mut() };
+
+/// What a call writes to the place that it is given.
+fn new<T: Default>(call: impl FnOnce(&mut T)) -> T {
+    let mut made = T::default();
+    call(&mut made);
+    made
+}
+
+/// A program: its streams, its memory, and what it has made in a round before.
+struct Program {
+    cuda: Cuda,
+    context: usize,
+    streams: [usize; 2],
+    memory: u64,
+    pinned: *mut u8,
+    /// Of a graph with one host function.
+    graph: usize,
+    node: usize,
+    exec: usize,
+}
+
+// SAFETY: of its threads only one is at work at a time.
+unsafe impl Sync for Program {}
+
+impl Program {
+    fn new() -> Self {
+        let cuda = Cuda::load();
+        cuda.cuInit(0);
+        let mut p = Self {
+            cuda,
+            context: 0,
+            streams: [0; 2],
+            memory: 0,
+            pinned: null_mut(),
+            graph: 0,
+            node: 0,
+            exec: 0,
+        };
+        p.begin();
+        p
+    }
+
+    /// What it has in the context.
+    fn begin(&mut self) {
+        self.cuda.cuDevicePrimaryCtxRetain(&mut self.context, 0);
+        self.cuda.cuCtxSetCurrent(self.context);
+        self.streams = [(); 2].map(|()| new(|stream| self.cuda.cuStreamCreate(stream, 1)));
+        self.memory = self.allocated();
+        self.cuda.cuMemHostAlloc(&mut self.pinned, 1 << 16, 0);
+        self.graph = self.built();
+        self.node = self.host_node(self.graph);
+        self.exec = self.instantiated(self.graph);
+    }
+
+    fn allocated(&self) -> u64 {
+        new(|address| self.cuda.cuMemAlloc_v2(address, 1 << 16))
+    }
+
+    fn set(&self, address: u64, stream: usize) {
+        self.cuda.cuMemsetD8Async(address, 1, 256, stream);
+    }
+
+    fn synchronize(&self) {
+        self.streams.iter().for_each(|stream| self.cuda.cuStreamSynchronize(*stream));
+    }
+
+    /// Waits, also for the destructors of what was destroyed: a thread of the driver runs them, and
+    /// host functions, in their order.
+    fn settle(&self) {
+        self.cuda.cuLaunchHostFunc(self.streams[0], nothing, null_mut());
+        self.cuda.cuCtxSynchronize();
+    }
+
+    fn built(&self) -> usize {
+        new(|graph| self.cuda.cuGraphCreate(graph, 0))
+    }
+
+    fn host_node(&self, graph: usize) -> usize {
+        new(|node| self.cuda.cuGraphAddHostNode(node, graph, null(), 0, &HOST))
+    }
+
+    /// A graph of a memset and a host function.
+    fn captured(&self) -> usize {
+        let stream = self.streams[0];
+        self.cuda.cuStreamBeginCapture_v2(stream, 2);
+        self.set(self.memory, stream);
+        self.cuda.cuLaunchHostFunc(stream, nothing, null_mut());
+        new(|graph| self.cuda.cuStreamEndCapture(stream, graph))
+    }
+
+    fn instantiated(&self, graph: usize) -> usize {
+        new(|exec| self.cuda.cuGraphInstantiateWithFlags(exec, graph, 0))
+    }
+
+    fn launch(&self, exec: usize) {
+        self.cuda.cuGraphLaunch(exec, self.streams[0]);
+    }
+
+    /// A launch of what this graph is, which then ends, before the launch does.
+    fn launched_once(&self, graph: usize) {
+        let exec = self.instantiated(graph);
+        self.launch(exec);
+        self.cuda.cuGraphExecDestroy(exec);
+        self.cuda.cuGraphDestroy(graph);
+    }
+
+    fn in_thread(&self, work: impl FnOnce() + Send) {
+        let work = || {
+            self.cuda.cuCtxSetCurrent(self.context);
+            work();
+            // The software driver keeps what it has of a thread with a context.
+            self.cuda.cuCtxSetCurrent(0);
+        };
+        std::thread::scope(|scope| scope.spawn(work).join().expect("it ends"));
+    }
+}
+
+/// A part of a program, which is repeated.
+type Part = fn(&mut Program, u64);
+
+fn streams(p: &mut Program, _: u64) {
+    let event = new(|event| p.cuda.cuEventCreate(event, 2));
+    let [stream, blocking] = [1, 0].map(|flags| new(|it| p.cuda.cuStreamCreate(it, flags)));
+    p.set(p.memory, stream);
+    p.cuda.cuEventRecord(event, stream);
+    p.cuda.cuStreamWaitEvent(blocking, event, 0);
+    p.set(p.memory, blocking);
+    p.cuda.cuMemcpyDtoHAsync_v2(p.pinned, p.memory, 64, blocking);
+    p.cuda.cuStreamSynchronize(blocking);
+    p.cuda.cuEventDestroy_v2(event);
+    p.cuda.cuStreamDestroy_v2(stream);
+    p.cuda.cuStreamDestroy_v2(blocking);
+}
+
+fn contexts(p: &mut Program, _: u64) {
+    let context = new(|context| p.cuda.cuCtxCreate_v2(context, 0, 0));
+    let memory = p.allocated();
+    let event = new(|event| p.cuda.cuEventCreate(event, 2));
+    p.set(memory, 0);
+    p.cuda.cuCtxRecordEvent(context, event);
+    p.cuda.cuCtxWaitEvent(p.context, event);
+    p.cuda.cuEventDestroy_v2(event);
+    p.cuda.cuMemFree_v2(memory);
+    p.cuda.cuCtxDestroy_v2(context);
+    p.cuda.cuCtxSetCurrent(p.context);
+}
+
+fn memory(p: &mut Program, _: u64) {
+    let (memory, stream) = (p.allocated(), p.streams[0]);
+    p.set(memory, stream);
+    p.cuda.cuMemFree_v2(memory);
+    let managed = new(|address| p.cuda.cuMemAllocManaged(address, 4096, 1));
+    p.set(managed, stream);
+    p.cuda.cuMemFree_v2(managed);
+    let memory = new(|address| p.cuda.cuMemAllocAsync(address, 4096, stream));
+    p.set(memory, stream);
+    p.cuda.cuMemFreeAsync(memory, stream);
+    let memory = new(|address| p.cuda.cuMemAllocAsync(address, 4096, stream));
+    p.set(memory, stream);
+    p.cuda.cuStreamSynchronize(stream);
+    p.cuda.cuMemFree_v2(memory);
+}
+
+fn pools(p: &mut Program, _: u64) {
+    let stream = p.streams[0];
+    // `CUmemPoolProps`: pinned memory, of a device.
+    let mut properties = [0; 22];
+    (properties[0], properties[2]) = (1, 1);
+    let pool = new(|pool| p.cuda.cuMemPoolCreate(pool, &properties));
+    let memory = new(|to| p.cuda.cuMemAllocFromPoolAsync(to, 4096, pool, stream));
+    p.set(memory, stream);
+    p.cuda.cuMemFreeAsync(memory, stream);
+    p.cuda.cuStreamSynchronize(stream);
+    p.cuda.cuMemPoolDestroy(pool);
+}
+
+fn pinned(p: &mut Program, _: u64) {
+    let stream = p.streams[0];
+    let mut memory = null_mut();
+    p.cuda.cuMemHostAlloc(&mut memory, 1 << 14, 0);
+    p.cuda.cuMemcpyHtoDAsync_v2(p.memory, memory, 1 << 14, stream);
+    p.cuda.cuMemcpyDtoHAsync_v2(memory, p.memory, 1 << 14, stream);
+    p.cuda.cuStreamSynchronize(stream);
+    // SAFETY: pinned memory, which no copy uses any longer.
+    unsafe { memory.write_volatile(1) };
+    p.cuda.cuMemFreeHost(memory);
+    let mut own = vec![0_u8; 1 << 14];
+    p.cuda.cuMemHostRegister_v2(own.as_mut_ptr(), own.len(), 0);
+    p.cuda.cuMemcpyHtoDAsync_v2(p.memory, own.as_ptr(), own.len(), stream);
+    p.cuda.cuStreamSynchronize(stream);
+    p.cuda.cuMemHostUnregister(own.as_mut_ptr());
+}
+
+fn values(p: &mut Program, round: u64) {
+    let [one, other] = p.streams;
+    let value = round as u32 + 1;
+    p.cuda.cuStreamWaitValue32_v2(other, p.memory, value, 1);
+    p.cuda.cuStreamWriteValue32_v2(one, p.memory, value, 0);
+    p.set(p.memory + 1024, other);
+    let place = p.pinned.wrapping_add(1024).expose_provenance() as u64;
+    p.cuda.cuStreamWriteValue32_v2(one, place, value, 0);
+    p.cuda.cuStreamWaitValue32_v2(other, place, value, 1);
+    p.synchronize();
+}
+
+/// Other processes may have each event, and the memory.
+fn descriptors(p: &mut Program, _: u64) {
+    let event = new(|event| p.cuda.cuEventCreate(event, 2 | 4));
+    let mut descriptor = [0; 64];
+    p.cuda.cuIpcGetEventHandle(&mut descriptor, event);
+    p.cuda.cuEventRecord(event, p.streams[0]);
+    p.cuda.cuStreamWaitEvent(p.streams[1], event, 0);
+    p.cuda.cuEventSynchronize(event);
+    p.cuda.cuEventDestroy_v2(event);
+    let memory = p.allocated();
+    p.cuda.cuIpcGetMemHandle(&mut descriptor, memory);
+    p.set(memory, p.streams[0]);
+    p.cuda.cuMemFree_v2(memory);
+}
+
+fn named_streams(p: &mut Program, round: u64) {
+    type Name = unsafe extern "C" fn(usize, *const c_char);
+    let stream = new(|stream| p.cuda.cuStreamCreate(stream, 1));
+    let name = CString::new(format!("stream {round}")).expect("without a 0");
+    // SAFETY: the library's function has this type; it is not there without the library.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, c"cuda_order_check_name_stream".as_ptr());
+        if !found.is_null() {
+            std::mem::transmute::<*mut c_void, Name>(found)(stream, name.as_ptr());
+        }
+    }
+    p.set(p.memory, stream);
+    p.cuda.cuStreamSynchronize(stream);
+    p.cuda.cuStreamDestroy_v2(stream);
+}
+
+fn host_functions(p: &mut Program, _: u64) {
+    let stream = p.streams[0];
+    p.cuda.cuLaunchHostFunc(stream, nothing, null_mut());
+    p.cuda.cuStreamAddCallback(stream, called, null_mut(), 0);
+    p.set(p.memory, stream);
+    p.cuda.cuStreamSynchronize(stream);
+}
+
+/// Threads that use no stream of their own.
+fn plain_threads(p: &mut Program, _: u64) {
+    let p = &*p;
+    p.in_thread(|| p.set(p.memory, p.streams[0]));
+    p.synchronize();
+}
+
+fn captures(p: &mut Program, _: u64) {
+    p.launched_once(p.captured());
+}
+
+fn abandoned_captures(p: &mut Program, _: u64) {
+    p.cuda.cuGraphDestroy(p.captured());
+    // A capture that fails has no graph.
+    let stream = p.streams[0];
+    p.cuda.cuStreamBeginCapture_v2(stream, 2);
+    p.cuda.cuLaunchHostFunc(stream, nothing, null_mut());
+    let mut graph = 0;
+    // SAFETY: a stream, and a place for the graph.
+    let codes = unsafe {
+        [(p.cuda.cuStreamSynchronize)(stream), (p.cuda.cuStreamEndCapture)(stream, &mut graph)]
+    };
+    assert!(codes[0] != 0 && codes[1] != 0 && graph == 0, "{codes:?}");
+}
+
+fn graphs(p: &mut Program, _: u64) {
+    let graph = p.built();
+    p.host_node(graph);
+    p.launched_once(graph);
+}
+
+fn clones(p: &mut Program, _: u64) {
+    for graph in [p.captured(), p.built()] {
+        p.host_node(graph);
+        let clone = new(|clone| p.cuda.cuGraphClone(clone, graph));
+        p.cuda.cuGraphDestroy(graph);
+        p.launched_once(clone);
+    }
+}
+
+fn children(p: &mut Program, _: u64) {
+    let (outer, inner) = (p.built(), p.captured());
+    new(|node| p.cuda.cuGraphAddChildGraphNode(node, outer, null(), 0, inner));
+    p.cuda.cuGraphDestroy(inner);
+    p.launched_once(outer);
+}
+
+/// A node of a graph that stays gets other functions.
+fn changed_nodes(p: &mut Program, _: u64) {
+    p.cuda.cuGraphHostNodeSetParams(p.node, &HOST);
+    let exec = p.instantiated(p.graph);
+    p.launch(exec);
+    p.cuda.cuGraphExecDestroy(exec);
+}
+
+fn destroyed_nodes(p: &mut Program, _: u64) {
+    p.cuda.cuGraphDestroyNode(p.host_node(p.graph));
+    p.launch(p.exec);
+}
+
+/// An executable graph that stays gets other functions.
+fn changed_functions(p: &mut Program, _: u64) {
+    p.cuda.cuGraphExecHostNodeSetParams(p.exec, p.node, &HOST);
+    p.launch(p.exec);
+}
+
+/// An executable graph is updated with other graphs. In this driver it keeps their objects.
+fn updates(p: &mut Program, round: u64) {
+    if round.is_multiple_of(50) {
+        p.cuda.cuGraphExecDestroy(p.exec);
+        p.exec = p.instantiated(p.graph);
+    }
+    let graph = p.built();
+    p.host_node(graph);
+    p.cuda.cuGraphExecUpdate_v2(p.exec, graph, &mut [0; 3]);
+    p.cuda.cuGraphDestroy(graph);
+    p.launch(p.exec);
+}
+
+const PARTS: &[(&str, Part)] = &[
+    ("streams", streams),
+    ("contexts", contexts),
+    ("memory", memory),
+    ("pools", pools),
+    ("pinned", pinned),
+    ("values", values),
+    ("descriptors", descriptors),
+    ("named_streams", named_streams),
+    ("host_functions", host_functions),
+    ("captures", captures),
+    ("abandoned_captures", abandoned_captures),
+    ("graphs", graphs),
+    ("clones", clones),
+    ("children", children),
+    ("changed_nodes", changed_nodes),
+    ("destroyed_nodes", destroyed_nodes),
+    ("changed_functions", changed_functions),
+    ("updates", updates),
+];
+
+/// The bytes of the process that are in use. The library forgets what is over after so many calls.
+fn live(p: &Program) -> i64 {
+    for call in 0..CALLS {
+        p.set(p.memory, p.streams[0]);
+        if call.is_multiple_of(50) {
+            p.cuda.cuStreamSynchronize(p.streams[0]);
+        }
+    }
+    p.settle();
+    // SAFETY: it has no preconditions.
+    let of = unsafe { libc::mallinfo2() };
+    (of.uordblks + of.hblkhd) as i64
+}
+
+/// Repeats a part, and prints how many bytes more are in use after some rounds than before. What
+/// has its last size later than the rest grows once: of two times, the one with less counts.
+fn repeat(part: Part) {
+    let mut p = Program::new();
+    let repeated = |p: &mut Program, rounds: Range<u64>| {
+        for round in rounds {
+            part(p, round);
+            // The driver's own lists grow with what waits.
+            if round.is_multiple_of(8) {
+                p.settle();
+            }
+        }
+    };
+    // What the library keeps of the last ones: allocations that were freed, for reports, and
+    // streams and threads, until it forgets what is over.
+    for round in 0..1500 {
+        p.cuda.cuMemFree_v2(p.allocated());
+        named_streams(&mut p, round);
+        plain_threads(&mut p, round);
+    }
+    let mut begin = 0;
+    let [first, second, third] = ROUNDS.map(|end| {
+        repeated(&mut p, begin..end);
+        begin = end;
+        live(&p)
+    });
+    println!("\ngrown: {}", (second - first).min(third - second));
+}
+
+/// Does everything in turn, and prints the process's memory.
+fn soak(seconds: u64) {
+    const SAMPLES: u32 = 12;
+    let mut p = Program::new();
+    let (begun, mut round) = (Instant::now(), 0_u64);
+    println!();
+    for sample in 1..=SAMPLES {
+        let end = Duration::from_secs(seconds) * sample / SAMPLES;
+        loop {
+            // The software driver itself keeps a kilobyte of the threads and contexts of a round.
+            let rare = !round.is_multiple_of(64);
+            for (name, part) in PARTS {
+                if !(rare && ["contexts", "threads", "plain_threads"].contains(name)) {
+                    part(&mut p, round);
+                }
+            }
+            p.synchronize();
+            round += 1;
+            if begun.elapsed() >= end {
+                break;
+            }
+        }
+        let status = fs::read_to_string("/proc/self/status").expect("the system has it");
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let memory = memory.expect("it is there").trim();
+        let (seconds, live) = (begun.elapsed().as_secs(), live(&p));
+        println!("soak: {seconds} s, {round} rounds, {memory}, {live} bytes in use");
+    }
+}
+
+/// Starts a role under the library, or with the driver alone. Returns what it prints, and the
+/// library's log.
+fn start(test: &str, role: &str, checked: bool) -> [String; 2] {
+    let name = format!("order-check-{role}-{checked}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    fs::create_dir_all(&folder).expect("a folder");
+    let (log, library) = (folder.join("log"), shared_library());
+    let mut command = command(&own_binary(), &full_name(test), role);
+    // One arena, and no memory of threads: so the count of what is in use is right.
+    command
+        .env("MALLOC_ARENA_MAX", "1")
+        // What is freed is overwritten: a use after the free would not go well.
+        .env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.perturb=85")
+        // Since CUDA 13.1 a node's graph is known.
+        .env("CUDA_SOFT_DRIVER", soft_settings("version=13.1"));
+    if checked {
+        let settings = format!("log={},library={}", log.display(), library.display());
+        command.env("CUDA_ORDER_CHECK", settings);
+        command.env("LD_PRELOAD", env!("CARGO_BIN_EXE_cuda-order-check"));
+    } else {
+        symlink(&library, folder.join("libcuda.so.1")).expect("a link");
+        command.env("LD_LIBRARY_PATH", &folder);
+    }
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{role}: {text}\n{errors}");
+    let summary = fs::read_to_string(&log).unwrap_or_default();
+    fs::remove_dir_all(folder).expect("it was made here");
+    [text, summary]
+}
+
+fn is_native() -> bool {
+    let native = TestDriver::chosen() == TestDriver::Native;
+    if native {
+        say_not_run("the driver's own memory is not known to be constant");
+    }
+    native
+}
+
+#[test]
+fn what_is_repeated_takes_no_more_memory() {
+    let test = "what_is_repeated_takes_no_more_memory";
+    if let Some(role) = role() {
+        let (_, part) = PARTS.iter().find(|(name, _)| *name == role).expect("it is in the list");
+        return repeat(*part);
+    }
+    if is_native() {
+        return;
+    }
+    let measured = |name: &str, checked| -> i64 {
+        let [text, log] = start(test, name, checked);
+        assert!(!checked || log.contains("order check: 0 findings"), "{name}: {log}");
+        let line = text.lines().find_map(|line| line.strip_prefix("grown: "));
+        line.expect("it prints this").parse().expect("a number")
+    };
+    let more = |(name, _): &(&'static str, Part)| {
+        let more = measured(name, true);
+        // What is the driver's own is measured where there is more.
+        let more = if more > GROWTH { more - measured(name, false) } else { more };
+        (more > GROWTH).then_some((*name, more))
+    };
+    let more: Vec<_> = std::thread::scope(|scope| {
+        let those = |some: &'static [_]| some.iter().filter_map(more).collect::<Vec<_>>();
+        let some = PARTS.chunks(PARTS.len().div_ceil(4));
+        let some: Vec<_> = some.map(|some| scope.spawn(move || those(some))).collect();
+        some.into_iter().flat_map(|of| of.join().expect("they end")).collect()
+    });
+    assert!(more.is_empty(), "bytes that the library has more: {more:?}");
+}
+
+#[test]
+fn everything_in_turn_is_a_soak() {
+    let test = "everything_in_turn_is_a_soak";
+    if role().is_some() {
+        let seconds = std::env::var(SOAK).map_or(0, |text| text.parse().expect("seconds"));
+        return soak(seconds);
+    }
+    if is_native() {
+        return;
+    }
+    std::thread::scope(|scope| {
+        for checked in [true, false] {
+            scope.spawn(move || {
+                let [text, log] = start(test, "everything", checked);
+                assert!(!checked || log.contains("order check: 0 findings"), "{log}");
+                let lines: Vec<_> = text.lines().filter(|line| line.starts_with("soak")).collect();
+                assert!(!lines.is_empty(), "{text}");
+                println!("with the library: {checked}\n{}\n{log}", lines.join("\n"));
+            });
+        }
+    });
+}
