@@ -243,6 +243,14 @@ impl<O: Observer> Feed<O> {
         });
     }
 
+    /// A thread has ended, and makes no more calls. An observer that knows of the ends of threads
+    /// ([`Observer::has_ended`]) need not call this.
+    pub fn thread_ended(&mut self, thread: ThreadId) {
+        if self.named.remove(&thread) {
+            self.checker.apply(Call::new("", self.call.number, thread), Op::ThreadEnd);
+        }
+    }
+
     /// The current call. Keep it for [`resume`](Self::resume) if other calls may come while it
     /// waits.
     #[must_use]

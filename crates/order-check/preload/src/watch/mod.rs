@@ -99,6 +99,35 @@ pub(crate) fn thread() -> u64 {
     NUMBER.try_with(|number| *number).unwrap_or(0)
 }
 
+/// The threads that have ended since the last call.
+static ENDED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+static HAVE_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// The calling thread is known from now on, and its end will be noted. It is noted after the
+/// destructors of all variables of the thread, which may make calls.
+fn note_end() {
+    /// Its value in a thread is the thread's number.
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    extern "C" fn ended(number: *mut c_void) {
+        if !guard::off() {
+            let mut all = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(number.addr() as u64);
+            HAVE_ENDED.store(true, Ordering::Release);
+        }
+    }
+    let key = KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: a place for the key, and a function of this library, which nothing unloads.
+        (unsafe { libc::pthread_key_create(&mut key, Some(ended)) } == 0).then_some(key)
+    });
+    if let Some(key) = key {
+        // SAFETY: a key that was made.
+        unsafe {
+            libc::pthread_setspecific(*key, core::ptr::without_provenance(thread() as usize))
+        };
+    }
+}
+
 /// A few bytes that a stream will write where the host can see them.
 struct Pending {
     place: u64,
@@ -611,10 +640,29 @@ impl Watch {
         let unseen = guard::take_unseen();
         self.numbered(call.name);
         self.look();
+        if !self.feed.has_begun(ThreadId(thread())) {
+            note_end();
+        }
         self.feed.begin(call.name, self.calls, None);
+        if HAVE_ENDED.swap(false, Ordering::Acquire) {
+            self.threads_ended();
+        }
         if unseen > 0 {
             self.order_everything();
         }
+    }
+
+    /// The default streams of threads end with them. Their work goes on.
+    fn threads_ended(&mut self) {
+        let ended = std::mem::take(&mut *ENDED.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut streams = Vec::new();
+        self.defaults.retain(|(_, thread), stream| {
+            let ends = ended.contains(thread);
+            streams.extend(ends.then_some(*stream));
+            !ends
+        });
+        streams.into_iter().for_each(|stream| self.feed.stream_destroy(stream));
+        ended.into_iter().for_each(|thread| self.feed.thread_ended(ThreadId(thread)));
     }
 
     /// A call was not seen, or nothing is known of what it does.

@@ -26,6 +26,9 @@ struct Watched {
     work: Awaited,
 }
 
+/// Of so many streams the lists of copies are kept when they are empty.
+const STREAMS: usize = 64;
+
 /// Whether the class is on.
 enum State {
     /// Nobody has asked for it.
@@ -302,6 +305,9 @@ impl Watch {
                     table::remove(index);
                 }
             }
+        }
+        if of.watched.len() > STREAMS {
+            of.watched.retain(|_, all| !all.is_empty());
         }
         for (stream, access, work) in std::mem::take(&mut of.submitted) {
             if !feed.host_is_after(&work) {
