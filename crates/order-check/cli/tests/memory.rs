@@ -98,6 +98,11 @@ driver! {
     cuGraphExecUpdate_v2(exec: usize, graph: usize, result: *mut [usize; 3]);
     cuGraphExecDestroy(exec: usize);
     cuGraphLaunch(exec: usize, stream: usize);
+    cuUserObjectCreate(object: *mut usize, data: *mut c_void, destroy: Function, count: c_uint,
+        flags: c_uint);
+    cuUserObjectRelease(object: usize, count: c_uint);
+    cuGraphRetainUserObject(graph: usize, object: usize, count: c_uint, flags: c_uint);
+    cuGraphReleaseUserObject(graph: usize, object: usize, count: c_uint);
 }
 
 extern "C" fn nothing(_: *mut c_void) {}
@@ -124,6 +129,7 @@ struct Program {
     graph: usize,
     node: usize,
     exec: usize,
+    object: usize,
 }
 
 // SAFETY: of its threads only one is at work at a time.
@@ -142,6 +148,7 @@ impl Program {
             graph: 0,
             node: 0,
             exec: 0,
+            object: 0,
         };
         p.begin();
         p
@@ -157,6 +164,7 @@ impl Program {
         self.graph = self.built();
         self.node = self.host_node(self.graph);
         self.exec = self.instantiated(self.graph);
+        self.object = self.new_object();
     }
 
     fn allocated(&self) -> u64 {
@@ -209,6 +217,10 @@ impl Program {
         self.launch(exec);
         self.cuda.cuGraphExecDestroy(exec);
         self.cuda.cuGraphDestroy(graph);
+    }
+
+    fn new_object(&self) -> usize {
+        new(|object| self.cuda.cuUserObjectCreate(object, null_mut(), nothing, 1, 1))
     }
 
     fn in_thread(&self, work: impl FnOnce() + Send) {
@@ -447,6 +459,38 @@ fn updates(p: &mut Program, round: u64) {
     p.launch(p.exec);
 }
 
+fn objects(p: &mut Program, _: u64) {
+    let graph = p.built();
+    p.cuda.cuGraphRetainUserObject(graph, p.new_object(), 1, 1);
+    p.launched_once(graph);
+    p.cuda.cuUserObjectRelease(p.new_object(), 1);
+}
+
+/// An object of the program that many graphs have.
+fn kept_objects(p: &mut Program, _: u64) {
+    let graph = p.built();
+    p.cuda.cuGraphRetainUserObject(graph, p.object, 1, 0);
+    p.launched_once(graph);
+    p.cuda.cuGraphRetainUserObject(p.graph, p.object, 1, 0);
+    p.cuda.cuGraphReleaseUserObject(p.graph, p.object, 1);
+    let object = p.new_object();
+    p.cuda.cuGraphRetainUserObject(p.graph, object, 1, 1);
+    p.cuda.cuGraphReleaseUserObject(p.graph, object, 1);
+}
+
+/// An executable graph is updated with a graph that has an object.
+fn updates_of_objects(p: &mut Program, round: u64) {
+    if round == 0 {
+        p.cuda.cuGraphRetainUserObject(p.graph, p.object, 1, 0);
+    }
+    p.cuda.cuGraphExecUpdate_v2(p.exec, p.graph, &mut [0; 3]);
+    p.launch(p.exec);
+    if round.is_multiple_of(50) {
+        p.cuda.cuGraphExecDestroy(p.exec);
+        p.exec = p.instantiated(p.graph);
+    }
+}
+
 const PARTS: &[(&str, Part)] = &[
     ("streams", streams),
     ("contexts", contexts),
@@ -468,6 +512,9 @@ const PARTS: &[(&str, Part)] = &[
     ("destroyed_nodes", destroyed_nodes),
     ("changed_functions", changed_functions),
     ("updates", updates),
+    ("objects", objects),
+    ("kept_objects", kept_objects),
+    ("updates_of_objects", updates_of_objects),
 ];
 
 /// The bytes of the process that are in use. The library forgets what is over after so many calls.

@@ -57,6 +57,16 @@ pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 #[derive(Clone, Debug, Default)]
 pub struct Mark(Vec<Point>);
 
+impl Mark {
+    /// Marks other work as well.
+    pub(crate) fn join(&mut self, other: &Self) {
+        let mut points = Points::default();
+        self.0.drain(..).chain(other.0.iter().cloned()).for_each(|point| points.push(point));
+        points.prune(&Clock::default());
+        self.0.extend(points.points());
+    }
+}
+
 /// The number of an agent's calls that are kept for reports about their order.
 const RECENT: usize = 16;
 /// Failed queries of a thread that are kept.

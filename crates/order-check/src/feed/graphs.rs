@@ -193,14 +193,19 @@ impl<O: Observer> Feed<O> {
     /// An executable graph is destroyed. Destructors of the user objects that it held run after its
     /// launches.
     pub fn graph_destroy(&mut self, graph: GraphId, objects: impl IntoIterator<Item = u64>) {
-        let last = EventId(graph.0);
-        let launches = self.checker.mark(What::Event(last));
-        for object in objects {
-            self.objects.entry(object).or_default().push(launches.clone());
-        }
+        self.objects_left(graph, objects);
         self.graphs.remove(&graph);
         self.apply(Op::GraphDestroy { graph });
-        self.apply(Op::EventDestroy { event: last });
+        self.apply(Op::EventDestroy { event: EventId(graph.0) });
+    }
+
+    /// An executable graph may no longer hold these user objects. Their destructors run after the
+    /// launches of the graph so far.
+    pub fn objects_left(&mut self, graph: GraphId, objects: impl IntoIterator<Item = u64>) {
+        let launches = self.checker.mark(What::Event(EventId(graph.0)));
+        for object in objects {
+            self.objects.entry(object).or_default().join(&launches);
+        }
     }
 
     /// An executable graph is launched. Until [`launched`](Self::launched), report the nodes of the
@@ -253,7 +258,7 @@ impl<O: Observer> Feed<O> {
     pub fn destructor_begins(&mut self) {
         let launches = self.destructors.pop_front().unwrap_or_default();
         self.begin("a destructor", self.call.number, None);
-        launches.iter().for_each(|launch| self.reach(launch));
+        self.reach(&launches);
     }
 
     /// The destructor has ended.

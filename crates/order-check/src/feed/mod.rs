@@ -142,9 +142,9 @@ pub struct Feed<O> {
     records: BTreeMap<u64, Mark>,
     graphs: HashMap<GraphId, Vec<GraphNode>>,
     /// The launches of destroyed graphs, by the user objects that they held.
-    objects: BTreeMap<u64, Vec<Mark>>,
+    objects: BTreeMap<u64, Mark>,
     /// The launches that come before each destructor that has not begun.
-    destructors: VecDeque<Vec<Mark>>,
+    destructors: VecDeque<Mark>,
     /// The launch whose nodes are submitted.
     launch: Option<Launch>,
 }

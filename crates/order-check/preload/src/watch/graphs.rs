@@ -301,6 +301,8 @@ pub(crate) fn update(
 ) -> Code {
     after(call, real, |watch| {
         watch.instantiated(call, graph, exec);
+        let former = watch.objects.get(&exec).cloned().unwrap_or_default();
+        watch.feed.objects_left(GraphId(exec as u64), former);
         let objects = watch.objects.get(&graph).cloned().unwrap_or_default();
         watch.objects.entry(exec).or_default().extend(objects);
     })

@@ -400,6 +400,19 @@ struct Destructor {
     function: Function,
     data: Handle,
     number: u64,
+    object: AtomicUsize,
+}
+
+impl Watch {
+    /// The last reference to an object is gone. Its handle may be that of another one.
+    fn object_ended(&mut self, of: &Destructor) {
+        let object = of.object.load(Ordering::Relaxed);
+        if self.numbers.get(&object) == Some(&of.number) {
+            self.numbers.remove(&object);
+        }
+        self.objects.values_mut().for_each(|all| _ = all.remove(&of.number));
+        self.feed.object_released(of.number);
+    }
 }
 
 /// In the place of the program's destructor.
@@ -407,7 +420,7 @@ unsafe extern "C" fn run_destructor(data: *mut c_void) {
     // SAFETY: the box that `create_object` gave away, which the driver gives back once.
     let of = unsafe { Box::from_raw(data.cast::<Destructor>()) };
     with(|watch| {
-        watch.feed.object_released(of.number);
+        watch.object_ended(&of);
         watch.feed.destructor_begins();
     });
     if let Some(function) = of.function {
@@ -428,11 +441,15 @@ pub(crate) unsafe fn create_object(
     data: Handle,
 ) -> Code {
     let number = begin(call, Watch::new_place).unwrap_or_default();
-    let raw = Box::into_raw(Box::new(Destructor { function, data, number }));
+    let of = Destructor { function, data, number, object: AtomicUsize::new(0) };
+    let raw = Box::into_raw(Box::new(of));
     let code = real(Some(run_destructor), raw.expose_provenance());
     if code == OK {
         // SAFETY: as the caller says.
-        with(|watch| watch.numbers.insert(unsafe { read(object) }, number));
+        let object = unsafe { read(object) };
+        // SAFETY: the program has the only references, and does not know of them yet.
+        unsafe { (*raw).object.store(object, Ordering::Relaxed) };
+        with(|watch| watch.numbers.insert(object, number));
     } else {
         // SAFETY: the driver has not taken it.
         drop(unsafe { Box::from_raw(raw) });

@@ -214,7 +214,7 @@ struct Watch {
     changed: HashSet<Handle>,
     graph_questions: nodes::Questions,
     /// The user objects of graphs.
-    objects: HashMap<Handle, Vec<u64>>,
+    objects: HashMap<Handle, BTreeSet<u64>>,
     /// How often code was unloaded: handles of kernels may be those of others since.
     unloads: u64,
     /// What is known of kernels' parameters.
