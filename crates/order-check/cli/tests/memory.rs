@@ -84,6 +84,18 @@ driver! {
     cuMemsetD8Async_ptsz(to: u64, value: u8, bytes: usize, stream: usize);
     cuLaunchHostFunc(stream: usize, function: Function, data: *mut c_void);
     cuLaunchHostFunc_ptsz(stream: usize, function: Function, data: *mut c_void);
+    cuModuleLoadData(module: *mut usize, code: *const c_void);
+    cuModuleUnload(module: usize);
+    cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char);
+    cuLibraryLoadData(library: *mut usize, code: *const c_void, of: *mut c_uint,
+        values: *mut *mut c_void, count: c_uint, others: *mut c_uint,
+        their_values: *mut *mut c_void, their_count: c_uint);
+    cuLibraryUnload(library: usize);
+    cuLibraryGetKernel(kernel: *mut usize, library: usize, name: *const c_char);
+    cuKernelGetFunction(function: *mut usize, kernel: usize);
+    cuLaunchKernel(function: usize, x: c_uint, y: c_uint, z: c_uint, block_x: c_uint,
+        block_y: c_uint, block_z: c_uint, shared: c_uint, stream: usize,
+        parameters: *const *const c_void, extra: *const c_void);
     cuGraphCreate(graph: *mut usize, flags: c_uint);
     cuGraphClone(clone: *mut usize, graph: usize);
     cuGraphDestroy(graph: usize);
@@ -231,6 +243,12 @@ impl Program {
             self.cuda.cuCtxSetCurrent(0);
         };
         std::thread::scope(|scope| scope.spawn(work).join().expect("it ends"));
+    }
+
+    fn launch_kernel(&self, function: usize) {
+        let parameters = [(&raw const self.memory).cast::<c_void>()];
+        let (stream, parameters) = (self.streams[0], parameters.as_ptr());
+        self.cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, null());
     }
 }
 
@@ -387,6 +405,27 @@ fn plain_threads(p: &mut Program, _: u64) {
     p.synchronize();
 }
 
+fn modules(p: &mut Program, _: u64) {
+    let module = new(|module| p.cuda.cuModuleLoadData(module, c"code".as_ptr().cast()));
+    let function = new(|it| p.cuda.cuModuleGetFunction(it, module, c"own".as_ptr()));
+    p.launch_kernel(function);
+    p.cuda.cuStreamSynchronize(p.streams[0]);
+    p.cuda.cuModuleUnload(module);
+}
+
+fn libraries(p: &mut Program, _: u64) {
+    let library = new(|library| {
+        let (code, none, no_values) = (c"code".as_ptr().cast(), null_mut(), null_mut());
+        p.cuda.cuLibraryLoadData(library, code, none, no_values, 0, none, no_values, 0);
+    });
+    let kernel = new(|kernel| p.cuda.cuLibraryGetKernel(kernel, library, c"own".as_ptr()));
+    let function = new(|function| p.cuda.cuKernelGetFunction(function, kernel));
+    p.launch_kernel(function);
+    p.launch_kernel(kernel);
+    p.cuda.cuStreamSynchronize(p.streams[0]);
+    p.cuda.cuLibraryUnload(library);
+}
+
 fn captures(p: &mut Program, _: u64) {
     p.launched_once(p.captured());
 }
@@ -503,6 +542,8 @@ const PARTS: &[(&str, Part)] = &[
     ("host_functions", host_functions),
     ("threads", threads),
     ("plain_threads", plain_threads),
+    ("modules", modules),
+    ("libraries", libraries),
     ("captures", captures),
     ("abandoned_captures", abandoned_captures),
     ("graphs", graphs),
@@ -531,9 +572,35 @@ fn live(p: &Program) -> i64 {
     (of.uordblks + of.hblkhd) as i64
 }
 
+/// One kernel, which does nothing.
+fn register_kernel() {
+    type Run = extern "C" fn(*const c_void, *mut c_void) -> c_uint;
+    type Register = unsafe extern "C" fn(
+        *const c_char,
+        *const usize,
+        usize,
+        Run,
+        Option<Run>,
+        *mut c_void,
+    ) -> c_uint;
+    extern "C" fn run(_: *const c_void, _: *mut c_void) -> c_uint {
+        0
+    }
+    let library = CString::new(shared_library().into_os_string().into_encoded_bytes());
+    let library = library.expect("a path has no 0");
+    // SAFETY: the software driver's function has this type.
+    unsafe {
+        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
+        let register = libc::dlsym(library, c"cuda_soft_driver_kernel".as_ptr());
+        let register = std::mem::transmute::<*mut c_void, Register>(register);
+        assert_eq!(register(c"own".as_ptr(), [8].as_ptr(), 1, run, None, null_mut()), 0);
+    }
+}
+
 /// Repeats a part, and prints how many bytes more are in use after some rounds than before. What
 /// has its last size later than the rest grows once: of two times, the one with less counts.
 fn repeat(part: Part) {
+    register_kernel();
     let mut p = Program::new();
     let repeated = |p: &mut Program, rounds: Range<u64>| {
         for round in rounds {
@@ -563,6 +630,7 @@ fn repeat(part: Part) {
 /// Does everything in turn, and prints the process's memory.
 fn soak(seconds: u64) {
     const SAMPLES: u32 = 12;
+    register_kernel();
     let mut p = Program::new();
     let (begun, mut round) = (Instant::now(), 0_u64);
     println!();

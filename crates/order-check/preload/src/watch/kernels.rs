@@ -7,7 +7,7 @@ use super::*;
 /// What is known of a kernel: its parameters, and the words in them that may be addresses.
 #[derive(Default)]
 pub(super) struct Kernel {
-    /// The call and the kernel, for reports; never freed, as those may last.
+    /// The call and the kernel, for reports.
     name: &'static str,
     parameters: Vec<Parameter>,
     launches: u32,
@@ -49,6 +49,19 @@ impl Parameter {
         let first = self.offset.next_multiple_of(8) - self.offset;
         (first..self.size.saturating_sub(7)).step_by(8)
     }
+}
+
+/// How many kernels are known before those of unloaded code are forgotten.
+pub(super) const KERNELS: usize = 256;
+
+/// A name that stays.
+fn kept(names: &mut HashSet<&'static str>, name: String) -> &'static str {
+    if let Some(known) = names.get(&*name) {
+        return known;
+    }
+    let name = String::leak(name);
+    names.insert(name);
+    name
 }
 
 /// The least size of a pool.
@@ -194,11 +207,20 @@ impl Watch {
             kernel.unloads = unloads;
             return kernel.name;
         }
-        let name = text.map_or(call.name, |name| String::leak(format!("{} of {name}", call.name)));
+        let named = |name| kept(&mut self.names, format!("{} of {name}", call.name));
+        let name = text.map_or(call.name, named);
         let parameters = parameters.into_iter().map(Parameter::new).collect();
         let new = Kernel { name, parameters, unloads, ..Kernel::default() };
         if let Some(old) = self.kernels.insert(function, new) {
             self.feed.observer_mut().decide(old.judged());
+        }
+        if self.kernels.len() > self.most_kernels {
+            // Those that are launched again are looked up anew.
+            let gone: Vec<Kernel> =
+                self.kernels.extract_if(|_, of| of.unloads != unloads).map(|of| of.1).collect();
+            let words = gone.iter().flat_map(Kernel::judged);
+            self.feed.observer_mut().decide(words);
+            self.most_kernels = KERNELS.max(2 * self.kernels.len());
         }
         name
     }
@@ -234,7 +256,7 @@ impl Watch {
                 false => AccessKind::Read,
             },
         );
-        let Self { kernels, feed, devices, .. } = self;
+        let Self { kernels, feed, devices, names, .. } = self;
         let bytes = |word: Address| match pools.then(|| devices.get(&word)).flatten() {
             Some((bytes, _)) if *bytes >= POOL => *bytes as u64,
             _ => 1,
@@ -256,8 +278,7 @@ impl Watch {
                     continue;
                 };
                 let name = *part.name.get_or_insert_with(|| {
-                    let name = format!("{}, byte {at} of parameter {index}", kernel.name);
-                    String::leak(name)
+                    kept(names, format!("{}, byte {at} of parameter {index}", kernel.name))
                 });
                 part.hits += 1;
                 if launches < LAUNCHES {

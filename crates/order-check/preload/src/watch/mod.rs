@@ -42,7 +42,7 @@ use crate::settings::{Kind, Settings};
 use graphs::Node;
 pub(crate) use graphs::NodePlace;
 use hosts::Host;
-use kernels::Kernel;
+use kernels::{KERNELS, Kernel};
 use later::Waiting;
 use objects::Objects;
 use output::{Output, Word};
@@ -219,6 +219,10 @@ struct Watch {
     unloads: u64,
     /// What is known of kernels' parameters.
     kernels: HashMap<Handle, Kernel>,
+    /// How many there may be before those of unloaded code are forgotten.
+    most_kernels: usize,
+    /// The names of kernels and of their words. They are never freed, as reports may last.
+    names: HashSet<&'static str>,
     waiting: Waiting,
     /// The contexts and kernels that were loaded.
     loaded: HashSet<(Handle, Handle)>,
@@ -307,6 +311,8 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         numbers: HashMap::new(),
         unloads: 0,
         kernels: HashMap::new(),
+        most_kernels: KERNELS,
+        names: HashSet::new(),
         waiting: Waiting::default(),
         loaded: HashSet::new(),
         pinned: Pinned::new(),
