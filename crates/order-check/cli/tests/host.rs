@@ -534,6 +534,8 @@ fn value_not_polled(p: &Program) {
     }
     p.any_call();
     p.read(5);
+    // The next call looks whether the value is there.
+    p.any_call();
     goes_on.store(1);
 }
 

@@ -30,7 +30,7 @@ macro_rules! driver {
                 }
             }
 
-            $(#[allow(non_snake_case, clippy::too_many_arguments)]
+            $(#[allow(non_snake_case, dead_code, clippy::too_many_arguments)]
             fn $name(&self, $($argument: $ty),*) {
                 // SAFETY: the callers give what is alive.
                 let code = unsafe { (self.$name)($($argument),*) };
