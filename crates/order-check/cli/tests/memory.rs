@@ -130,9 +130,14 @@ fn new<T: Default>(call: impl FnOnce(&mut T)) -> T {
     made
 }
 
+/// `cuStreamBeginCapture_v2`.
+type BeginCapture = unsafe extern "C" fn(usize, c_uint) -> c_uint;
+
 /// A program: its streams, its memory, and what it has made in a round before.
 struct Program {
     cuda: Cuda,
+    /// The driver's own function, whose calls the library does not see.
+    begin_unseen: BeginCapture,
     context: usize,
     streams: [usize; 2],
     memory: u64,
@@ -153,6 +158,8 @@ impl Program {
         cuda.cuInit(0);
         let mut p = Self {
             cuda,
+            // SAFETY: its type.
+            begin_unseen: unsafe { own("cuStreamBeginCapture_v2") },
             context: 0,
             streams: [0; 2],
             memory: 0,
@@ -208,8 +215,13 @@ impl Program {
 
     /// A graph of a memset and a host function.
     fn captured(&self) -> usize {
+        self.captured_by(self.cuda.cuStreamBeginCapture_v2)
+    }
+
+    fn captured_by(&self, begin: BeginCapture) -> usize {
         let stream = self.streams[0];
-        self.cuda.cuStreamBeginCapture_v2(stream, 2);
+        // SAFETY: a stream that lives.
+        assert_eq!(unsafe { begin(stream, 2) }, 0);
         self.set(self.memory, stream);
         self.cuda.cuLaunchHostFunc(stream, nothing, null_mut());
         new(|graph| self.cuda.cuStreamEndCapture(stream, graph))
@@ -430,6 +442,16 @@ fn captures(p: &mut Program, _: u64) {
     p.launched_once(p.captured());
 }
 
+/// Newer drivers may have other functions that begin a capture.
+fn unseen_captures(p: &mut Program, _: u64) {
+    let graph = p.captured_by(p.begin_unseen);
+    let exec = p.instantiated(graph);
+    p.launch(exec);
+    p.launch(exec);
+    p.cuda.cuGraphExecDestroy(exec);
+    p.cuda.cuGraphDestroy(graph);
+}
+
 fn abandoned_captures(p: &mut Program, _: u64) {
     p.cuda.cuGraphDestroy(p.captured());
     // A capture that fails has no graph.
@@ -545,6 +567,7 @@ const PARTS: &[(&str, Part)] = &[
     ("modules", modules),
     ("libraries", libraries),
     ("captures", captures),
+    ("unseen_captures", unseen_captures),
     ("abandoned_captures", abandoned_captures),
     ("graphs", graphs),
     ("clones", clones),
@@ -572,6 +595,23 @@ fn live(p: &Program) -> i64 {
     (of.uordblks + of.hblkhd) as i64
 }
 
+/// A function of the software driver, whose calls the library does not see.
+///
+/// # Safety
+///
+/// `F` must be the function's type.
+unsafe fn own<F: Copy>(name: &str) -> F {
+    let library = shared_library().into_os_string().into_encoded_bytes();
+    let [library, name] = [library, name.into()].map(|it| CString::new(it).expect("without a 0"));
+    // SAFETY: as the caller says; it is not null.
+    unsafe {
+        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
+        let function = libc::dlsym(library, name.as_ptr());
+        assert!(!function.is_null(), "{name:?}");
+        std::mem::transmute_copy(&function)
+    }
+}
+
 /// One kernel, which does nothing.
 fn register_kernel() {
     type Run = extern "C" fn(*const c_void, *mut c_void) -> c_uint;
@@ -586,15 +626,12 @@ fn register_kernel() {
     extern "C" fn run(_: *const c_void, _: *mut c_void) -> c_uint {
         0
     }
-    let library = CString::new(shared_library().into_os_string().into_encoded_bytes());
-    let library = library.expect("a path has no 0");
-    // SAFETY: the software driver's function has this type.
-    unsafe {
-        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
-        let register = libc::dlsym(library, c"cuda_soft_driver_kernel".as_ptr());
-        let register = std::mem::transmute::<*mut c_void, Register>(register);
-        assert_eq!(register(c"own".as_ptr(), [8].as_ptr(), 1, run, None, null_mut()), 0);
-    }
+    // SAFETY: its type; a name, the size of a parameter, and a function that does nothing.
+    let code = unsafe {
+        let register: Register = own("cuda_soft_driver_kernel");
+        register(c"own".as_ptr(), [8].as_ptr(), 1, run, None, null_mut())
+    };
+    assert_eq!(code, 0);
 }
 
 /// Repeats a part, and prints how many bytes more are in use after some rounds than before. What

@@ -134,18 +134,24 @@ pub(crate) fn submit(
     if function.is_none() && callback.is_none() {
         return real(None);
     }
+    let handle = if stream == 0 && call.per_thread { 2 } else { stream };
     let made = begin(call, |watch| {
         let id = watch.stream(call, stream);
-        let captured = watch.feed.capture_of(id).is_some();
+        let known = watch.feed.capture_of(id).is_some();
+        // A function of which only the name is known may have begun the capture.
+        let captured = known || handle > 1 && watch.keeper.captured(handle) != 0;
         let place = watch.new_place();
         let host = Arc::new(Host::new(function, callback, data));
-        // It may begin before the real call returns.
-        watch.feed.function(id, place);
-        if captured {
+        if known || !captured {
+            // It may begin before the real call returns.
+            watch.feed.function(id, place);
+        }
+        if known {
             // It is one of each launch.
             watch.feed.function_left(place);
             watch.node(id, Node::Host(host.clone()));
-        } else {
+        }
+        if !captured {
             *host.runs() = Runs { places: [place].into(), last: true };
         }
         (host, place, captured.then_some(watch.keeper))
@@ -158,9 +164,8 @@ pub(crate) fn submit(
         drop(unsafe { Arc::from_raw(raw) });
         with(|watch| watch.feed.function_ends(place));
     } else if let Some(keeper) = keeper {
-        let stream = if stream == 0 && call.per_thread { 2 } else { stream };
         // SAFETY: the driver has it now, for a node of the graph that is captured.
-        unsafe { keeper.give(keeper.captured(stream), raw) };
+        unsafe { keeper.give(keeper.captured(handle), raw) };
     }
     code
 }
@@ -232,7 +237,7 @@ impl Keeper {
     fn captured(&self, stream: Handle) -> Handle {
         let (mut status, mut number, mut graph, mut count) = (0, 0, 0, 0);
         let (mut nodes, mut edges) = (0, 0);
-        // SAFETY: a stream that the driver has just accepted, and places for the answers.
+        // SAFETY: a stream of the program, and places for the answers.
         let code = unsafe {
             match (self.capture_of_edges, self.capture) {
                 (Some(ask), _) => ask(

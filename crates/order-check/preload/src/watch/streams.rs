@@ -182,9 +182,10 @@ pub(crate) fn capture_end(
         let graph = (code == OK).then(|| unsafe { read(graph) }).filter(|graph| *graph != 0);
         let capture = watch.feed.capture_of(stream);
         let nodes = capture.and_then(|of| watch.captured.remove(&of));
-        let whole = capture.is_none_or(|of| !watch.partial.remove(&of));
+        let whole = capture.is_some_and(|of| !watch.partial.remove(&of));
         watch.feed.capture_end(stream, graph.map(|graph| GraphId(graph as u64)));
-        // The driver is asked for the nodes of one that has others as well.
+        // The driver is asked for the nodes of one that has others as well, and of one whose begin
+        // was not seen.
         let graph = graph.filter(|_| whole);
         watch.graphs.extend(graph.map(|graph| (graph, nodes.unwrap_or_default())));
     });
