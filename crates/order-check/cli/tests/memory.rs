@@ -736,6 +736,7 @@ fn is_native() -> bool {
 }
 
 #[test]
+#[ignore = "half a minute of processor time: the step churn runs it"]
 fn what_is_repeated_takes_no_more_memory() {
     let test = "what_is_repeated_takes_no_more_memory";
     if let Some(role) = role() {
