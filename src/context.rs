@@ -291,9 +291,8 @@ impl Context {
     /// [`leak`](Self::leak).
     ///
     /// Clones, events and streams of the context stay valid, and closing or dropping them never
-    /// blocks. The same is true for contexts from other calls of [`primary`](Self::primary). The
-    /// context's memory on the device stays in use until the process ends. The process can end even
-    /// if a stream waits forever.
+    /// blocks. The context's memory on the device stays in use until the process ends. The process
+    /// can end even if a stream waits forever.
     ///
     /// A borrowed context ([`from_raw`](Self::from_raw), [`current`](Self::current)) still belongs
     /// to its owner. The owner in [`from_raw_with_owner`](Self::from_raw_with_owner) is never

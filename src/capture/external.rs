@@ -23,9 +23,8 @@ impl StreamRef {
     /// Records an event. In a capture, the record becomes a node of the graph: each launch records
     /// the event, for use outside of the graph.
     ///
-    /// If this stream is not capturing, this is a plain [`record`](crate::EventRef::record). Until
-    /// the graph is launched, the event keeps its last record. [`Capture`](crate::capture::Capture)
-    /// has an example.
+    /// If this stream is not capturing, this is a plain [`record`](crate::EventRef::record).
+    /// [`Capture`](crate::capture::Capture) has an example.
     ///
     /// The graph and its executable graphs keep the event alive, even if this method returns an
     /// error. If other code began the capture, the event is never destroyed.

@@ -270,8 +270,7 @@ impl Driver {
     /// thread of the call. A panic in the observer is caught. The observer is kept until
     /// [`stop_observing`](Self::stop_observing), or until the process ends.
     ///
-    /// An observer may use and drop every object of this crate. If a library makes driver calls
-    /// while it holds a lock, see [`deferring_observers`](crate::foundation::deferring_observers).
+    /// An observer may use and drop every object of this crate.
     ///
     /// A process can have sixteen observers.
     ///
@@ -442,10 +441,11 @@ impl Driver {
         self.0.clock
     }
 
-    /// For drivers that check the order of work: returns another `Driver` of the same library, with
-    /// a function that [`host_reads`](Self::host_reads) returns.
+    /// Returns another `Driver` of the same library, with a function that is to be told what the host
+    /// reads.
     ///
-    /// `cuda-soft-driver` sets the function, and `cuda-timelines` calls it.
+    /// A driver that checks the order of work needs this, as `cuda-soft-driver` does. Code that
+    /// polls memory tells the function: see [`host_reads`](Self::host_reads).
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

@@ -21,7 +21,7 @@ use crate::sys::calls::*;
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is now in the stream.
     ///
-    /// A waiter for the value, in either API, sees the writes of that work.
+    /// Work of CUDA or of the other API that waits for the value sees what that work has written.
     ///
     /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
     /// [capture](crate::external#captures) is in progress in the process, also the call of

@@ -24,8 +24,9 @@ use crate::sys::calls::*;
 /// The executable graph keeps the events and the captured semaphores of its nodes alive. So the
 /// graph from which it was made may be dropped.
 ///
-/// The executable graph may be dropped during a launch: the launch runs to its end. If the graph has
-/// a captured [semaphore](crate::external#captures), drop it after the launch.
+/// The executable graph may be dropped during a launch: the launch runs to its end. A captured
+/// [semaphore](crate::external#captures) is the exception: then keep the executable graph until the
+/// launch is done.
 ///
 /// The executable graph also keeps its context alive, but a launch does not. If nothing else keeps
 /// the context, dropping the executable graph [waits](Context#dropping-the-last-share) for its

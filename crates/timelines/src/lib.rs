@@ -72,8 +72,7 @@
 //!
 //! * It compiles wherever `cuda-events` does, and needs the same Rust. It has no feature flags.
 //! * Only on Linux and Windows can processes share timelines.
-//! * Futures of events need CUDA 11.0. Timelines need CUDA 11.7. Older drivers need the setting
-//!   `NVreg_EnableStreamMemOPs=1` of their kernel module: see [`Timeline::new`].
+//! * Futures of events need CUDA 11.0. Timelines need CUDA 11.7.
 
 #![deny(missing_docs, unreachable_pub, unsafe_code)]
 #![deny(

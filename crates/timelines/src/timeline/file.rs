@@ -93,8 +93,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 /// | [`new`](Self::new) | Importers cannot write the file: the kernel enforces a seal, and the file descriptor is read-only. | The streams wait for a copy of the value in the importer's memory. The importer's [poller](crate#threads) makes the copy: `docs/timelines.md` has the cost. |
 /// | [`writable`](Self::writable) | This crate maps the file read-only in importers. When this process has ended, an importer maps the file writable for a moment, to release waiting streams. | The streams wait for the file's memory directly, which is faster. |
 ///
-/// A process of the same user, or of root, can keep importers from noticing the end of this
-/// process. If that matters, run the importers as other users, and let them wait with a timeout.
+/// Another process of the same user can keep importers from noticing the end of this process. To be
+/// sure, let importers wait with a timeout.
 ///
 /// The exporter cannot harm an importer's memory. With a file from `writable`, the exporter can
 /// block the importer's streams. To prevent that, the importer can pass a read-only file descriptor

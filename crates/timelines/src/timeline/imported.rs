@@ -79,8 +79,8 @@ use cuda_events::ipc::ExporterProcess;
 /// | hosts and futures | within 5 ms | within 10 ms and one pass of the poller |
 /// | streams | within 5 ms and one pass of the poller | within 10 ms and one pass of the poller |
 ///
-/// In one pass, the crate's [poller](crate#threads) checks everything that is pending once. The
-/// bounds do not include driver calls that wait, nor time without a processor.
+/// In one pass, the crate's [poller](crate#threads) checks everything that is pending once. On a busy
+/// machine it takes longer.
 ///
 /// **By memory, the end is never detected in another pid namespace**, such as another container. If
 /// your program detects the end itself, for example by a closed connection, call
@@ -104,8 +104,7 @@ use cuda_events::ipc::ExporterProcess;
 /// many timelines into one file.
 ///
 /// By memory, the drop can block like the [last drop of a
-/// context](Context#dropping-the-last-share). While points are pending, it does not block: the
-/// context then lives until the points are reached or the exporter ends.
+/// context](Context#dropping-the-last-share).
 pub struct ImportedTimeline(Import);
 
 enum Import {
@@ -135,8 +134,6 @@ impl ImportedTimeline {
     ///   [`cuMemHostGetDevicePointer`] with the context current, between two calls of
     ///   [`cuThreadExchangeStreamCaptureMode`].
     /// * For later timelines of the file: none.
-    /// * If the device cannot register read-only memory: `cuDeviceGetAttribute` and the calls of
-    ///   `HostTimeline::new`, for each timeline.
     ///
     /// # Errors
     ///

@@ -200,8 +200,9 @@ impl Timeline {
 
     /// Signals the next value after all work that is in the stream now.
     ///
-    /// One driver call: [`cuStreamWriteValue64`]. Before it may come [`cuStreamIsCapturing`]: see
-    /// [captures](Self#captures). A timeline from [`in_memory`](Self::in_memory) makes three calls.
+    /// One driver call: [`cuStreamWriteValue64`]. The method may call [`cuStreamIsCapturing`] first:
+    /// see [captures](Self#captures). A timeline from [`in_memory`](Self::in_memory) makes three
+    /// calls.
     ///
     /// # Errors
     ///
