@@ -32,6 +32,7 @@ driver! {
     cuCtxSynchronize();
     cuStreamWriteValue64_v2(stream: usize, address: u64, value: u64, flags: c_uint);
     cuStreamWaitValue64_v2(stream: usize, address: u64, value: u64, flags: c_uint);
+    cuStreamBatchMemOp_v2(stream: usize, count: c_uint, batch: *mut [[u64; 6]; 3], flags: c_uint);
     cuStreamCreate(stream: *mut usize, flags: c_uint);
     cuStreamSynchronize(stream: usize);
     cuEventCreate(event: *mut usize, flags: c_uint);
@@ -575,6 +576,73 @@ fn flags_set_back(p: &Program) {
     p.cuda.cuMemHostUnregister(word.cast());
 }
 
+/// The result and the flag are on one page. The host reads the result before the stream comes to
+/// the flag, or waits for it and sets it back.
+fn flag_beside_the_result(p: &Program) {
+    let goes_on = Flag::new(p, 0);
+    let flag = Flag { p, word: p.at(0).cast() };
+    flag.store(0);
+    p.download(64, 1024);
+    goes_on.holds();
+    flag.write(1);
+    if p.good {
+        goes_on.store(1);
+        flag.poll(1);
+        flag.store(0);
+    }
+    p.read(70);
+    p.any_call();
+    goes_on.store(1);
+}
+
+/// Two streams work in turn, by a flag that the host sets back without a call in between.
+fn flag_for_another_stream(p: &Program) {
+    let [ready, done] = [Flag::new(p, 0), Flag::new(p, 1)];
+    let mut other = 0;
+    p.cuda.cuStreamCreate(&mut other, 1);
+    let address = |flag: &Flag<'_>| flag.word.expose_provenance() as u64;
+    for _ in 0..4 {
+        p.cuda.cuMemsetD8Async(p.device, 1, LARGE, p.stream);
+        ready.write(1);
+        p.cuda.cuStreamWaitValue64_v2(other, address(&ready), 1, 0);
+        p.cuda.cuMemsetD8Async(p.device, 2, LARGE, other);
+        p.cuda.cuStreamWriteValue64_v2(other, address(&done), 1, 0);
+        done.poll(1);
+        ready.store(0);
+        done.store(0);
+    }
+}
+
+/// A page is as it was once the host has waited for the stream, also if the value was there before.
+fn flag_without_news(p: &Program) {
+    let flag = Flag::new(p, 0);
+    flag.write(0);
+    p.synchronize();
+    // SAFETY: memory of the program. The library does not see this call.
+    let read = unsafe { libc::syscall(libc::SYS_getrandom, flag.word, 8, 0) };
+    assert_eq!(read, 8, "{}", std::io::Error::last_os_error());
+    p.download(0, LARGE);
+    p.synchronize();
+}
+
+/// A batch sets its flag back, once the host lets it.
+fn flag_set_back_in_a_batch(p: &Program) {
+    let [flag, goes_on] = [Flag::new(p, 0), Flag::new(p, PAGE / 8)];
+    p.download(0, LARGE);
+    let address = |flag: &Flag<'_>| flag.word.expose_provenance() as u64;
+    let [wait, write] = [4, 5];
+    let mut batch = [
+        [write, address(&flag), 1, 0, 0, 0],
+        [wait, address(&goes_on), 1, 0, 0, 0],
+        [write, address(&flag), 0, 0, 0, 0],
+    ];
+    p.cuda.cuStreamBatchMemOp_v2(p.stream, 3, &mut batch, 0);
+    flag.poll(1);
+    goes_on.store(1);
+    flag.poll(0);
+    p.read(5);
+}
+
 /// The stream itself sets the flag back once it may.
 fn flag_set_back_by_the_stream(p: &Program) {
     let [flag, goes_on] = [Flag::new(p, 0), Flag::new(p, PAGE / 8)];
@@ -735,6 +803,7 @@ const PLANTED: &[Role<2>] = &[
     ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
     ("registered", registered, [TO_HOST, LOAD]),
     ("value_not_polled", value_not_polled, [TO_HOST, LOAD]),
+    ("flag_beside_the_result", flag_beside_the_result, [TO_HOST, LOAD]),
     (
         "destroyed_while_awaited",
         destroyed_while_awaited,
@@ -753,6 +822,9 @@ const CORRECT: &[Role<1>] = &[
     ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),
     ("flags_set_back", flags_set_back, ["3 copies of pinned memory were watched"]),
     ("flag_set_back_by_the_stream", flag_set_back_by_the_stream, ["1 copies of pinned"]),
+    ("flag_set_back_in_a_batch", flag_set_back_in_a_batch, ["1 copies of pinned"]),
+    ("flag_for_another_stream", flag_for_another_stream, ["order check: 0 findings"]),
+    ("flag_without_news", flag_without_news, ["1 copies of pinned"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (
         "ten_copies",

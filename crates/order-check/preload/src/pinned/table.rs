@@ -36,15 +36,21 @@ const SPENT: u8 = 4;
 const GONE: u8 = 8;
 /// It has rows, with bytes between them that are not the copy's.
 const ROWS: u8 = 16;
+/// A flag was spent by an access that was too early for a copy.
+const EARLY: u8 = 32;
+/// It is known what was there when a flag was spent.
+const FOUND: u8 = 64;
 
-/// An asynchronous copy that reads or writes pinned memory. Or a flag there: an entry without bytes,
-/// which is spent as soon as its page is open to stores.
+/// An asynchronous copy that reads or writes pinned memory. Or a flag there, which is spent as soon as
+/// its page is open to stores: its bytes end where they begin, less its size.
 struct Entry {
     /// Odd while the other fields change.
     version: AtomicU32,
     state: AtomicU8,
     bytes: [AtomicUsize; 2],
     pages: [AtomicUsize; 2],
+    /// What was there when a flag was spent.
+    found: AtomicU64,
 }
 
 static TABLE: [Entry; ENTRIES] = [const {
@@ -53,6 +59,7 @@ static TABLE: [Entry; ENTRIES] = [const {
         state: AtomicU8::new(FREE),
         bytes: [const { AtomicUsize::new(0) }; 2],
         pages: [const { AtomicUsize::new(0) }; 2],
+        found: AtomicU64::new(0),
     }
 }; ENTRIES];
 
@@ -60,6 +67,8 @@ static TABLE: [Entry; ENTRIES] = [const {
 static USED: AtomicUsize = AtomicUsize::new(0);
 /// How many entries there are.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// How many of them are of copies that write.
+static WRITE: AtomicUsize = AtomicUsize::new(0);
 /// Pages were lifted that an entry has protected.
 static HOLES: AtomicBool = AtomicBool::new(false);
 /// How many entries were removed.
@@ -86,8 +95,10 @@ impl Seen {
         (both[0] < both[1] && (writes || self.state & CLOSED != 0)).then_some(both)
     }
 
-    fn is_flag(&self) -> bool {
-        self.bytes[0] == self.bytes[1]
+    /// The address of a flag, and its size.
+    fn flag(&self) -> Option<(usize, usize)> {
+        let [end, first] = self.bytes;
+        (first < end).then(|| (first, end - first))
     }
 
     /// What the pages must be: 0 for no protection.
@@ -125,8 +136,8 @@ impl Entry {
     }
 
     /// Whether it was live. Only the state changes, of one entry: `seen` shows which.
-    fn spend(&self, seen: &Seen) -> bool {
-        let spent = seen.state | SPENT;
+    fn spend(&self, seen: &Seen, why: u8) -> bool {
+        let spent = seen.state | SPENT | why;
         seen.state & SPENT == 0
             && self
                 .state
@@ -231,6 +242,7 @@ pub(crate) fn add(of: Use, pages: [usize; 2]) -> Option<usize> {
     entry.write(of.state(), of.bytes, pages);
     USED.fetch_max(index + 1, Ordering::Release);
     LIVE.fetch_add(1, Ordering::SeqCst);
+    WRITE.fetch_add(usize::from(of.writes), Ordering::SeqCst);
     if !apply(pages, None) {
         remove(index);
         return None;
@@ -247,6 +259,7 @@ pub(crate) fn remove(index: usize) {
     }
     entry.write(FREE, [0; 2], [0; 2]);
     LIVE.fetch_sub(1, Ordering::SeqCst);
+    WRITE.fetch_sub(usize::from(seen.state & CLOSED != 0), Ordering::SeqCst);
     REMOVED.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -260,7 +273,7 @@ pub(crate) fn close_holes(mut allowed: impl FnMut([usize; 2]) -> bool) {
         if allowed(seen.pages) {
             apply(seen.pages, None);
         } else {
-            entry.spend(&seen);
+            entry.spend(&seen, 0);
         }
     }
 }
@@ -271,7 +284,8 @@ fn page_of(address: usize) -> usize {
 
 /// Whether a page has no protection that a read of the host would meet.
 pub(crate) fn readable(address: usize) -> bool {
-    !any() || !all().any(|(_, seen)| seen.has_page(address) && seen.protection() == CLOSED)
+    WRITE.load(Ordering::Relaxed) == 0
+        || !all().any(|(_, seen)| seen.has_page(address) && seen.protection() == CLOSED)
 }
 
 /// What a fault is about.
@@ -319,39 +333,85 @@ pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
             false => [touched[0], touched[1].next_multiple_of(PAGE)],
         };
         // Of the threads that touch a copy's bytes at a time, one is enough.
-        if early && (rows || entry.spend(&seen)) {
+        if early && (rows || entry.spend(&seen, 0)) {
             found = Fault::Early;
         } else if found == Fault::Other {
             found = Fault::Beside;
         }
-        open(pages);
+        open(pages, if early { EARLY } else { 0 });
     }
     found
 }
 
 /// Lifts all protection of pages until the next hook, without a lock.
-fn open(pages: [usize; 2]) {
+fn open(pages: [usize; 2], why: u8) {
     let on_them = |seen: &Seen| seen.pages[0] < pages[1] && pages[0] < seen.pages[1];
-    for (entry, flag) in all().filter(|(_, seen)| seen.is_flag() && on_them(seen)) {
-        entry.spend(&flag);
-    }
+    let spend = |opened: bool| {
+        for (entry, seen) in all().filter(|(_, seen)| on_them(seen) && seen.protection() != 0) {
+            let Some((first, bytes)) = seen.flag() else { continue };
+            match read(first, bytes) {
+                Some(value) => {
+                    entry.found.store(value, Ordering::Relaxed);
+                    entry.spend(&seen, why | FOUND);
+                }
+                None if opened => _ = entry.spend(&seen, why),
+                None => {}
+            }
+        }
+    };
+    // Before the host can store there, if the page can be read. Others may add an entry meanwhile.
+    spend(false);
     set_protection(pages, 0);
     HOLES.store(true, Ordering::SeqCst);
+    spend(true);
+}
+
+/// So many bytes, at most eight, as the system reads them: a page may be closed at any time. The
+/// memory is the driver's, which `process_vm_readv` refuses.
+fn read(first: usize, bytes: usize) -> Option<u64> {
+    let mut value = [0_u8; 8];
+    let bytes = bytes.min(value.len());
+    // SAFETY: system calls on a file of their own. What cannot be read is an error. They are not the
+    // functions of the C library, which this library has hooks for.
+    let done = unsafe {
+        let file = libc::memfd_create(c"word".as_ptr(), libc::MFD_CLOEXEC);
+        if file < 0 {
+            return None;
+        }
+        let written = libc::syscall(libc::SYS_write, file, first, bytes);
+        let read = libc::syscall(libc::SYS_pread64, file, value.as_mut_ptr(), bytes, 0_i64);
+        libc::syscall(libc::SYS_close, file);
+        [written, read]
+    };
+    (done == [bytes as libc::c_long; 2]).then(|| u64::from_ne_bytes(value))
+}
+
+/// How a flag was spent.
+pub(crate) struct Spent {
+    /// What was there then, if that is known.
+    pub(crate) found: Option<u64>,
+    /// Whether it was by an access that was too early for a copy.
+    pub(crate) early: bool,
 }
 
 /// Whether the page of a flag was open to stores.
-pub(crate) fn is_spent(index: usize) -> bool {
-    match TABLE.get(index).map(Entry::read) {
-        Some(Ok(Some(seen))) => seen.state & (SPENT | GONE) != 0,
-        Some(Err(())) => false,
-        Some(Ok(None)) | None => true,
+pub(crate) fn spent(index: usize) -> Option<Spent> {
+    let entry = TABLE.get(index)?;
+    match entry.read() {
+        Ok(Some(seen)) if seen.state & SPENT != 0 => Some(Spent {
+            found: (seen.state & FOUND != 0).then(|| entry.found.load(Ordering::Relaxed)),
+            early: seen.state & EARLY != 0,
+        }),
+        Ok(Some(seen)) if seen.state & GONE == 0 => None,
+        Err(()) => None,
+        Ok(_) => Some(Spent { found: None, early: false }),
     }
 }
 
 /// Lifts all protection, without a lock, until the next hook.
 pub(crate) fn lift_all() {
     for (_, seen) in all().filter(|(_, seen)| seen.protection() != 0) {
-        open(seen.pages);
+        open(seen.pages, 0);
     }
 }
 
@@ -366,6 +426,7 @@ pub(crate) fn forget_all() {
         entry.state.store(FREE, Ordering::Relaxed);
     }
     LIVE.store(0, Ordering::Relaxed);
+    WRITE.store(0, Ordering::Relaxed);
 }
 
 /// The program unmaps memory: its protection is gone.
@@ -578,6 +639,35 @@ mod tests {
         remove(rows.expect("there is place"));
         assert_eq!(protections(memory), "........");
         assert!(!any());
+        // A flag is spent by a store beside it, or with a copy on its page, and it is known what was
+        // there.
+        let word = memory + 5 * PAGE + 16;
+        let number: *mut u64 = core::ptr::with_exposed_provenance_mut(word);
+        // SAFETY: mapped above.
+        unsafe { number.write(7) };
+        let flag = || {
+            let of = Use { bytes: [word + 8, word], writes: false, rows: false };
+            add(of, pages([5, 6])).expect("there is place")
+        };
+        let state = |index| spent(index).map(|of| (of.found, of.early));
+        let index = flag();
+        assert_eq!(protections(memory), ".....r..");
+        assert_eq!((state(index), readable(word)), (None, true));
+        assert_eq!(lift([word, word + 1], false, By::Library), Fault::Beside, "by the library");
+        assert_eq!(state(index), Some((Some(7), false)));
+        close_holes(|_| true);
+        assert_eq!(protections(memory), "........");
+        remove(index);
+        let written = copy([5, 6], true);
+        let index = flag();
+        assert!(!readable(word));
+        assert_eq!(lift(byte(5, 40), false, By::Program), Fault::Early);
+        assert_eq!(state(index), Some((Some(7), true)));
+        let other = flag();
+        unmapped(pages([5, 6]));
+        assert_eq!(state(other), Some((None, false)));
+        [written, index, other].into_iter().for_each(remove);
+        assert!(!any() && readable(word));
         // Facts come in the order in which they were noted, not in that of their places.
         note(|first| {
             note(|second| second.name = "second");

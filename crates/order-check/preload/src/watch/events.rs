@@ -23,6 +23,8 @@ pub(crate) fn record(
 ) -> Code {
     after(call, real, |watch| {
         let stream = watch.stream(call, stream);
+        // It may be one that no hook has created.
+        watch.in_use.created(event);
         watch.feed.record(EventId(event as u64), stream);
         // Nobody sees its end: another process may report it from now on.
         watch.feed.record_exported(EventId(event as u64), None);

@@ -286,6 +286,7 @@ pub(crate) fn launch(
         }
         watch.feed.launched();
         watch.launched(stream, GraphId(exec as u64));
+        watch.flags_submitted(stream);
     });
     if seen.is_none() {
         hosts::unseen();

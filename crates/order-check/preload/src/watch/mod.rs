@@ -136,6 +136,8 @@ struct Pending {
     old: u64,
     /// The entry that protects the page of a flag from stores of the host.
     page: Option<usize>,
+    /// The stream's work up to the value.
+    work: Option<Awaited>,
 }
 
 #[derive(Clone, Copy)]
@@ -823,13 +825,25 @@ impl Watch {
 
     /// Values that streams have written meanwhile: the host may have seen them.
     fn look(&mut self) {
+        self.look_before(false);
+    }
+
+    /// The same, or before accesses are judged that were too early.
+    fn look_before(&mut self, judged: bool) {
         let pending = std::mem::take(&mut self.pending);
         for of in pending {
             let Pending { cell, old, page, .. } = of;
-            // The host has not read what it must not read.
-            let now = if readable(cell.address as usize) { load(cell) } else { old };
-            // The host may have set the flag back.
-            if now == old && !page.is_some_and(table::is_spent) {
+            let spent = page.and_then(table::spent);
+            let early = spent.as_ref().is_some_and(|of| of.early && judged);
+            let now = match spent.as_ref().and_then(|of| of.found) {
+                // What comes after the access does not matter.
+                Some(found) if found != old || early => found,
+                // The host has not read what it must not read.
+                _ if readable(cell.address as usize) => load(cell),
+                _ => old,
+            };
+            // If the page was open, the host may have set the flag back.
+            if now == old && (spent.is_none() || early) {
                 self.pending.push(of);
                 continue;
             }
@@ -863,7 +877,7 @@ impl Watch {
     fn place_of(&mut self, stream: StreamId, before: Option<(Cell, u64)>) -> Option<u64> {
         let (cell, old) = before.filter(|_| self.feed.capture_of(stream).is_none())?;
         let place = self.new_place();
-        self.look_for(Pending { place, cell, old, page: None });
+        self.look_for(Pending { place, cell, old, page: None, work: None });
         Some(place)
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// A new object has this handle, which may have been another one's.
+    /// An object with this handle is there, which may have been another one's.
     pub(super) fn created(&mut self, handle: Handle) {
         self.destroyed.remove(&handle);
     }

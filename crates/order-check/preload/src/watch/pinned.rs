@@ -103,14 +103,13 @@ impl Pinned {
             return Some(None);
         }
         let first = cell.address as usize;
-        let bytes = [first, first + usize::from(cell.bytes)];
-        let pages = self.pages(bytes).filter(|_| self.is_on())?;
+        let end = first + usize::from(cell.bytes);
+        let pages = self.pages([first, end]).filter(|_| self.is_on())?;
         if !self.is_ready() || !self.allows(pages) {
             return None;
         }
-        // No bytes of it: a store is not too early.
-        let of = Use { bytes: [first; 2], writes: false, rows: false };
-        table::add(of, pages).map(Some)
+        // A store there is not too early.
+        table::add(Use { bytes: [end, first], writes: false, rows: false }, pages).map(Some)
     }
 
     /// Whether faults come to this library. The class is off if they do not.
@@ -267,7 +266,7 @@ impl Watch {
         let facts = table::take();
         if !facts.is_empty() {
             // The host may have seen a value first.
-            self.look();
+            self.look_before(true);
             let caller = self.feed.caller();
             facts.into_iter().for_each(|fact| self.fact(fact));
             self.feed.resume(caller);
@@ -309,6 +308,11 @@ impl Watch {
         if of.watched.len() > STREAMS {
             of.watched.retain(|_, all| !all.is_empty());
         }
+        let over = |of: &mut Pending| of.work.as_ref().is_some_and(|of| feed.host_is_after(of));
+        for of in self.pending.extract_if(.., over).collect::<Vec<_>>() {
+            self.has_seen(of);
+        }
+        let (feed, of) = (&self.feed, &mut self.pinned);
         for (stream, access, work) in std::mem::take(&mut of.submitted) {
             if !feed.host_is_after(&work) {
                 of.watch(stream, &access, work);

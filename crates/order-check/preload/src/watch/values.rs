@@ -64,21 +64,34 @@ impl Watch {
         if self.feed.capture_of(stream).is_some() {
             return None;
         }
-        self.before_write(cell.address, u64::from(cell.bytes))?;
+        let (_, before) = self.before_write(cell.address, u64::from(cell.bytes))?;
         // The stream itself may set a flag back before anybody looks.
-        let same = |of: &mut Pending| of.cell.address == cell.address && of.old == value;
-        let set_back = self.pending.extract_if(.., same).collect::<Vec<_>>();
-        set_back.into_iter().for_each(|of| self.has_seen(of));
+        let same = |of: &mut Pending| {
+            of.page.is_some() && of.cell.address == cell.address && of.old == value
+        };
+        for of in self.pending.extract_if(.., same).collect::<Vec<_>>() {
+            self.has_seen(of);
+        }
         let page = self.pinned.guard(cell)?;
-        // Not before the page is protected.
-        Some(Flag { cell, old: load(cell), page })
+        // Not before the page is protected. But a look at a page that is closed would open it.
+        let old = if readable(cell.address as usize) { load(cell) } else { before };
+        Some(Flag { cell, old, page })
+    }
+
+    /// Flags that are looked at were submitted to a stream.
+    pub(super) fn flags_submitted(&mut self, stream: StreamId) {
+        if self.pending.iter().any(|of| of.page.is_some() && of.work.is_none()) {
+            let work = self.feed.await_stream(stream);
+            let new = |of: &&mut Pending| of.page.is_some() && of.work.is_none();
+            self.pending.iter_mut().filter(new).for_each(|of| of.work = Some(work.clone()));
+        }
     }
 
     /// The place of a write of a value.
     pub(super) fn place_of_value(&mut self, flag: Option<Flag>) -> Option<u64> {
         let Flag { cell, old, page } = flag?;
         let place = self.new_place();
-        self.look_for(Pending { place, cell, old, page });
+        self.look_for(Pending { place, cell, old, page, work: None });
         Some(place)
     }
 }
@@ -91,11 +104,18 @@ pub(crate) fn apply(
 ) -> Code {
     let begun = begin(call, |watch| {
         let stream = watch.stream(call, stream);
-        let flag = |Value { cell, value, wait }: &Value| {
+        let mut flags: Vec<Option<Flag>> = Vec::with_capacity(values.len());
+        for Value { cell, value, wait } in values {
             watch.feed.find_stored(*cell, || load(*cell));
-            if wait.is_some() { None } else { watch.flag(stream, *cell, *value) }
-        };
-        (values.iter().map(flag).collect::<Vec<_>>(), watch.feed.caller())
+            let write = wait.is_none();
+            let same = |of: &mut Flag| of.cell.address == cell.address && of.old == *value && write;
+            for flag in &mut flags {
+                let set_back = flag.take_if(same).and_then(|of| of.page);
+                set_back.into_iter().for_each(table::remove);
+            }
+            flags.push(if write { watch.flag(stream, *cell, *value) } else { None });
+        }
+        (flags, watch.feed.caller())
     });
     let code = real();
     let Some((flags, caller)) = begun else { return code };
@@ -119,6 +139,7 @@ pub(crate) fn apply(
                 }
             }
         }
+        watch.flags_submitted(stream);
     });
     code
 }

@@ -227,6 +227,8 @@ fn handles_come_again() {
         assert_eq!(fails(event, stream), if created { [0, 0] } else { [1, 1] });
     }
     assert_eq!(fail("cuMemAlloc_v2", "bytes", event), 0, "another argument");
+    events::record(&CALL, || OK, event, 101);
+    assert_eq!(fail("cuEventElapsedTime_v2", "start", event), 0, "it is there all the same");
 }
 
 fn reported() -> usize {
