@@ -62,8 +62,8 @@
 //! * It opens the driver library at run time. Building needs no CUDA toolkit, no libclang and no
 //!   GPU. A program built with this crate also starts on a machine without a driver; there
 //!   [`Driver::load`] returns an error.
-//! * It works with every driver from CUDA 11.0 on. A call that the driver is too old for returns an
-//!   error, in most cases [`Error::Unsupported`]. All other calls work.
+//! * It works with every driver from CUDA 11.0 on. If a method needs a newer driver, it returns an
+//!   error, in most cases [`Error::Unsupported`].
 //! * It wraps [contexts](Context), [streams](Stream), [events](Event) and [interprocess
 //!   events](IpcEventDescriptor) in safe types. [`Event`] and [`Stream`] own their object and
 //!   destroy it; [`EventRef`] and [`StreamRef`] do not.

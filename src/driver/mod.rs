@@ -441,11 +441,10 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns another `Driver` of the same library, with a function that is to be told what the host
-    /// reads.
+    /// Returns another `Driver` of the same library. Its [`host_reads`](Self::host_reads) returns
+    /// `saw`.
     ///
-    /// A driver that checks the order of work needs this, as `cuda-soft-driver` does. Code that
-    /// polls memory tells the function: see [`host_reads`](Self::host_reads).
+    /// This is for drivers that check the order of work, such as `cuda-soft-driver`.
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

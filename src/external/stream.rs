@@ -21,8 +21,6 @@ use crate::sys::calls::*;
 impl StreamRef {
     /// Sets the semaphore to this value after all work that is now in the stream.
     ///
-    /// Work of CUDA or of the other API that waits for the value sees what that work has written.
-    ///
     /// One driver call: [`cuSignalExternalSemaphoresAsync`]. While a
     /// [capture](crate::external#captures) is in progress in the process, also the call of
     /// [`capture_info`](Self::capture_info). [`TimelineSemaphore`] has an example.

@@ -12,7 +12,7 @@ impl Trace {
     /// Each stream and each thread of the host has a row. Spans of one stream that overlap without
     /// nesting take another row. A wait of a stream for an event is an arrow: from the span before
     /// the record to the span after the wait. Without such spans the arrow connects the two driver
-    /// calls. Another arrow goes from the host's span or call to the span that it began.
+    /// calls. A span of a stream also has an arrow from the call that began it.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};

@@ -201,8 +201,8 @@ impl SoftDriver {
     /// Reports that the calling thread or host function is about to unlock a lock, to send a
     /// message, or to end.
     ///
-    /// The thread that then locks, receives or joins calls [`take_over`](Self::take_over) with the
-    /// same number. For the checker, everything before `hand_over` then comes before everything
+    /// Another thread then locks the lock, receives the message, or joins the thread. Afterwards it
+    /// calls [`take_over`](Self::take_over) with the same number. For the checker, everything before `hand_over` then comes before everything
     /// after `take_over`. The program chooses the number, for example the address of the lock or
     /// the channel. The call has an effect only with
     /// [`HostOrder::Reported`](crate::HostOrder::Reported).
@@ -245,8 +245,7 @@ impl SoftDriver {
     /// Reports that the host has read `value` at `memory`, where a stream writes values
     /// (`cuStreamWriteValue32` and `64`).
     ///
-    /// For the checker, the work before that write then comes before what the calling thread does
-    /// next. The call has an effect only with [`HostOrder::Reported`](crate::HostOrder::Reported).
+    /// The checker then knows that the stream had come to the write of this value. The call has an effect only with [`HostOrder::Reported`](crate::HostOrder::Reported).
     ///
     /// # Panics
     ///
