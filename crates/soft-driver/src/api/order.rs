@@ -202,9 +202,9 @@ impl SoftDriver {
     /// message, or to end.
     ///
     /// Another thread then locks the lock, receives the message, or joins the thread. Afterwards it
-    /// calls [`take_over`](Self::take_over) with the same number. For the checker, everything before `hand_over` then comes before everything
-    /// after `take_over`. The program chooses the number, for example the address of the lock or
-    /// the channel. The call has an effect only with
+    /// calls [`take_over`](Self::take_over) with the same number. For the checker, everything before
+    /// `hand_over` then comes before everything after `take_over`. The program chooses the number,
+    /// for example the address of the lock or the channel. The call has an effect only with
     /// [`HostOrder::Reported`](crate::HostOrder::Reported).
     ///
     /// ```

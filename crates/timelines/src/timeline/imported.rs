@@ -79,8 +79,8 @@ use cuda_events::ipc::ExporterProcess;
 /// | hosts and futures | within 5 ms | within 10 ms and one pass of the poller |
 /// | streams | within 5 ms and one pass of the poller | within 10 ms and one pass of the poller |
 ///
-/// The [poller](crate#threads) is a thread of this crate, which checks all pending points in turn. All
-/// these times are longer on a busy machine.
+/// The [poller](crate#threads) is a thread of this crate, which checks all pending points in turn.
+/// All these times are longer on a busy machine.
 ///
 /// **By memory, the end is never detected in another pid namespace**, such as another container. If
 /// your program detects the end itself, for example by a closed connection, call
