@@ -368,8 +368,8 @@ impl Context {
     /// [`from_raw_with_owner`](Self::from_raw_with_owner). For a device's primary context use
     /// [`primary`](Self::primary).
     ///
-    /// One driver call, for the device: [`cuCtxGetDevice_v2`] (CUDA 13.0), on older drivers
-    /// [`cuCtxGetDevice`] with the context current.
+    /// One driver call: [`cuCtxGetDevice_v2`] (CUDA 13.0), on older drivers [`cuCtxGetDevice`] with
+    /// the context current.
     ///
     /// ```
     /// use cuda_events::{Context, Device};

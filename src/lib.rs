@@ -103,8 +103,8 @@
 //! # Two layers
 //!
 //! [`sys`] is the raw layer: declarations, and the table of function pointers that
-//! [`Driver::symbols`] returns. All other modules are safe wrappers around it. Handles convert both
-//! ways (`as_raw`, `into_raw`, `from_raw`), also for other bindings.
+//! [`Driver::symbols`] returns. All other modules are safe wrappers around it. `as_raw`, `into_raw`
+//! and `from_raw` convert between the two layers, and to other bindings.
 //!
 //! # Contexts and threads
 //!

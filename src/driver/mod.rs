@@ -441,8 +441,8 @@ impl Driver {
         self.0.clock
     }
 
-    /// Returns another `Driver` of the same library. Its [`host_reads`](Self::host_reads) returns
-    /// `saw`.
+    /// Sets the function of [`host_reads`](Self::host_reads), in another `Driver` of the same
+    /// library.
     ///
     /// This is for drivers that check the order of work, such as `cuda-soft-driver`.
     ///

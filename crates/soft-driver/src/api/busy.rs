@@ -51,7 +51,7 @@ impl SoftDriver {
     /// [`advance`](Self::advance) has moved the time far enough. Time also moves by itself when
     /// everything waits; [`Time::Virtual`] has the rules.
     ///
-    /// This method counts as a driver call. The shared library exports it as `CUresult
+    /// This method counts as a driver call. C programs call it as `CUresult
     /// cuda_soft_driver_busy(CUstream stream, uint64_t nanoseconds)`.
     ///
     /// # Panics

@@ -25,9 +25,9 @@ use crate::processes;
 
 /// A software driver in this process, independent of all others.
 ///
-/// A process can have 16 drivers at a time ([`SLOTS`](crate::SLOTS)). The last six are reserved for
-/// threads that have a driver already. If there is no room, creating a driver waits, and panics
-/// after two minutes.
+/// A process can have 16 drivers at a time ([`SLOTS`](crate::SLOTS)). Six of them are reserved: only
+/// a thread that already has a driver gets one of these. If there is no room, creating a driver
+/// waits, and panics after two minutes.
 ///
 /// Dropping a driver ends everything that belongs to it. From then on its functions return
 /// `CUDA_ERROR_DEINITIALIZED`, and so do calls that are waiting or [blocked](Fault::block).
@@ -147,7 +147,7 @@ impl SoftDriver {
 
     /// The live objects as text: the count of each kind, and the calls that created the first few.
     ///
-    /// Without a call [log](crate::Builder::log) the text has only the numbers of these calls.
+    /// The calls have names only with a call [log](crate::Builder::log).
     pub fn leak_report(&self) -> String {
         let (live, which) = report::look(self.machine());
         format!("{live}{which}")

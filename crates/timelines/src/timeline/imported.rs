@@ -217,8 +217,8 @@ impl ImportedTimeline {
     /// Returns the point of a value that the exporter has sent: the exporter's [`Point::value`].
     ///
     /// Any value gives a point. If the exporter ends without a signal of the value, waits end [with
-    /// an error](Self#when-the-exporter-ends). A value above the largest possible one gives the
-    /// point of the largest. [`TimelineFile`](super::TimelineFile) has an example.
+    /// an error](Self#when-the-exporter-ends).
+    /// [`TimelineFile`](super::TimelineFile) has an example.
     ///
     /// By a file this method makes no driver call, and returns no error.
     ///

@@ -101,7 +101,7 @@ use crate::sync::lock;
 /// | time stamps | an event with [`TIMING`](cuda_events::EventFlags::TIMING) |
 /// | a signal within each launch of a graph | a timeline [in the graph](Timeline::in_graph), or an event, with [`record_external`](StreamRef::record_external) |
 /// | a CPU stage between two GPU stages | a [`HostTimeline`]; or, for a short stage, a [host function](StreamRef::launch_host_function). The driver runs host functions one after the other, and none after a failure |
-/// | to await a few completions | either; the future of an [event](crate::Completion) needs no timeline |
+/// | to await a few completions | the future of an [event](crate::Completion) |
 /// | to await thousands | a timeline: checking a point makes no driver call |
 ///
 /// # One stream
