@@ -570,9 +570,6 @@ impl Context {
     /// Returns whether this crate retained or created the context: it comes from
     /// [`primary`](Self::primary) or [`green`](Self::green).
     ///
-    /// Such contexts of one device share their memory and their events, except interprocess events.
-    /// For contexts of other code this is not certain.
-    ///
     /// ```
     /// use cuda_events::{Context, Device};
     ///

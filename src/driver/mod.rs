@@ -441,10 +441,8 @@ impl Driver {
         self.0.clock
     }
 
-    /// Sets the function of [`host_reads`](Self::host_reads), in another `Driver` of the same
-    /// library.
-    ///
-    /// This is for drivers that check the order of work, such as `cuda-soft-driver`.
+    /// Only for drivers that check the order of work, such as `cuda-soft-driver`: returns another
+    /// `Driver` of the same library, with a function to which code reports what the host reads.
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

@@ -100,8 +100,8 @@ impl StreamRef {
     ///   that has ended.
     /// * [`Error::ForkedChild`].
     ///
-    /// In a capture, both driver codes also mean that the call has invalidated the capture. For an
-    /// event that is used outside of the graph, use [`record_external`](Self::record_external) and
+    /// An error in a capture can invalidate the capture. For an event that is used outside of the
+    /// graph, use [`record_external`](Self::record_external) and
     /// [`wait_external`](Self::wait_external).
     #[doc(alias = "cuStreamWaitEvent")]
     #[doc(alias = "wait")]

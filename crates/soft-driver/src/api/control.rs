@@ -71,7 +71,7 @@ impl SoftDriver {
     ///
     /// # Errors
     ///
-    /// One sentence about an invalid command.
+    /// If the command is invalid: a sentence that says why.
     pub fn control(&self, command: &str) -> Result<String, String> {
         let (name, value) = command.split_once('=').unwrap_or((command, ""));
         let takes_value = matches!(name, "fault" | "fail" | "advance");

@@ -147,7 +147,7 @@ impl SoftDriver {
 
     /// The live objects as text: the count of each kind, and the calls that created the first few.
     ///
-    /// The calls have names only with a call [log](crate::Builder::log).
+    /// With a call [log](crate::Builder::log), the text has the names of these calls.
     pub fn leak_report(&self) -> String {
         let (live, which) = report::look(self.machine());
         format!("{live}{which}")

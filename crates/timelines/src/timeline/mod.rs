@@ -95,7 +95,7 @@ use crate::sync::lock;
 ///
 /// | You want | Use |
 /// | --- | --- |
-/// | order between streams of one process, and the host does not check | an [`Event`](cuda_events::Event): the cheapest dependency |
+/// | order between streams of one process | an [`Event`](cuda_events::Event): the cheapest dependency |
 /// | a host that checks often, or from many threads | a timeline |
 /// | many places in one stream to check or to wait for | a timeline: a point is a number, an event is an object |
 /// | time stamps | an event with [`TIMING`](cuda_events::EventFlags::TIMING) |
@@ -139,7 +139,7 @@ use crate::sync::lock;
 /// Dropping a timeline does not wait for its work. Its points stay valid: a point with a pending
 /// signal is reached when the stream gets there.
 ///
-/// Streams that still [wait ahead](Self::wait_ahead) are released after the last pending signal.
+/// After the last pending signal, the drop ends all waits by [`wait_ahead`](Self::wait_ahead).
 /// `docs/timelines.md` has the time bound, and the driver calls of a drop.
 ///
 /// The drop also drops the stream. A timeline keeps its context alive. Dropping the timeline can
