@@ -441,8 +441,9 @@ impl Driver {
         self.0.clock
     }
 
-    /// Only for drivers that check the order of work, such as `cuda-soft-driver`: returns another
-    /// `Driver` of the same library, with a function to which code reports what the host reads.
+    /// For a driver that checks the order of work, such as `cuda-soft-driver`. Returns another
+    /// `Driver` of the same library. Code that polls memory gets the function `saw` by
+    /// [`host_reads`](Self::host_reads).
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {

@@ -139,8 +139,8 @@ use crate::sync::lock;
 /// Dropping a timeline does not wait for its work. Its points stay valid: a point with a pending
 /// signal is reached when the stream gets there.
 ///
-/// After the last pending signal, the drop ends all waits by [`wait_ahead`](Self::wait_ahead).
-/// `docs/timelines.md` has the time bound, and the driver calls of a drop.
+/// Streams that wait by [`wait_ahead`](Self::wait_ahead) for a later value are released after the
+/// last pending signal. `docs/timelines.md` has the time bound, and the driver calls of a drop.
 ///
 /// The drop also drops the stream. A timeline keeps its context alive. Dropping the timeline can
 /// block only if [nothing else keeps the context](cuda_events::Context#dropping-the-last-share).
