@@ -205,15 +205,16 @@ pub(crate) fn set_memset(
 }
 
 pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handle) -> Code {
-    let kept = begin(call, |watch| {
-        match watch.graph_of(node) {
+    let kept = begin(call, hosts::OfNode::new).and_then(|asks| {
+        let graph = asks.graph(node);
+        with(|watch| match graph {
             Some(graph) => watch.unknown(graph),
             None => watch.changed(node),
-        }
-        watch.kept(node)
+        });
+        asks.kept(graph?, node)
     });
     let code = real();
-    if let (OK, Some(kept)) = (code, kept.flatten()) {
+    if let (OK, Some(kept)) = (code, kept) {
         kept.take();
     }
     code

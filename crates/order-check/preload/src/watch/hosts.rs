@@ -135,11 +135,18 @@ pub(crate) fn submit(
         return real(None);
     }
     let handle = if stream == 0 && call.per_thread { 2 } else { stream };
+    // A function of which only the name is known may have begun a capture. The legacy stream has
+    // none.
+    let unknown = |watch: &mut Watch| {
+        let known = watch.known_stream(call, stream);
+        known.and_then(|id| watch.feed.capture_of(id)).is_none().then_some(watch.keeper)
+    };
+    let asked = if handle > 1 { enter(unknown).flatten() } else { None };
+    let unseen = asked.is_some_and(|keeper| keeper.captured(handle) != 0);
     let made = begin(call, |watch| {
         let id = watch.stream(call, stream);
         let known = watch.feed.capture_of(id).is_some();
-        // A function of which only the name is known may have begun the capture.
-        let captured = known || handle > 1 && watch.keeper.captured(handle) != 0;
+        let captured = known || unseen;
         let place = watch.new_place();
         let host = Arc::new(Host::new(function, callback, data));
         if known || !captured {
@@ -305,20 +312,27 @@ impl Kept {
     }
 }
 
-impl Watch {
+/// What is asked of the driver about a node, without the lock.
+#[derive(Clone, Copy)]
+pub(super) struct OfNode(Keeper, nodes::Questions);
+
+impl OfNode {
+    pub(super) fn new(watch: &mut Watch) -> Self {
+        Self(watch.keeper, watch.graph_questions)
+    }
+
     /// The graph of a node. Drivers before CUDA 13.1 do not say which it is.
-    pub(super) fn graph_of(&self, node: Handle) -> Option<Handle> {
+    pub(super) fn graph(&self, node: Handle) -> Option<Handle> {
         let mut graph = 0;
         // SAFETY: a node of the program, and a place for its graph.
-        let code = unsafe { self.keeper.graph?(node, &mut graph) };
+        let code = unsafe { self.0.graph?(node, &mut graph) };
         (code == OK).then_some(graph)
     }
 
-    /// What keeps a node's host function.
-    pub(super) fn kept(&self, node: Handle) -> Option<Kept> {
-        let graph = self.graph_of(node)?;
-        let host = self.graph_questions.host_function(node)?;
-        Some(Kept { keeper: self.keeper, graph, object: host.object.load(Ordering::Relaxed) })
+    /// What keeps the host function of a graph's node.
+    pub(super) fn kept(&self, graph: Handle, node: Handle) -> Option<Kept> {
+        let object = self.1.host_function(node)?.object.load(Ordering::Relaxed);
+        Some(Kept { keeper: self.0, graph, object })
     }
 }
 
@@ -359,12 +373,15 @@ pub(crate) fn in_node(
 ) -> Code {
     // SAFETY: NULL or the program's description.
     let HostParams { function, data } = unsafe { read(of) };
-    let begun = begin(call, |watch| match place {
-        NodePlace::Graph(graph) => Some((watch.keeper, graph, None)),
-        NodePlace::Node(node) => watch.kept(node).map(|kept| (kept.keeper, kept.graph, Some(kept))),
+    let Some(asks) = begin(call, OfNode::new).filter(|_| function != 0) else { return real(of) };
+    let keeper = match place {
+        NodePlace::Graph(graph) => Some((graph, None)),
+        NodePlace::Node(node) => asks.graph(node).and_then(|graph| {
+            let kept = asks.kept(graph, node)?;
+            Some((graph, Some(kept)))
+        }),
         NodePlace::Exec(..) => None,
-    });
-    let Some(keeper) = begun.filter(|_| function != 0) else { return real(of) };
+    };
     let function = core::ptr::with_exposed_provenance::<c_void>(function);
     // SAFETY: a function of this type, as the call's description says.
     let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
@@ -378,9 +395,9 @@ pub(crate) fn in_node(
         drop(unsafe { Arc::from_raw(raw) });
         return code;
     }
-    if let Some((keeper, graph, former)) = keeper {
+    if let Some((graph, former)) = keeper {
         // SAFETY: the node has it now, and is one of this graph.
-        let kept = unsafe { keeper.give(graph, raw) };
+        let kept = unsafe { asks.0.give(graph, raw) };
         former.filter(|_| kept).iter().for_each(Kept::take);
     }
     with(|watch| watch.host_node(place, host));

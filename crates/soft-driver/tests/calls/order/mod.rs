@@ -16,6 +16,8 @@ mod preload_graphs;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_host;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod preload_hosts;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_memory;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_unknown;
