@@ -141,6 +141,8 @@ hooks! {
         name: *const c_char)
         => memory::global [&REAL[Index::cuLibraryGetManaged as usize], address, bytes, library,
             name];
+    cuLibraryGetModule: (module: *mut Handle, library: Handle)
+        => memory::module_of [module, library];
     cuExternalMemoryGetMappedBuffer: (address: *mut Address, memory: Handle, part: *const [u64; 2])
         => memory::map_external [address, part];
     cuGraphicsResourceGetMappedPointer_v2: (address: *mut Address, bytes: *mut usize,

@@ -2,6 +2,7 @@
 
 use core::ffi::c_char;
 use core::sync::atomic::AtomicPtr;
+use std::cell::Cell as Local;
 
 use super::*;
 
@@ -16,29 +17,123 @@ impl Watch {
 
     /// The object ends.
     pub(super) fn owner_ends(&mut self, owner: Handle) {
-        for address in self.owned.remove(&owner).unwrap_or_default() {
-            self.forget(address);
-            self.feed.free(address);
+        self.modules.retain(|module, (library, _)| ![*module, *library].contains(&owner));
+        let of = self.owned_by(|of| of.objects.contains(&owner));
+        of.into_iter().for_each(|address| self.owned_ends(address));
+    }
+
+    /// A context ends. Its work is over.
+    pub(super) fn owners_end_with(&mut self, context: Handle) {
+        self.modules.retain(|_, (_, of)| *of != context);
+        let of = self.owned_by(|of| of.context == context);
+        if !of.is_empty() {
+            let awaited = self.feed.await_contexts(&[ContextId(context as u64)]);
+            self.feed.reached(&awaited);
+        }
+        of.into_iter().for_each(|address| self.owned_ends(address));
+    }
+
+    fn owned_by(&self, is_it: impl Fn(&Owner) -> bool) -> Vec<Address> {
+        let all = self.owned.iter().filter(|(_, of)| is_it(of));
+        all.map(|(address, _)| *address).collect()
+    }
+
+    fn owned_ends(&mut self, address: Address) {
+        self.owned.remove(&address);
+        self.forget(address);
+        self.feed.free(address);
+    }
+
+    /// Other memory is here: what was here has ended with its object, though nobody saw that.
+    pub(super) fn replaced(&mut self, address: Address, bytes: usize) {
+        let end = address.saturating_add(bytes as u64);
+        while let Some((&before, _)) = self.owned.range(..end).next_back() {
+            let bytes = self.devices.get(&before).map_or(0, |(bytes, _)| *bytes as u64);
+            if bytes > 0 && before.saturating_add(bytes) <= address {
+                break;
+            }
+            self.owned_ends(before);
         }
     }
+
+    /// A primary context may have ended: the driver says what is no memory any longer.
+    pub(super) fn forget_ended(&mut self) {
+        /// `CUDA_ERROR_INVALID_VALUE`.
+        const NONE: Code = 1;
+        let Some(ask) = self.questions.attribute else { return };
+        let is_gone = |address: &Address| {
+            let mut kind: u32 = 0;
+            // SAFETY: a place for CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
+            unsafe { ask((&raw mut kind).cast(), 2, *address) == NONE }
+        };
+        let gone: Vec<Address> = self.owned.keys().copied().filter(is_gone).collect();
+        gone.into_iter().for_each(|address| self.owned_ends(address));
+    }
+}
+
+/// What memory ends with.
+pub(super) struct Owner {
+    /// The object that the program has asked, and the library that it is a module of, or the same.
+    objects: [Handle; 2],
+    context: Handle,
+}
+
+thread_local!(static MAY_HAVE_ENDED: Local<bool> = const { Local::new(false) });
+
+/// The call under way may end a primary context, unless others have it, too.
+pub(super) fn may_end() {
+    let _ = MAY_HAVE_ENDED.try_with(|of| of.set(true));
+}
+
+/// Whether the thread's call before may have ended one.
+pub(super) fn may_have_ended() -> bool {
+    MAY_HAVE_ENDED.try_with(Local::take).unwrap_or(false)
+}
+
+/// The program may ask a module for the memory of its library.
+pub(crate) fn module_of(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    module: *mut Handle,
+    library: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let context = watch.context();
+        // SAFETY: the place for the handle, which a success has written.
+        watch.modules.insert(unsafe { read(module) }, (library, context));
+    })
 }
 
 /// An object has memory, which ends with it. The program may ask for it again and again.
 fn owns(call: &Call, owner: Handle, address: Address, bytes: usize) {
-    let is_known =
-        |watch: &mut Watch| watch.devices.get(&address).is_some_and(|(known, _)| *known == bytes);
+    let has_bytes =
+        |watch: &Watch| watch.devices.get(&address).is_some_and(|(known, _)| *known == bytes);
+    let is_known = |watch: &mut Watch| {
+        let of = watch.owned.get(&address);
+        of.is_some_and(|of| of.objects.contains(&owner)) && has_bytes(watch)
+    };
     if address == 0 || bytes == 0 || enter(is_known) == Some(true) {
         return;
     }
     begin(call, |watch| {
-        let mut managed: u32 = 0;
+        let (mut managed, mut context): (u32, _) = (0, 0_usize);
         if let Some(ask) = watch.questions.attribute {
-            // SAFETY: a place for CU_POINTER_ATTRIBUTE_IS_MANAGED.
-            unsafe { ask((&raw mut managed).cast(), 8, address) };
+            // SAFETY: places for CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_CONTEXT.
+            unsafe {
+                ask((&raw mut managed).cast(), 8, address);
+                ask((&raw mut context).cast(), 1, address);
+            }
+        }
+        if context == 0 {
+            context = watch.context();
         }
         let memory = if managed == 0 { Memory::Device } else { Memory::Managed };
-        watch.allocated(address, bytes, memory);
-        watch.owned.entry(owner).or_default().push(address);
+        // It may be the same as before, by another handle.
+        if !has_bytes(watch) || watch.feed.memory(address) != Some(memory) {
+            watch.allocated(address, bytes, memory);
+        }
+        let library = watch.modules.get(&owner).map_or(owner, |(library, _)| *library);
+        watch.owned.insert(address, Owner { objects: [owner, library], context });
     });
 }
 
@@ -204,7 +299,9 @@ pub(crate) fn allocate_async(
     after(call, real, |watch| {
         let stream = watch.stream(call, stream);
         // SAFETY: the place for the address, which a success has written.
-        watch.feed.allocate_async(stream, unsafe { read(address) }, bytes as u64);
+        let address = unsafe { read(address) };
+        watch.replaced(address, bytes);
+        watch.feed.allocate_async(stream, address, bytes as u64);
     })
 }
 
@@ -229,6 +326,7 @@ pub(crate) fn imported(call: &Call, real: impl FnOnce() -> Code, address: *mut A
     after(call, real, |watch| {
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
+        watch.replaced(address, 1);
         // The driver may have opened it before.
         if watch.feed.memory(address).is_none() {
             let bytes = watch.bytes_at(address).unwrap_or(1);

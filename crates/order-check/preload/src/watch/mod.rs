@@ -44,6 +44,7 @@ pub(crate) use graphs::NodePlace;
 use hosts::Host;
 use kernels::{KERNELS, Kernel};
 use later::Waiting;
+use memory::Owner;
 use objects::Objects;
 use output::{Output, Word};
 use pinned::Pinned;
@@ -193,7 +194,9 @@ struct Watch {
     /// The bytes of memory whose free waits, and its device.
     devices: HashMap<Address, (usize, Option<i32>)>,
     /// The memory of modules, libraries and graphics resources.
-    owned: HashMap<Handle, Vec<Address>>,
+    owned: BTreeMap<Address, Owner>,
+    /// The modules of libraries, each with its library and its context.
+    modules: HashMap<Handle, (Handle, Handle)>,
     pending: Vec<Pending>,
     /// The nodes of captures, by their numbers, and of graphs.
     captured: HashMap<u64, Vec<Node>>,
@@ -296,7 +299,8 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         defaults: BTreeMap::new(),
         contexts: BTreeMap::new(),
         devices: HashMap::new(),
-        owned: HashMap::new(),
+        owned: BTreeMap::new(),
+        modules: HashMap::new(),
         pending: Vec::new(),
         captured: HashMap::new(),
         graphs: HashMap::new(),
@@ -476,7 +480,7 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
                     watch.unloaded();
                 }
                 "cuDevicePrimaryCtxReset" | "cuDevicePrimaryCtxRelease" => {
-                    watch.owned.clear();
+                    memory::may_end();
                     watch.unloaded();
                 }
                 "cuGraphicsUnmapResources" => {
@@ -657,6 +661,9 @@ impl Watch {
         }
         if unseen > 0 {
             self.order_everything();
+        }
+        if memory::may_have_ended() {
+            self.forget_ended();
         }
     }
 
@@ -905,6 +912,7 @@ impl Watch {
     }
 
     fn allocated(&mut self, address: Address, bytes: usize, memory: Memory) {
+        self.replaced(address, bytes);
         let (_, device) = self.current();
         let device = (memory != Memory::Host).then_some(device);
         self.devices.insert(address, (bytes, device));

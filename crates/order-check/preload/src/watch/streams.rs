@@ -240,7 +240,7 @@ pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context:
     begin(call, |watch| {
         watch.context_ends();
         watch.stop_looking();
-        watch.owned.clear();
+        watch.owners_end_with(context);
         watch.unloaded();
         watch.feed.context_destroy(ContextId(context as u64));
         watch.contexts.remove(&context);

@@ -30,6 +30,18 @@ unsafe extern "C" fn give<const N: u32>(address: *mut u64, bytes: *mut usize) ->
     std::hint::black_box(N) - N
 }
 
+/// Which attributes of pointers the driver knows: none, or all.
+static KNOWN: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" fn attribute(_: *mut c_void, _: u32, _: u64) -> u32 {
+    if KNOWN.load(Ordering::Relaxed) == 0 { INVALID_VALUE } else { OK }
+}
+
+unsafe extern "C" fn module(module: *mut usize, library: usize) -> u32 {
+    unsafe { *module = library + 1 };
+    OK
+}
+
 unsafe extern "C" fn done<const N: u32>() -> u32 {
     std::hint::black_box(N) - N
 }
@@ -43,7 +55,11 @@ fn with_memory(soft: &SoftDriver, name: &CStr) -> *mut c_void {
         // The second argument is no place.
         b"cuExternalMemoryGetMappedBuffer" => external as *mut c_void,
         b"cuMemPoolImportPointer" => imported as *mut c_void,
+        b"cuPointerGetAttribute" => attribute as *mut c_void,
+        b"cuLibraryGetModule" => module as *mut c_void,
         b"cuLibraryUnload" => done::<1> as *mut c_void,
+        b"cuDevicePrimaryCtxRelease_v2" => done::<3> as *mut c_void,
+        b"cuMemMap" => done::<4> as *mut c_void,
         b"cuGraphicsUnmapResources" => done::<2> as *mut c_void,
         _ => with_kernels(soft, name),
     }
@@ -228,6 +244,75 @@ fn a_variable_of_another_size_is_other_memory() {
         (FRONT.declare)(Some(p.b), AT + 100, 4, true);
         p.end();
         assert_eq!(found().len(), 1);
+    });
+}
+
+fn is_over(p: &Desk<'_>) -> bool {
+    (FRONT.declare)(Some(p.b), AT, 4, true);
+    let found = found();
+    assert!(found.iter().all(|of| of.0 == Problem::UseAfterFree), "{found:?}");
+    !found.is_empty()
+}
+
+/// A primary context may have other users, and another context has no part in the memory.
+#[test]
+fn memory_of_objects_ends_with_their_context() {
+    aside("memory_of_objects_ends_with_their_context", || {
+        let release = |p: &Desk<'_>| {
+            good(call!(p.raw, cuDevicePrimaryCtxRelease_v2(0 => i32)));
+            p.raw.sync(p.a);
+        };
+        for (known, is_gone) in [(1, false), (0, true)] {
+            KNOWN.store(known, Ordering::Relaxed);
+            let raw = Raw::behind(builder(0), WITH_MEMORY);
+            let p = Desk::new(&raw, true);
+            KINDS[0].1(&p);
+            p.elsewhere(|_| ());
+            assert!(!is_over(&p), "another context has ended");
+            release(&p);
+            assert_eq!(is_over(&p), is_gone, "known to the driver: {known}");
+            // In both cases the module has it afterwards, and its unload ends it.
+            KINDS[0].1(&p);
+            KINDS[0].2(&p);
+            assert!(is_over(&p), "known to the driver: {known}");
+            p.end();
+        }
+        let raw = Raw::behind(builder(0), WITH_MEMORY);
+        let p = Desk::new(&raw, true);
+        p.elsewhere(|_| KINDS[0].1(&p));
+        assert!(is_over(&p), "its context has ended");
+        p.end();
+    });
+}
+
+/// The program has asked the library's module for it.
+#[test]
+fn memory_of_a_module_ends_with_its_library() {
+    aside("memory_of_a_module_ends_with_its_library", || {
+        let raw = Raw::behind(builder(0), WITH_MEMORY);
+        let p = Desk::new(&raw, true);
+        let mut of = 0;
+        good(call!(raw, cuLibraryGetModule(&mut of => *mut usize, 7 => usize)));
+        assert_eq!(of, 8);
+        KINDS[0].1(&p);
+        good(call!(raw, cuLibraryUnload(7 => usize)));
+        assert!(is_over(&p));
+        p.end();
+    });
+}
+
+/// Memory that is no longer there, though nobody saw its end, hides nothing of other memory.
+#[test]
+fn other_memory_replaces_that_of_objects() {
+    aside("other_memory_replaces_that_of_objects", || {
+        let raw = Raw::behind(builder(0), WITH_MEMORY);
+        let p = Desk::new(&raw, true);
+        KINDS[0].1(&p);
+        good(call!(raw, cuMemMap(AT - 64 => u64, 4096 => usize, 0 => usize, 0 => u64, 0 => u64)));
+        launch_of(&raw, 1, p.a, AT + 64, 0);
+        (FRONT.declare)(Some(p.b), AT + 64, 4, true);
+        assert_eq!(found().len(), 1);
+        p.end();
     });
 }
 
