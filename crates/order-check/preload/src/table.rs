@@ -9,7 +9,7 @@ use cuda_order_check::feed::Memory;
 
 use crate::watch::{
     self, Argument, BatchCopy, Block, Bytes, Call, Copy2D, Copy3D, HostParams, KernelParams,
-    LaunchConfig, OldKernelParams, SetParams, Value,
+    LaunchConfig, NodeParams, OldKernelParams, SetParams, Value,
 };
 use crate::watch::{copies, events, graphs, hosts, kernels, memory, streams, values};
 
@@ -364,6 +364,7 @@ hooks! {
         (exec: Handle, graph: Handle, node: *mut Handle, result: *mut c_uint)
         => graphs::update [exec, graph];
     cuGraphHostNodeGetParams: (node: Handle, of: *mut HostParams) => hosts::of_node [of];
+    cuGraphNodeGetParams: (node: Handle, of: *mut NodeParams) => hosts::of_any_node [of];
     cuGraphExecKernelNodeSetParams: (exec: Handle, node: Handle, of: *const OldKernelParams)
         => graphs::set_kernel [exec, node, of];
     cuGraphExecKernelNodeSetParams_v2: (exec: Handle, node: Handle, of: *const KernelParams)

@@ -404,17 +404,47 @@ pub(crate) fn in_node(
     code
 }
 
+/// The begin of `CUgraphNodeParams` of a host node, which begins with its kind.
+#[repr(C)]
+pub(crate) struct NodeParams {
+    kind: c_uint,
+    reserved: [c_uint; 3],
+    /// In a union: only a host node has it.
+    host: HostParams,
+}
+
+const _: () = assert!(core::mem::offset_of!(NodeParams, host) == 16);
+
 /// The program asks for a node's host function: its own.
 pub(crate) fn of_node(_: &Call, real: impl FnOnce() -> Code, of: *mut HostParams) -> Code {
     let code = real();
     // SAFETY: NULL or a place for the description, which a success has written.
+    if let (OK, Some(of)) = (code, unsafe { of.as_mut() }) {
+        give_back(of);
+    }
+    code
+}
+
+/// The same by the function for nodes of all kinds.
+pub(crate) fn of_any_node(_: &Call, real: impl FnOnce() -> Code, of: *mut NodeParams) -> Code {
+    /// `CU_GRAPH_NODE_TYPE_HOST`.
+    const HOST: c_uint = 3;
+    let code = real();
+    // SAFETY: as above; what is read is a part of every kind's description.
     if let (OK, Some(of)) = (code, unsafe { of.as_mut() })
-        && let Some(host) = host_of(of)
+        && of.kind == HOST
     {
+        give_back(&mut of.host);
+    }
+    code
+}
+
+/// The program's own function, in the place of [`run_host`].
+fn give_back(of: &mut HostParams) {
+    if let Some(host) = host_of(of) {
         let function = host.function.map_or(0, |of| (of as *const c_void).expose_provenance());
         *of = HostParams { function, data: host.data };
     }
-    code
 }
 
 /// A user object's destructor.

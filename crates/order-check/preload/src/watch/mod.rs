@@ -51,7 +51,7 @@ use pinned::Pinned;
 use trace::{NUMBER, TRACE, Trace, note};
 
 pub(crate) use copies::{BatchCopy, Block, Copy2D, Copy3D};
-pub(crate) use hosts::HostParams;
+pub(crate) use hosts::{HostParams, NodeParams};
 pub(crate) use kernels::LaunchConfig;
 pub(crate) use nodes::{KernelParams, OldKernelParams, SetParams};
 pub use output::{pop_region, push_region};

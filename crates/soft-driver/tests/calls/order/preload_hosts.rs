@@ -2,14 +2,14 @@
 
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::abi::CUDA_HOST_NODE_PARAMS;
 
-use super::preload::{FRONT, settings};
+use super::preload::{FRONT, found, settings};
 use super::*;
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
@@ -65,5 +65,117 @@ fn the_driver_may_wait_while_it_is_asked() {
         assert_eq!(call!(raw, cuGraphDestroyNode(node => CUgraphNode)), OK);
         p.end();
         assert_eq!(WAITED.each_ref().map(|of| of.load(Ordering::Relaxed)), [3, 0]);
+    });
+}
+
+type GetHost = unsafe extern "C" fn(CUgraphNode, *mut CUDA_HOST_NODE_PARAMS) -> u32;
+type Add = unsafe extern "C" fn(
+    *mut CUgraphNode,
+    CUgraph,
+    *const CUgraphNode,
+    usize,
+    *const CUDA_HOST_NODE_PARAMS,
+) -> u32;
+
+/// The driver's functions for host nodes alone.
+static GET: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static ADD: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// `CUgraphNodeParams`, with the part for host nodes.
+#[repr(C)]
+struct Params {
+    kind: u32,
+    reserved: [u32; 3],
+    host: CUDA_HOST_NODE_PARAMS,
+    others: [u64; 28],
+}
+
+impl Params {
+    fn new() -> Self {
+        let host = CUDA_HOST_NODE_PARAMS { fn_: None, userData: null_mut() };
+        Self { kind: 0, reserved: [0; 3], host, others: [0; 28] }
+    }
+}
+
+unsafe extern "C" fn get_params(node: CUgraphNode, of: &mut Params) -> u32 {
+    of.kind = 3;
+    unsafe {
+        let get = std::mem::transmute::<*mut c_void, GetHost>(GET.load(Ordering::Relaxed));
+        get(node, &mut of.host)
+    }
+}
+
+unsafe extern "C" fn add_node(
+    node: *mut CUgraphNode,
+    graph: CUgraph,
+    after: *const CUgraphNode,
+    _: *const c_void,
+    count: usize,
+    of: &Params,
+) -> u32 {
+    assert_eq!(of.kind, 3);
+    unsafe {
+        let add = std::mem::transmute::<*mut c_void, Add>(ADD.load(Ordering::Relaxed));
+        add(node, graph, after, count, &of.host)
+    }
+}
+
+fn with_params(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuGraphNodeGetParams" => get_params as *mut c_void,
+        b"cuGraphAddNode_v2" => add_node as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+/// A program may build a graph of what it is told of another one's nodes.
+#[test]
+fn a_node_of_any_kind_has_the_programs_own_function() {
+    aside("a_node_of_any_kind_has_the_programs_own_function", || {
+        let front = Front {
+            install: |soft| {
+                GET.store(soft.resolve(c"cuGraphHostNodeGetParams"), Ordering::Relaxed);
+                ADD.store(soft.resolve(c"cuGraphAddHostNode"), Ordering::Relaxed);
+                preload::install(&|name| with_params(soft, name), &settings());
+            },
+            resolve: |soft, name| preload::target(name, &|name| with_params(soft, name)),
+            ..FRONT
+        };
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        unsafe extern "C" fn counts(data: *mut c_void) {
+            assert_eq!(data.addr(), 8);
+            RUNS.fetch_add(1, Ordering::Relaxed);
+        }
+        let raw = Raw::behind(builder(0), front);
+        let p = Desk::new(&raw, false);
+        let (mut graphs, mut nodes) = ([null_mut(); 2], [null_mut(); 2]);
+        for graph in &mut graphs {
+            p.number(unsafe { (raw.cuGraphCreate)(graph, 0) });
+        }
+        let own = CUDA_HOST_NODE_PARAMS { fn_: Some(counts), userData: 8 as *mut c_void };
+        let code = call!(raw, cuGraphAddHostNode(&mut nodes[0] => *mut CUgraphNode,
+            graphs[0] => CUgraph, null() => *const CUgraphNode, 0 => usize,
+            &own => *const CUDA_HOST_NODE_PARAMS));
+        assert_eq!(code, OK);
+        let mut of = Params::new();
+        let code = call!(raw, cuGraphNodeGetParams(nodes[0] => CUgraphNode,
+            &mut of => *mut Params));
+        assert_eq!(code, OK);
+        let function = of.host.fn_.expect("a host node") as usize;
+        assert_eq!((function, of.host.userData.addr()), (counts as *const () as usize, 8));
+        let code = call!(raw, cuGraphAddNode_v2(&mut nodes[1] => *mut CUgraphNode,
+            graphs[1] => CUgraph, null() => *const CUgraphNode, null() => *const c_void,
+            0 => usize, &of => *const Params));
+        assert_eq!(code, OK);
+        p.number(unsafe { (raw.cuGraphDestroy)(graphs[0]) });
+        let mut exec = null_mut();
+        p.number(unsafe { raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graphs[1], 0) });
+        // What such a node does is not known: its launch orders everything.
+        p.writes(p.a);
+        p.launch(exec, p.b);
+        p.reads(p.c);
+        raw.sync(p.b);
+        p.end();
+        assert_eq!((RUNS.load(Ordering::Relaxed), found()), (1, vec![]));
     });
 }
