@@ -33,6 +33,8 @@ mod objects;
 mod output;
 mod pinned;
 pub(crate) mod streams;
+#[cfg(test)]
+mod tests;
 mod trace;
 pub(crate) mod values;
 
@@ -669,7 +671,12 @@ impl Watch {
 
     /// The default streams of threads end with them. Their work goes on.
     fn threads_ended(&mut self) {
-        let ended = std::mem::take(&mut *ENDED.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = match ENDED.try_lock() {
+            Ok(mut all) => std::mem::take(&mut *all),
+            Err(TryLockError::Poisoned(of)) => std::mem::take(&mut *of.into_inner()),
+            // This call may be one of a signal handler that has interrupted the end of a thread.
+            Err(TryLockError::WouldBlock) => return HAVE_ENDED.store(true, Ordering::Release),
+        };
         let mut streams = Vec::new();
         self.defaults.retain(|(_, thread), stream| {
             let ends = ended.contains(thread);

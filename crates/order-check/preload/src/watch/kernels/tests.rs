@@ -92,6 +92,7 @@ fn found() -> Vec<String> {
 /// One test, as there is one watch in a process.
 #[test]
 fn what_a_launch_reads() {
+    let _turn = crate::watch::tests::TURN.lock();
     // An address among the parameters.
     let [a, b] = anew();
     write(a);
