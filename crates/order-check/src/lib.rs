@@ -129,7 +129,8 @@ mod graph;
 mod json;
 mod op;
 #[cfg(all(feature = "process", target_os = "linux"))]
-mod pipe;
+#[doc(hidden)]
+pub mod pipe;
 mod report;
 mod shadow;
 #[cfg(all(feature = "process", target_os = "linux", target_arch = "x86_64"))]

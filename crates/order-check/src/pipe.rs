@@ -5,7 +5,11 @@ use std::mem::MaybeUninit;
 
 /// Writes. If nobody reads there any more, the error says so, and no `SIGPIPE` ends the process:
 /// the program may not write there itself.
-pub(crate) fn without_signal(write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+///
+/// # Errors
+///
+/// The error of the write.
+pub fn without_signal(write: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let mut sets = [MaybeUninit::<libc::sigset_t>::uninit(); 3];
     let [pipe, before, pending] = sets.each_mut().map(MaybeUninit::as_mut_ptr);
     // SAFETY: places for three sets. The calls that are made here fill each before it is read.

@@ -390,13 +390,22 @@ fn a_closed_standard_error_does_not_end_the_program() {
     let folder = Folder::new("closed");
     let program = "signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 begin(); upload(); clear(); print('end')";
-    for options in ["--stacks off", "--stacks off --log /dev/full"] {
+    for (options, planted) in [
+        ("--stacks off", ""),
+        ("--stacks off --log /dev/full", ""),
+        ("--stacks off", "cuMemAlloc_v2"),
+    ] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let mut command = checked(&folder, options, program);
+        command.env("CUDA_ORDER_CHECK_PLANT", planted);
         let child = command.stdout(Stdio::piped()).stderr(writer).spawn();
         let done = child.expect("it begins").wait_with_output().expect("it ends");
-        assert_eq!((done.status.code(), &*done.stdout), (Some(0), &b"end\n"[..]), "{options}");
+        assert_eq!(
+            (done.status.code(), &*done.stdout),
+            (Some(0), &b"end\n"[..]),
+            "{options} {planted}"
+        );
     }
 }
 

@@ -18,8 +18,11 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::cell::Cell;
+use std::io::{Error, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+
+use cuda_order_check::pipe::without_signal;
 
 static OFF: AtomicBool = AtomicBool::new(false);
 /// Whether a call was seen.
@@ -79,8 +82,12 @@ fn switch_off(cause: Box<dyn core::any::Any + Send>) {
             "cuda-order-check: an error inside the checker: {text}. It is off for this process; \
              all calls are forwarded\n"
         );
-        // SAFETY: so many bytes of text. It has no lock that a panic could have left.
-        unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+        let write = || {
+            // SAFETY: so many bytes of text. It has no lock that a panic could have left.
+            let count = unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+            if count < 0 { Err(Error::last_os_error()) } else { Ok(()) }
+        };
+        let _ = without_signal(write);
     }
     // It may panic when it is dropped.
     core::mem::forget(cause);
@@ -110,6 +117,14 @@ pub(super) fn start() {
         if let Ok(name) = std::env::var("CUDA_ORDER_CHECK_PLANT") {
             let _ = PLANTED.set(name);
         }
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let _ = without_signal(|| {
+                usual(panic);
+                // It may have been, and does not say so.
+                Err(ErrorKind::BrokenPipe.into())
+            });
+        }));
         // SAFETY: a function of this library, which nothing unloads.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });

@@ -9,6 +9,8 @@ use std::io::Write as _;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use cuda_order_check::pipe::without_signal;
+
 use super::objects::failed;
 use super::{Bytes, COUNTED, Inside, NOT_READY, OK, guard, thread};
 
@@ -48,7 +50,8 @@ impl Trace {
             text = format!("not hooked:{text}\n");
         }
         let micros = self.begin.elapsed().as_micros();
-        let _ = (&self.file).write_all(format!("{text}{micros} us {line}").as_bytes());
+        let text = format!("{text}{micros} us {line}");
+        let _ = without_signal(|| (&self.file).write_all(text.as_bytes()));
     }
 }
 
@@ -159,4 +162,22 @@ pub(crate) fn run(
     };
     let seen = if guard::off() { None } else { guard::caught(traced) };
     seen.or_else(|| made.get()).unwrap_or_else(forward)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_nobody_reads_does_not_end_the_process() {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        // SAFETY: no handler, but what a program begins with that is not one in Rust.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let (file, begin) = (File::from(OwnedFd::from(writer)), Instant::now());
+        let trace = Trace { file, begin, counts: Mutex::default() };
+        trace.write("a line\n");
+    }
 }
