@@ -16,6 +16,10 @@ const SCRIPTS: usize = 5;
 pub(crate) fn unchecked(name: &OsStr) -> Option<(PathBuf, &'static str)> {
     let mut path = found(name)?;
     for _ in 0..SCRIPTS {
+        // To open a pipe waits for what writes there.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
         let file = File::open(&path).ok()?;
         let begin = begin(&file).ok()?;
         let Some(line) = begin.strip_prefix(b"#!") else {

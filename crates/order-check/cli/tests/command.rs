@@ -409,6 +409,23 @@ begin(); upload(); clear(); print('end')";
     }
 }
 
+/// It is not opened, as that would wait for another program.
+#[test]
+fn a_pipe_is_no_program() {
+    let folder = Folder::new("fifo");
+    let path = folder.0.join("fifo");
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).expect("no zero");
+    // SAFETY: a path.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o755) }, 0);
+    let mut command = Command::new("timeout");
+    command.arg("20").arg(env!("CARGO_BIN_EXE_cuda-order-check"));
+    command.args(["run", "--library"]).arg(shared_library()).arg("--").arg(&path);
+    command.env("XDG_CACHE_HOME", folder.0.join("cache"));
+    let done = command.output().expect("the command is there");
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(126), "{errors}");
+}
+
 /// A child without the file of suppressions has the driver all the same.
 #[test]
 fn a_process_with_wrong_settings_has_the_driver() {
