@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, Function, Version};
@@ -60,7 +61,10 @@ impl Drop for Machine {
 impl Machine {
     /// Linux with nothing of NVIDIA's, and another company's device on its bus.
     fn bare(name: &str) -> Self {
-        let folder = format!("cuda-events-doctor-{}-{name}", std::process::id());
+        /// Tests that run at once may choose one name.
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = format!("cuda-events-doctor-{}-{number}-{name}", std::process::id());
         let root = std::env::temp_dir().join(folder);
         fs::create_dir(&root).expect("a folder for temporary files");
         let root = root.canonicalize().expect("it is there");
