@@ -104,6 +104,7 @@ impl Machine {
     }
 
     pub(crate) fn lock(&'static self) -> Locked {
+        thread::ready();
         match self.state.try_lock() {
             Ok(state) => return Locked::new(self, state),
             // A panic in this crate is a bug in it, but must not take every later test with it.
@@ -120,6 +121,7 @@ impl Machine {
     /// The same without being counted as a thread that waits, for one that asks for
     /// [`hold_ups`](Self::hold_ups).
     pub(crate) fn lock_uncounted(&'static self) -> Locked {
+        thread::ready();
         Locked::new(self, lock(&self.state))
     }
 

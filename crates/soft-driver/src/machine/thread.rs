@@ -71,11 +71,20 @@ impl Drop for Guard {
     }
 }
 
+/// Gets the calling thread ready. To note what a thread does at its end takes the loader's lock, and
+/// a library's constructor that makes a call has it: so no thread may have a machine's lock then.
+pub(crate) fn ready() {
+    machines();
+}
+
 fn machines() -> &'static Machines {
     MACHINES.get().unwrap_or_else(|| {
         let machines: &'static Machines = Box::leak(Box::default());
         MACHINES.set(Some(machines));
-        let _ = GUARD.try_with(|_| ());
+        if GUARD.try_with(|_| ()).is_ok() {
+            // The standard library notes it, too.
+            let _ = std::thread::current();
+        }
         machines
     })
 }
@@ -204,4 +213,20 @@ pub(crate) fn end(what: &str) -> ! {
          (Builder::on_misuse) it is an error"
     );
     std::process::abort();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MACHINES;
+
+    #[test]
+    fn a_thread_is_ready_before_it_has_a_lock() {
+        let soft = crate::SoftDriver::new();
+        let machine = soft.machine();
+        let ready = std::thread::spawn(move || {
+            let _locked = machine.lock();
+            MACHINES.get().is_some()
+        });
+        assert!(ready.join().expect("it ends"));
+    }
 }
