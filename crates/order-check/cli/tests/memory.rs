@@ -736,7 +736,8 @@ fn is_native() -> bool {
 }
 
 #[test]
-#[ignore = "half a minute of processor time: the step churn runs it"]
+#[ignore = "half a minute of processor time, in the step churn: cargo test -p cuda-order-check-cli \
+            --test memory -- --ignored"]
 fn what_is_repeated_takes_no_more_memory() {
     let test = "what_is_repeated_takes_no_more_memory";
     if let Some(role) = role() {

@@ -117,8 +117,8 @@ hooks! {
     cuCtxDestroy, cuCtxDestroy_v2: (context: Handle) => streams::context_destroy [context];
     cuCtxRecordEvent: (context: Handle, event: Handle) => streams::context_record [context, event];
     cuCtxWaitEvent: (context: Handle, event: Handle) => streams::context_wait [context, event];
-    cuGreenCtxRecordEvent: (green: Handle, event: Handle) => streams::green_record [green, event];
-    cuGreenCtxWaitEvent: (green: Handle, event: Handle) => streams::green_wait [green, event];
+    cuGreenCtxRecordEvent: (green: Handle, event: Handle) => streams::context_record [green, event];
+    cuGreenCtxWaitEvent: (green: Handle, event: Handle) => streams::context_wait [green, event];
 
     cuModuleLoad, cuModuleLoadData, cuModuleLoadFatBinary: (module: *mut Handle,
         code: *const c_void)

@@ -808,9 +808,12 @@ impl Watch {
         self.feed.stream_create(StreamId(stream as u64), context, kind, Creator::Call);
     }
 
-    /// The contexts whose work a wait for a context waits for. That of a green context is in
-    /// another one of its device.
+    /// The contexts whose work a wait for a context waits for: a green one has those that stand for
+    /// it, and the work of these is in another one of their device.
     fn contexts_of(&mut self, context: Handle) -> Vec<ContextId> {
+        if let Some((_, contexts)) = self.greens.get(&context) {
+            return contexts.iter().chain([&context]).map(|of| ContextId(*of as u64)).collect();
+        }
         let current = self.current();
         let context = if context == 0 { current.0 } else { context };
         match self.contexts.get(&context) {

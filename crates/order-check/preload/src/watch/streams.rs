@@ -133,35 +133,6 @@ pub(crate) fn create_green(
     })
 }
 
-fn of_greens(watch: &Watch, green: Handle) -> Vec<ContextId> {
-    let contexts = watch.greens.get(&green).into_iter().flat_map(|(_, contexts)| contexts);
-    contexts.chain([&green]).map(|of| ContextId(*of as u64)).collect()
-}
-
-pub(crate) fn green_record(
-    call: &Call,
-    real: impl FnOnce() -> Code,
-    green: Handle,
-    event: Handle,
-) -> Code {
-    after(call, real, |watch| {
-        let contexts = of_greens(watch, green);
-        watch.feed.context_record(&contexts, EventId(event as u64), COLLECTOR);
-    })
-}
-
-pub(crate) fn green_wait(
-    call: &Call,
-    real: impl FnOnce() -> Code,
-    green: Handle,
-    event: Handle,
-) -> Code {
-    after(call, real, |watch| {
-        let contexts = of_greens(watch, green);
-        watch.feed.context_wait(&contexts, EventId(event as u64));
-    })
-}
-
 pub(crate) fn capture_begin(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
     after(call, real, |watch| {
         let stream = watch.stream(call, stream);
