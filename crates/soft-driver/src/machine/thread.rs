@@ -42,25 +42,28 @@ type Machines = [RefCell<OnMachine>; SLOTS];
 thread_local! {
     static NUMBER: Cell<u32> = const { Cell::new(UNKNOWN) };
     static MACHINES: Cell<Option<&'static Machines>> = const { Cell::new(None) };
-    static GUARD: Guard = const { Guard };
+    static GUARD: Cell<Option<Guard>> = const { Cell::new(None) };
 }
 
 const UNKNOWN: u32 = u32::MAX;
 
-struct Guard;
+/// Where the system has no variables of threads, but keys, the others may be gone before this one.
+struct Guard {
+    number: u32,
+    machines: &'static Machines,
+}
 
 impl Drop for Guard {
     fn drop(&mut self) {
         idle_threads::ends();
-        let number = NUMBER.get();
-        if number != UNKNOWN && !is_main() {
+        let Self { number, machines } = *self;
+        if !is_main(number) {
             let mut threads = lock(&THREADS);
             if let Some(known) = threads.get_mut(number as usize) {
                 known.ended = true;
                 ENDED.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let Some(machines) = MACHINES.get() else { return };
         // With a current context it is kept, in case that this is the end of the process and not
         // just of the thread.
         if machines.iter().all(|on| on.borrow().stack.is_empty()) {
@@ -81,10 +84,9 @@ fn machines() -> &'static Machines {
     MACHINES.get().unwrap_or_else(|| {
         let machines: &'static Machines = Box::leak(Box::default());
         MACHINES.set(Some(machines));
-        if GUARD.try_with(|_| ()).is_ok() {
-            // The standard library notes it, too.
-            let _ = std::thread::current();
-        }
+        // The standard library notes it, too, when it is asked for the thread's name.
+        let number = number();
+        let _ = GUARD.try_with(|guard| guard.set(Some(Guard { number, machines })));
         machines
     })
 }
@@ -126,14 +128,14 @@ fn system_name() -> Option<String> {
 
 /// Whether the process ends with this thread, whose exit handlers still make calls.
 #[cfg(target_os = "linux")]
-fn is_main() -> bool {
+fn is_main(_number: u32) -> bool {
     // SAFETY: they have no preconditions.
     unsafe { libc::getpid() == libc::gettid() }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_main() -> bool {
-    NUMBER.get() == 0
+fn is_main(number: u32) -> bool {
+    number == 0
 }
 
 fn register() -> u32 {
