@@ -430,8 +430,6 @@ pub(super) struct Array {
     flags: c_uint,
 }
 
-pub(super) type ArrayOf = unsafe extern "C" fn(*mut Array, Handle) -> Code;
-
 impl Array {
     /// The bytes of an element, of the formats that do not compress.
     fn element(&self) -> Option<usize> {

@@ -177,69 +177,28 @@ pub(crate) fn submit(
     code
 }
 
-type Create = unsafe extern "C" fn(*mut Handle, *const Host, Function, c_uint, c_uint) -> Code;
-type Retain = unsafe extern "C" fn(Handle, Handle, c_uint, c_uint) -> Code;
-type Release = unsafe extern "C" fn(Handle, Handle, c_uint) -> Code;
-/// `cuStreamGetCaptureInfo_v2`: the status, the number, the graph, and the last nodes.
-type Capture = unsafe extern "C" fn(
-    Handle,
-    *mut c_uint,
-    *mut u64,
-    *mut Handle,
-    *mut Handle,
-    *mut usize,
-) -> Code;
-/// The third version, with the last edges.
-type CaptureOfEdges = unsafe extern "C" fn(
-    Handle,
-    *mut c_uint,
-    *mut u64,
-    *mut Handle,
-    *mut Handle,
-    *mut Handle,
-    *mut usize,
-) -> Code;
-
-/// The functions of the driver by which a graph keeps its host functions: each is a user object of
-/// the graph. So it has a reference wherever the driver may call it: clones, executable graphs and
-/// launches have references to the objects of the graphs that they come from.
-#[derive(Clone, Copy)]
-pub(super) struct Keeper {
-    create: Option<Create>,
-    retain: Option<Retain>,
-    release: Option<Release>,
-    capture: Option<Capture>,
-    capture_of_edges: Option<CaptureOfEdges>,
-    graph: Option<unsafe extern "C" fn(Handle, *mut Handle) -> Code>,
+of_driver! {
+    /// The functions of the driver by which a graph keeps its host functions: each is a user object
+    /// of the graph. So it has a reference wherever the driver may call it: clones, executable
+    /// graphs and launches have references to the objects of the graphs that they come from.
+    ///
+    /// A capture is its status, its number, its graph, and the last nodes; in the later version with
+    /// their edges.
+    Keeper {
+        create: c"cuUserObjectCreate" (*mut Handle, *const Host, Function, c_uint, c_uint),
+        retain: c"cuGraphRetainUserObject" (Handle, Handle, c_uint, c_uint),
+        release: c"cuGraphReleaseUserObject" (Handle, Handle, c_uint),
+        capture: c"cuStreamGetCaptureInfo_v2" (
+            Handle, *mut c_uint, *mut u64, *mut Handle, *mut Handle, *mut usize
+        ),
+        capture_of_edges: c"cuStreamGetCaptureInfo_v3" (
+            Handle, *mut c_uint, *mut u64, *mut Handle, *mut Handle, *mut Handle, *mut usize
+        ),
+        graph: c"cuGraphNodeGetContainingGraph" (Handle, *mut Handle),
+    }
 }
 
 impl Keeper {
-    pub(super) fn new(resolve: &dyn Fn(&CStr) -> *mut c_void) -> Self {
-        // SAFETY: NULL, or the driver's functions of these names.
-        unsafe {
-            Self {
-                create: core::mem::transmute::<*mut c_void, Option<Create>>(resolve(
-                    c"cuUserObjectCreate",
-                )),
-                retain: core::mem::transmute::<*mut c_void, Option<Retain>>(resolve(
-                    c"cuGraphRetainUserObject",
-                )),
-                release: core::mem::transmute::<*mut c_void, Option<Release>>(resolve(
-                    c"cuGraphReleaseUserObject",
-                )),
-                capture: core::mem::transmute::<*mut c_void, Option<Capture>>(resolve(
-                    c"cuStreamGetCaptureInfo_v2",
-                )),
-                capture_of_edges: core::mem::transmute::<*mut c_void, Option<CaptureOfEdges>>(
-                    resolve(c"cuStreamGetCaptureInfo_v3"),
-                ),
-                graph: core::mem::transmute::<*mut c_void, Option<_>>(resolve(
-                    c"cuGraphNodeGetContainingGraph",
-                )),
-            }
-        }
-    }
-
     /// The graph into which a stream is captured, or 0.
     fn captured(&self, stream: Handle) -> Handle {
         let (mut status, mut number, mut graph, mut count) = (0, 0, 0, 0);

@@ -179,8 +179,10 @@ impl Questions {
             Some(demangled(&text))
         };
         // A handle of the other kind is refused.
-        let all = self.parameters.into_iter().flatten().map(of).find(|all| !all.is_empty());
-        (self.names.into_iter().flatten().find_map(named), all.unwrap_or_default())
+        let parameters = [self.kernel_parameter, self.function_parameter].into_iter().flatten();
+        let all = parameters.map(of).find(|all| !all.is_empty());
+        let mut names = [self.kernel_name, self.function_name].into_iter().flatten();
+        (names.find_map(named), all.unwrap_or_default())
     }
 }
 

@@ -8,24 +8,24 @@ use super::hosts::{HostParams, host_of};
 use super::*;
 
 type Of = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
-type Attribute = unsafe extern "C" fn(Handle, c_uint, *mut c_void) -> Code;
 type List = unsafe extern "C" fn(Handle, *mut Handle, *mut usize) -> Code;
 
-/// What is asked of the driver about graphs.
-#[derive(Clone, Copy)]
-pub(super) struct Questions {
-    nodes: Option<List>,
-    before: Option<List>,
-    kind: Option<Of>,
-    kernel: Option<Of>,
-    attribute: Option<Attribute>,
-    copy: Option<Of>,
-    set: Option<Of>,
-    host: Option<Of>,
-    child: Option<Of>,
-    wait: Option<Of>,
-    record: Option<Of>,
-    values: Option<Of>,
+of_driver! {
+    /// What is asked of the driver about graphs.
+    Questions {
+        nodes: c"cuGraphGetNodes" (Handle, *mut Handle, *mut usize),
+        before: c"cuGraphNodeGetDependencies" (Handle, *mut Handle, *mut usize),
+        attribute: c"cuGraphKernelNodeGetAttribute" (Handle, c_uint, *mut c_void),
+        kind: c"cuGraphNodeGetType" (Handle, *mut c_void),
+        kernel: c"cuGraphKernelNodeGetParams_v2" (Handle, *mut c_void),
+        copy: c"cuGraphMemcpyNodeGetParams" (Handle, *mut c_void),
+        set: c"cuGraphMemsetNodeGetParams" (Handle, *mut c_void),
+        host: c"cuGraphHostNodeGetParams" (Handle, *mut c_void),
+        child: c"cuGraphChildGraphNodeGetGraph" (Handle, *mut c_void),
+        wait: c"cuGraphEventWaitNodeGetEvent" (Handle, *mut c_void),
+        record: c"cuGraphEventRecordNodeGetEvent" (Handle, *mut c_void),
+        values: c"cuGraphBatchMemOpNodeGetParams" (Handle, *mut c_void),
+    }
 }
 
 /// `CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE`: a kernel may change the node.
@@ -36,39 +36,11 @@ impl Questions {
     fn is_changeable(&self, node: Handle) -> bool {
         let mut value = [0_u32; 16];
         // SAFETY: a node of the driver, and a place for `CUlaunchAttributeValue`.
-        let ask = |ask: Attribute| unsafe { ask(node, CHANGEABLE, value.as_mut_ptr().cast()) };
-        self.attribute.map(ask) == Some(OK) && value[0] != 0
+        let ask =
+            self.attribute.map(|ask| unsafe { ask(node, CHANGEABLE, value.as_mut_ptr().cast()) });
+        ask == Some(OK) && value[0] != 0
     }
 
-    pub(super) fn new(resolve: &dyn Fn(&CStr) -> *mut c_void) -> Self {
-        // SAFETY: NULL, or the driver's function of this name, which takes a node and a place.
-        let of = |name| unsafe { core::mem::transmute::<*mut c_void, Option<Of>>(resolve(name)) };
-        // SAFETY: the same, with a list and its length.
-        let list =
-            |name| unsafe { core::mem::transmute::<*mut c_void, Option<List>>(resolve(name)) };
-        Self {
-            nodes: list(c"cuGraphGetNodes"),
-            before: list(c"cuGraphNodeGetDependencies"),
-            kind: of(c"cuGraphNodeGetType"),
-            kernel: of(c"cuGraphKernelNodeGetParams_v2"),
-            // SAFETY: the same, with the number of an attribute.
-            attribute: unsafe {
-                core::mem::transmute::<*mut c_void, Option<Attribute>>(resolve(
-                    c"cuGraphKernelNodeGetAttribute",
-                ))
-            },
-            copy: of(c"cuGraphMemcpyNodeGetParams"),
-            set: of(c"cuGraphMemsetNodeGetParams"),
-            host: of(c"cuGraphHostNodeGetParams"),
-            child: of(c"cuGraphChildGraphNodeGetGraph"),
-            wait: of(c"cuGraphEventWaitNodeGetEvent"),
-            record: of(c"cuGraphEventRecordNodeGetEvent"),
-            values: of(c"cuGraphBatchMemOpNodeGetParams"),
-        }
-    }
-}
-
-impl Questions {
     /// The host function of a node, if it is one that this library has given.
     pub(super) fn host_function(&self, node: Handle) -> Option<Arc<Host>> {
         host_of(&ask::<HostParams>(self.host, node)?)

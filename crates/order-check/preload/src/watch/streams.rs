@@ -246,3 +246,80 @@ pub(crate) fn context_wait(
         watch.feed.context_wait(&contexts, EventId(event as u64));
     })
 }
+
+impl Watch {
+    /// A stream that was seen before.
+    pub(super) fn known_stream(&self, call: &Call, stream: Handle) -> Option<StreamId> {
+        if stream > 2 {
+            return self.streams.contains(&stream).then_some(StreamId(stream as u64));
+        }
+        self.defaults.get(&(self.context(), call.thread_of_default(stream))).copied()
+    }
+
+    pub(super) fn stream(&mut self, call: &Call, stream: Handle) -> StreamId {
+        if let Some(stream) = self.known_stream(call, stream) {
+            return stream;
+        }
+        if stream > 2 {
+            self.found(stream);
+            return StreamId(stream as u64);
+        }
+        let thread = call.thread_of_default(stream);
+        let per_thread = thread != 0;
+        let (context, device) = self.current();
+        // Not the number of those that are left: a context that ends takes its own away.
+        let stream = StreamId((1 << 61) + self.new_place());
+        self.defaults.insert((context, thread), stream);
+        let (kind, creator) = match per_thread {
+            true => (StreamKind::Blocking, Creator::PerThread),
+            false => (StreamKind::Legacy, Creator::Driver),
+        };
+        self.feed.stream_create(stream, (ContextId(context as u64), device), kind, creator);
+        stream
+    }
+
+    /// A stream that no call has created, as far as this library has seen.
+    pub(super) fn found(&mut self, stream: Handle) {
+        let (mut context, mut flags) = (0, 0);
+        let Questions { stream_context, stream_flags, .. } = self.questions;
+        // SAFETY: a stream that the driver has just accepted, and places for the answers.
+        unsafe {
+            stream_context.map(|ask| ask(stream, &mut context));
+            stream_flags.map(|ask| ask(stream, &mut flags));
+        }
+        let (current, device) = self.current();
+        let context = if context == 0 { current } else { context };
+        let device = *self.contexts.entry(context).or_insert(device);
+        self.created(stream, (context, device), flags);
+    }
+
+    pub(super) fn created(
+        &mut self,
+        stream: Handle,
+        (context, device): (Handle, i32),
+        flags: c_uint,
+    ) {
+        self.in_use.created(stream);
+        self.streams.insert(stream);
+        let kind = match flags & NON_BLOCKING {
+            0 => StreamKind::Blocking,
+            _ => StreamKind::NonBlocking,
+        };
+        let context = (ContextId(context as u64), device);
+        self.feed.stream_create(StreamId(stream as u64), context, kind, Creator::Call);
+    }
+
+    /// The contexts whose work a wait for a context waits for: a green one has those that stand for
+    /// it, and the work of these is in another one of their device.
+    fn contexts_of(&mut self, context: Handle) -> Vec<ContextId> {
+        if let Some((_, contexts)) = self.greens.get(&context) {
+            return contexts.iter().chain([&context]).map(|of| ContextId(*of as u64)).collect();
+        }
+        let current = self.current();
+        let context = if context == 0 { current.0 } else { context };
+        match self.contexts.get(&context) {
+            Some(device) if !self.greens.is_empty() => self.all_contexts(Some(*device)),
+            _ => vec![ContextId(context as u64)],
+        }
+    }
+}

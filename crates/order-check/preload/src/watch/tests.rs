@@ -1,5 +1,6 @@
 use std::sync::mpsc;
 
+use super::threads::{ENDED, HAVE_ENDED};
 use super::*;
 
 /// The tests that begin to watch take turns.

@@ -4,6 +4,49 @@ use cuda_order_check::feed::GraphWork;
 
 use super::*;
 
+/// How many values are looked at, at most, that the host may see.
+const PENDING: usize = 64;
+
+/// A few bytes that a stream will write where the host can see them.
+pub(super) struct Pending {
+    place: u64,
+    pub(super) cell: Cell,
+    /// What is there before.
+    old: u64,
+    /// The entry that protects the page of a flag from stores of the host.
+    page: Option<usize>,
+    /// The stream's work up to the value.
+    pub(super) work: Option<Awaited>,
+}
+
+/// So many bytes of memory that the host can read, at most eight.
+pub(super) fn load(cell: Cell) -> u64 {
+    let aligned = cell.address.is_multiple_of(u64::from(cell.bytes));
+    let address = cell.address as usize;
+    // SAFETY: the callers ask for pinned memory that is not freed, or for memory that the program
+    // gives to the call under way. Others may write it, hence the atomics.
+    unsafe {
+        match cell.bytes {
+            4 if aligned => {
+                let word = core::ptr::with_exposed_provenance_mut(address);
+                u64::from(AtomicU32::from_ptr(word).load(Ordering::Acquire))
+            }
+            8 if aligned => {
+                let word = core::ptr::with_exposed_provenance_mut(address);
+                AtomicU64::from_ptr(word).load(Ordering::Acquire)
+            }
+            count => {
+                let first: *const u8 = core::ptr::with_exposed_provenance(address);
+                let byte = |at: usize| match at < usize::from(count) {
+                    true => first.add(at).read_volatile(),
+                    false => 0,
+                };
+                u64::from_le_bytes(core::array::from_fn(byte))
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(crate) struct Value {
     cell: Cell,
@@ -57,6 +100,87 @@ pub(super) struct Flag {
 }
 
 impl Watch {
+    /// Memory may end: what is pending there counts as seen.
+    pub(super) fn stop_looking(&mut self) {
+        std::mem::take(&mut self.pending).into_iter().for_each(|of| self.has_seen(of));
+    }
+
+    /// The host may have seen the value, and nothing more is to be seen there.
+    pub(super) fn has_seen(&mut self, Pending { place, page, .. }: Pending) {
+        page.into_iter().for_each(table::remove);
+        self.feed.written(place, true);
+    }
+
+    /// Values that streams have written meanwhile: the host may have seen them.
+    pub(super) fn look(&mut self) {
+        self.look_before(false);
+    }
+
+    /// The same, or before accesses are judged that were too early.
+    pub(super) fn look_before(&mut self, judged: bool) {
+        let pending = std::mem::take(&mut self.pending);
+        for of in pending {
+            let Pending { cell, old, page, .. } = of;
+            let spent = page.and_then(table::spent);
+            let early = spent.as_ref().is_some_and(|of| of.early && judged);
+            let now = match spent.as_ref().and_then(|of| of.found) {
+                // What comes after the access does not matter.
+                Some(found) if found != old || early => found,
+                // The host has not read what it must not read.
+                _ if readable(cell.address as usize) => load(cell),
+                _ => old,
+            };
+            // If the page was open, the host may have set the flag back.
+            if now == old && (spent.is_none() || early) {
+                self.pending.push(of);
+                continue;
+            }
+            self.has_seen(of);
+            if now != old
+                && cell.address.is_multiple_of(u64::from(cell.bytes))
+                && matches!(cell.bytes, 4 | 8)
+            {
+                self.feed.word_written(cell, now);
+            }
+        }
+    }
+
+    /// A word will be written, where the host may have stored a value.
+    pub(super) fn find_stored(&mut self, address: Address, bytes: u64) {
+        if matches!(bytes, 4 | 8) && address.is_multiple_of(bytes) {
+            let cell = Cell { address, bytes: bytes as u8 };
+            self.feed.find_stored(cell, || load(cell));
+        }
+    }
+
+    /// A few bytes will be written that the host can see: what is there now.
+    pub(super) fn before_write(&self, address: Address, bytes: u64) -> Option<(Cell, u64)> {
+        let visible = matches!(self.feed.memory(address), Some(Memory::Host | Memory::Managed));
+        let cell = Cell { address, bytes: u8::try_from(bytes).ok().filter(|it| *it <= 8)? };
+        visible.then(|| (cell, load(cell)))
+    }
+
+    /// The place of a write that is looked for. Others have none: if other processes see them, they
+    /// may have seen them at any time.
+    pub(super) fn place_of(
+        &mut self,
+        stream: StreamId,
+        before: Option<(Cell, u64)>,
+    ) -> Option<u64> {
+        let (cell, old) = before.filter(|_| self.feed.capture_of(stream).is_none())?;
+        let place = self.new_place();
+        self.look_for(Pending { place, cell, old, page: None, work: None });
+        Some(place)
+    }
+
+    fn look_for(&mut self, of: Pending) {
+        if self.pending.len() >= PENDING {
+            let oldest = self.pending.remove(0);
+            self.has_seen(oldest);
+        }
+        self.pending.push(of);
+    }
+
     /// A stream will write a value. The host may wait for it in a loop and then, before its next
     /// call, store the old one again. So its stores to the page are seen from now on. `None` if
     /// nothing can be looked at: then the value counts as seen at once, if anybody can see it.
