@@ -41,6 +41,7 @@ driver! {
     cuEventQuery(event: usize);
     cuEventDestroy_v2(event: usize);
     cuStreamQuery(stream: usize);
+    cuLaunchKernelEx(config: *const u64, of: usize, values: *const usize, more: *const usize);
     cuStreamDestroy_v2(stream: usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemHostAlloc(memory: *mut *mut u8, bytes: usize, flags: c_uint);
@@ -762,18 +763,22 @@ fn used_after_destroy(p: &Program) {
     if p.good {
         (event, stream) = (others[0], others[1]);
     }
+    // `CUlaunchConfig`: a grid and a block of one, and the stream.
+    let config = [1 | 1 << 32, 1 | 1 << 32, 1 | 1 << 32, 0, stream as u64, 0, 0];
     // SAFETY: undefined for a real driver. The software driver looks at handles first.
     let codes = unsafe {
         [
             (p.cuda.cuEventQuery)(event),
             (p.cuda.cuEventDestroy_v2)(event),
             (p.cuda.cuStreamQuery)(stream),
+            // There is no such kernel either.
+            (p.cuda.cuLaunchKernelEx)(config.as_ptr(), 0, std::ptr::null(), std::ptr::null()),
             // No event, so nobody has destroyed it.
             (p.cuda.cuEventDestroy_v2)(1),
             (p.cuda.cuEventQuery)(1),
         ]
     };
-    assert_eq!(codes.map(|code| code == 0), [p.good, p.good, p.good, false, false]);
+    assert_eq!(codes.map(|code| code == 0), [p.good, p.good, p.good, false, false, false]);
 }
 
 /// A name, a program, and what its log has.
@@ -1026,11 +1031,12 @@ fn objects_that_are_used_after_their_end_are_found() {
         command.env("CUDA_SOFT_DRIVER", "misuse=error");
     });
     let log = log.succeeded().log;
-    assert!(log.contains("order check: 3 findings"), "{log}");
+    assert!(log.contains("order check: 4 findings"), "{log}");
     for (report, names) in log.split("error: ").skip(1).zip([
         ["cuEventDestroy_v2", "cuEventQuery"],
         ["cuEventDestroy_v2", "cuEventDestroy_v2"],
         ["cuStreamDestroy_v2", "cuStreamQuery"],
+        ["cuStreamDestroy_v2", "cuLaunchKernelEx"],
     ]) {
         let [first, second] = names;
         let parts = report.split("second:").collect::<Vec<_>>();

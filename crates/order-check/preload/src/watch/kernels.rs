@@ -139,6 +139,12 @@ pub(crate) struct LaunchConfig {
     count: c_uint,
 }
 
+impl LaunchConfig {
+    pub(super) fn stream(&self) -> Handle {
+        self.stream
+    }
+}
+
 /// `CUlaunchAttribute`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]

@@ -12,7 +12,7 @@ use std::time::Instant;
 use cuda_order_check::pipe::without_signal;
 
 use super::objects::failed;
-use super::{Bytes, COUNTED, Inside, NOT_READY, OK, guard, thread};
+use super::{Bytes, COUNTED, Inside, LaunchConfig, NOT_READY, OK, guard, read, thread};
 
 type Code = c_uint;
 
@@ -95,9 +95,15 @@ impl Argument for usize {
     }
 }
 
-impl<T> Argument for *const T {
+impl<T: 'static> Argument for *const T {
     fn show(self, _: bool) -> String {
         format!("{:#x}", self.addr())
+    }
+
+    fn handle(self) -> Option<usize> {
+        let config = core::any::TypeId::of::<T>() == core::any::TypeId::of::<LaunchConfig>();
+        // SAFETY: NULL, or what the program has given to a launch.
+        config.then(|| unsafe { read(self.cast::<LaunchConfig>()) }.stream())
     }
 }
 
@@ -136,7 +142,9 @@ pub(crate) fn run(
         let code = hook();
         if code != OK && code != NOT_READY {
             arguments(false, &mut |argument, handle, _| {
-                if let ("stream" | "event" | "start" | "end", Some(handle)) = (argument, handle) {
+                if let ("stream" | "event" | "start" | "end" | "config", Some(handle)) =
+                    (argument, handle)
+                {
                     failed(name, handle);
                 }
             });
