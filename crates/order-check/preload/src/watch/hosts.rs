@@ -182,8 +182,8 @@ of_driver! {
     /// of the graph. So it has a reference wherever the driver may call it: clones, executable
     /// graphs and launches have references to the objects of the graphs that they come from.
     ///
-    /// A capture is its status, its number, its graph, and the last nodes; in the later version with
-    /// their edges.
+    /// A capture is its status, its number, its graph and the last nodes. The later version has
+    /// their edges, too.
     Keeper {
         create: c"cuUserObjectCreate" (*mut Handle, *const Host, Function, c_uint, c_uint),
         retain: c"cuGraphRetainUserObject" (Handle, Handle, c_uint, c_uint),
