@@ -67,11 +67,75 @@ unsafe fn run(data: *mut c_void, function: impl FnOnce(&Host)) {
         place
     };
     if let Some(place) = place {
-        with(|watch| watch.feed.function_begins(place));
+        tell(Told::Begins(place));
     }
     function(&host);
     if let Some(place) = place {
-        with(|watch| watch.feed.function_ends(place));
+        tell(Told::Ends(place));
+    }
+}
+
+/// What the driver's own threads tell.
+pub(super) enum Told {
+    Begins(u64),
+    Ends(u64),
+    DestructorBegins(Box<Destructor>),
+    DestructorEnds,
+}
+
+/// What was told while others had the watch's lock, each with its thread.
+static TOLD: Mutex<Vec<(u64, Told)>> = Mutex::new(Vec::new());
+static HAVE_TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Tells something without waiting for the watch's lock. The driver may have a lock of its own while
+/// it calls a function of the program, and another thread may ask the driver with the watch's.
+pub(super) fn tell(told: Told) {
+    let _inside = Inside::new();
+    let thread = thread();
+    guard::own(|| match WATCH.try_lock() {
+        Ok(mut watch) => {
+            if let Some(watch) = &mut *watch {
+                watch.catch_up();
+                watch.told(thread, told);
+                watch.settle();
+            }
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut all = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push((thread, told));
+            HAVE_TOLD.store(true, Ordering::Release);
+        }
+        // An error has switched the checker off.
+        Err(TryLockError::Poisoned(_)) => {}
+    });
+}
+
+/// Whether there is something to [`hear`](Watch::hear).
+pub(super) fn have_told() -> bool {
+    HAVE_TOLD.load(Ordering::Acquire)
+}
+
+impl Watch {
+    /// What was told since the last call.
+    pub(super) fn hear(&mut self) {
+        if HAVE_TOLD.swap(false, Ordering::Acquire) {
+            let all = std::mem::take(&mut *TOLD.lock().unwrap_or_else(PoisonError::into_inner));
+            all.into_iter().for_each(|(thread, told)| self.told(thread, told));
+        }
+    }
+
+    fn told(&mut self, thread: u64, told: Told) {
+        self.feed.observer_mut().told_by = Some(thread);
+        match told {
+            Told::Begins(place) => self.feed.function_begins(place),
+            Told::Ends(place) => self.feed.function_ends(place),
+            Told::DestructorBegins(of) => {
+                self.object_ended(&of);
+                self.feed.destructor_begins();
+            }
+            Told::DestructorEnds => self.feed.destructor_ends(),
+        }
+        self.feed.observer_mut().told_by = None;
     }
 }
 
@@ -407,7 +471,7 @@ fn give_back(of: &mut HostParams) {
 }
 
 /// A user object's destructor.
-struct Destructor {
+pub(super) struct Destructor {
     function: Function,
     data: Handle,
     number: u64,
@@ -430,15 +494,13 @@ impl Watch {
 unsafe extern "C" fn run_destructor(data: *mut c_void) {
     // SAFETY: the box that `create_object` gave away, which the driver gives back once.
     let of = unsafe { Box::from_raw(data.cast::<Destructor>()) };
-    with(|watch| {
-        watch.object_ended(&of);
-        watch.feed.destructor_begins();
-    });
-    if let Some(function) = of.function {
+    let (function, data) = (of.function, of.data);
+    tell(Told::DestructorBegins(of));
+    if let Some(function) = function {
         // SAFETY: the program's destructor with its own data.
-        unsafe { function(core::ptr::with_exposed_provenance_mut(of.data)) };
+        unsafe { function(core::ptr::with_exposed_provenance_mut(data)) };
     }
-    with(|watch| watch.feed.destructor_ends());
+    tell(Told::DestructorEnds);
 }
 
 /// # Safety

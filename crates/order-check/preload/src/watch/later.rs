@@ -40,6 +40,7 @@ impl Watch {
         self.calls > 0
             && self.pending.is_empty()
             && !guard::has_unseen()
+            && !hosts::have_told()
             && !table::waiting()
             && TRACE.get().is_none()
             && self.feed.has_begun(ThreadId(thread()))

@@ -4,6 +4,8 @@
 //! makes calls itself. So two calls that overlap may come to the feed in either order; of two calls
 //! that the program has ordered the earlier one comes first. What gives a number back, such as a
 //! free, comes to the feed before the real call, as another thread may get the number at once.
+//! Questions to the driver are asked with the lock, so what the driver itself calls does not wait
+//! for it.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -345,6 +347,7 @@ impl Watch {
     /// Before the next call: what waits for it.
     fn catch_up(&mut self) {
         self.submit_waiting();
+        self.hear();
         self.facts();
     }
 

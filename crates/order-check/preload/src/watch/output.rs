@@ -28,6 +28,8 @@ pub(super) struct Output {
     pub(super) reported: HashSet<[String; 2]>,
     /// The call that begins.
     call: &'static str,
+    /// What comes now was told by this thread, which goes on meanwhile.
+    pub(super) told_by: Option<u64>,
     stacks: Stacks,
 }
 
@@ -124,14 +126,19 @@ impl Stacks {
 
 impl Observer for Output {
     fn thread(&self) -> ThreadId {
-        ThreadId(thread())
+        ThreadId(self.told_by.unwrap_or_else(thread))
     }
 
-    fn thread_name(&self, thread: ThreadId) -> String {
-        std::thread::current().name().map_or_else(|| thread.0.to_string(), str::to_owned)
+    fn thread_name(&self, of: ThreadId) -> String {
+        let current = std::thread::current();
+        let name = current.name().filter(|_| of.0 == thread());
+        name.map_or_else(|| of.0.to_string(), str::to_owned)
     }
 
     fn backtrace(&self) -> Option<Arc<dyn Backtrace>> {
+        if self.told_by.is_some_and(|of| of != thread()) {
+            return None;
+        }
         let stack = if self.settings.stacks { self.stacks.here(self.call) } else { None };
         match REGIONS.try_with(|all| all.borrow().last().cloned()) {
             Ok(Some(names)) => Some(Arc::new(InRegions { names, stack })),
@@ -162,6 +169,7 @@ impl Output {
             held: Vec::new(),
             reported: HashSet::new(),
             call: "",
+            told_by: None,
             stacks: Stacks {
                 wanted: HashSet::new(),
                 begin: Instant::now(),

@@ -55,6 +55,7 @@ fn lock_at_end() -> Option<MutexGuard<'static, Option<Watch>>> {
 
 fn sum_up(watch: &mut Watch) {
     watch.submit_waiting();
+    watch.hear();
     let of_host = watch.pinned.lines();
     watch.stop_watching();
     let unlisted = crate::hooks::unlisted();
