@@ -300,6 +300,10 @@
   function draw() {
     waiting = false;
     setUnit();
+    // The margin before the first thing is not a part of the trace.
+    const begin = Math.max(0, from);
+    // The canvas is measured after this, which may add a line to the header.
+    byId("range").textContent = `${time(begin)} to ${time(to)}: ${time(to - begin)}`;
     const ratio = window.devicePixelRatio || 1;
     wide = canvas.clientWidth;
     tall = canvas.clientHeight;
@@ -459,9 +463,6 @@
     for (const element of labels.children) {
       element.style.top = element.dataset.top - down + "px";
     }
-    // The margin before the first thing is not a part of the trace.
-    const begin = Math.max(0, from);
-    byId("range").textContent = `${time(begin)} to ${time(to)}: ${time(to - begin)}`;
     // For tests: what can be seen now.
     Object.assign(document.body.dataset, { rows, slices, arrows, markers, from, to });
   }
