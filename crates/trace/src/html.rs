@@ -78,19 +78,9 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
     }
     write!(out, "]")?;
     write!(out, ",\n\"arrows\":[")?;
-    for (index, Arrow { from, to }) in picture.arrows.iter().enumerate() {
-        let separator = if index == 0 { "" } else { "," };
-        write!(out, "{separator}[{},{},{},{}]", from.row, from.at, to.row, to.at)?;
-    }
+    arrows(&picture.arrows, out)?;
     write!(out, "],\n\"launches\":[")?;
-    for (index, Arrow { from, to }) in picture.launches.iter().enumerate() {
-        let separator = if index == 0 { "" } else { "," };
-        write!(
-            out,
-            "{separator}[{},{},{},{},{}]",
-            from.row, from.slice, from.at, to.row, to.slice
-        )?;
-    }
+    arrows(&picture.launches, out)?;
     write!(out, "]")?;
     write!(out, ",\n\"markers\":[")?;
     for (index, marker) in picture.markers.iter().enumerate() {
@@ -112,4 +102,17 @@ fn data(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
         write!(out, ",\n\"first\":[{start},{end}]")?;
     }
     write!(out, "}}")
+}
+
+/// Each ends at the start of a slice.
+fn arrows(arrows: &[Arrow], out: &mut impl Write) -> io::Result<()> {
+    for (index, Arrow { from, to }) in arrows.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "," };
+        write!(
+            out,
+            "{separator}[{},{},{},{},{}]",
+            from.row, from.slice, from.at, to.row, to.slice
+        )?;
+    }
+    Ok(())
 }

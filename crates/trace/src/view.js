@@ -229,12 +229,13 @@
   // The slices that the host began in a slice, or the one in which it was begun, with their arrows.
   const linked = ({ slice, row }) => {
     const all = [];
-    for (const [host, outer, begun, gpu, index] of data.launches) {
+    for (const arrow of data.launches) {
+      const [host, outer, begun, gpu, index] = arrow;
       const from = { row: data.rows[host], slice: data.rows[host].slices[outer] };
       const to = { row: data.rows[gpu], slice: data.rows[gpu].slices[index] };
       const other = to.slice === slice ? from
         : row === from.row && slice[START] <= begun && begun < slice[END] ? to : null;
-      if (other) all.push({ ...other, arrow: [host, begun, gpu, to.slice[START]] });
+      if (other) all.push({ ...other, arrow });
     }
     return all;
   };
@@ -392,12 +393,15 @@
     pen.lineWidth = 1.5;
     let arrows = 0;
     // The links of what is selected look like arrows.
-    for (const [fromRow, fromTime, toRow, toTime] of [...data.arrows, ...links.map((link) => link.arrow)]) {
+    const joins = [...data.arrows, ...links.map((link) => link.arrow)];
+    for (const [fromRow, source, fromTime, toRow, target] of joins) {
+      const toTime = data.rows[toRow].slices[target][START];
       if (Math.max(fromTime, toTime) < from || Math.min(fromTime, toTime) > to) continue;
       arrows++;
       const [x0, x1] = [x(fromTime), x(toTime)];
-      const middle = (row) => data.rows[row].top + TOP - down + GAP / 2 + (BAR - 2) / 2;
-      const [y0, y1] = [middle(fromRow), middle(toRow)];
+      const middle = (row, slice) => data.rows[row].top + TOP - down + GAP / 2
+        + data.rows[row].slices[slice][DEPTH] * BAR + (BAR - 2) / 2;
+      const [y0, y1] = [middle(fromRow, source), middle(toRow, target)];
       const bend = Math.max(14, Math.min(60, Math.abs(x1 - x0) / 2));
       pen.beginPath();
       pen.moveTo(x0, y0);
