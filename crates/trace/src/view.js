@@ -88,6 +88,10 @@
   };
   const x = (ns) => LEFT + (ns - from) / (to - from) * (wide - LEFT);
   const at = (pixel) => from + (pixel - LEFT) / (wide - LEFT) * (to - from);
+  // The margins are not a part of the trace. Whole nanoseconds, as shown: so the lengths are right.
+  const inTrace = (ns) => Math.round(Math.max(0, Math.min(ns, last)));
+  // What is between two pixels, in nanoseconds.
+  const between = (pixels) => pixels.map(at).map(inTrace).sort((one, other) => one - other);
 
   const hue = new Map();
   const colour = (slice, light) => {
@@ -301,10 +305,9 @@
   function draw() {
     waiting = false;
     setUnit();
-    // The margin before the first thing is not a part of the trace.
-    const begin = Math.max(0, from);
     // The canvas is measured after this, which may add a line to the header.
-    byId("range").textContent = `${time(begin)} to ${time(to)}: ${time(to - begin)}`;
+    const [begin, end] = [from, to].map(inTrace);
+    byId("range").textContent = `${time(begin)} to ${time(end)}: ${time(end - begin)}`;
     const ratio = window.devicePixelRatio || 1;
     wide = canvas.clientWidth;
     tall = canvas.clientHeight;
@@ -445,16 +448,15 @@
     }
     pen.globalAlpha = 1;
 
-    const range = choice ?? chosen?.map(x);
+    const range = choice ? between(choice) : chosen;
     if (range) {
-      const [left, right] = range.map((pixel) => Math.max(LEFT, Math.min(pixel, wide)))
-        .sort((one, other) => one - other);
+      const [left, right] = range.map((ns) => Math.max(LEFT, Math.min(x(ns), wide)));
       pen.globalAlpha = 0.15;
       pen.fillStyle = wait;
       pen.fillRect(left, TOP, right - left, tall);
       pen.globalAlpha = 1;
       // Its length, where it can be read.
-      const text = time(Math.abs(at(range[1]) - at(range[0])));
+      const text = time(range[1] - range[0]);
       pen.fillText(text, Math.min(left + 4, wide - pen.measureText(text).width - 4), tall - 10);
     }
 
@@ -522,8 +524,8 @@
   canvas.addEventListener("pointerup", (event) => {
     const [pixelX, pixelY] = place(event);
     if (choice) {
-      const ends = choice.map(at).sort((one, other) => one - other);
-      chosen = Math.abs(choice[1] - choice[0]) > 3 ? ends : null;
+      const ends = between(choice);
+      chosen = Math.abs(choice[1] - choice[0]) > 3 && ends[0] < ends[1] ? ends : null;
       about = null;
       showPanel();
     } else if (pressed && Math.hypot(pixelX - pressed[0], pixelY - pressed[1]) < 4) {
