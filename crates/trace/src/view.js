@@ -314,8 +314,8 @@
     canvas.width = Math.round(wide * ratio);
     canvas.height = Math.round(tall * ratio);
     const style = getComputedStyle(document.documentElement);
-    const [ink, soft, line, band, wait, mark, light] =
-      ["--ink", "--soft", "--line", "--band", "--wait", "--mark", "--light"]
+    const [paper, ink, soft, line, band, wait, mark, light] =
+      ["--paper", "--ink", "--soft", "--line", "--band", "--wait", "--mark", "--light"]
         .map((name) => style.getPropertyValue(name).trim());
     down = Math.max(0, Math.min(down, height + TOP - tall + GAP));
     const pen = canvas.getContext("2d");
@@ -449,15 +449,19 @@
     pen.globalAlpha = 1;
 
     const range = choice ? between(choice) : chosen;
-    if (range) {
+    if (range && range[0] < to && range[1] > from) {
       const [left, right] = range.map((ns) => Math.max(LEFT, Math.min(x(ns), wide)));
       pen.globalAlpha = 0.15;
       pen.fillStyle = wait;
       pen.fillRect(left, TOP, right - left, tall);
       pen.globalAlpha = 1;
       // Its length, where it can be read.
-      const text = time(range[1] - range[0]);
-      pen.fillText(text, Math.min(left + 4, wide - pen.measureText(text).width - 4), tall - 10);
+      const text = time(range[1] - range[0]), length = pen.measureText(text).width;
+      const textLeft = Math.min(left + 4, wide - length - 4);
+      pen.fillStyle = paper;
+      pen.fillRect(textLeft - 4, tall - 19, length + 8, 18);
+      pen.fillStyle = wait;
+      pen.fillText(text, textLeft, tall - 10);
     }
 
     pen.fillStyle = soft;
