@@ -434,7 +434,12 @@
         const selected = marker === about?.marker;
         if (left <= drawnTo && !selected) return;
         drawnTo = left;
-        pen.fillRect(left - selected, 24, selected ? 3 : 1, tall);
+        pen.fillRect(left - selected, 24, selected ? 3 : 1, TOP - 24);
+        // Many lines would hide the slices.
+        const opaque = pen.globalAlpha;
+        if (!selected && !pass) pen.globalAlpha *= 0.35;
+        pen.fillRect(left - selected, TOP, selected ? 3 : 1, tall);
+        pen.globalAlpha = opaque;
         const next = data.markers[index + 1];
         const room = (next ? Math.min(x(next[1]), wide) : wide) - left - 6;
         if (room < 12) return;
