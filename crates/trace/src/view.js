@@ -105,8 +105,9 @@
       for (const unit of data.texts[text]) {
         value = (value * 31 + unit.codePointAt(0)) % 3600;
       }
-      hue.set(text, value / 10);
-      value /= 10;
+      // Names that differ only in the last letters have near values: the golden angle parts them.
+      value = value * 137.508 % 360;
+      hue.set(text, value);
     }
     return `oklch(${light} ${slice[KIND] === 0 ? 0.13 : 0.08} ${value})`;
   };
