@@ -587,6 +587,8 @@
 
   const search = byId("search");
   const lower = [];
+  // Not searched: what the page itself says of each span of the GPU, such as its "placement error".
+  const OWN = /^duration on the device: .*\nplacement error: .*\nbegun by: .*\nbegun at: .*\nended at: .*\n$/m;
   const startAndEnd = ({ slice, marker }) => slice ? [slice[START], slice[END]]
     : [marker[1], marker[1]];
   const find = () => {
@@ -595,7 +597,7 @@
     [found, foundAt] = [[], -1];
     foundMarkers.clear();
     if (wanted) {
-      matches = data.texts.map((text, index) => (lower[index] ??= text.toLowerCase())
+      matches = data.texts.map((text, index) => (lower[index] ??= text.replace(OWN, "").toLowerCase())
         .includes(wanted));
       for (const row of data.rows) {
         for (const slice of row.slices) if (isFound(slice)) found.push({ slice, row });
