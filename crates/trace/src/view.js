@@ -676,7 +676,11 @@
   byId("out").addEventListener("click", () => zoom(2, middle()));
   byId("all").addEventListener("click", all);
   byId("zoom").addEventListener("click", zoomToRange);
-  byId("close").addEventListener("click", clear);
+  // The search goes on.
+  byId("close").addEventListener("click", () => {
+    about = chosen = null;
+    showPanel();
+  });
   window.addEventListener("resize", redraw);
   // The canvas has the colours of the theme in which it was drawn.
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
