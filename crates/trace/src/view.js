@@ -70,6 +70,12 @@
   });
   labels.style.top = TOP + "px";
   labels.style.width = byId("split").style.left = LEFT + "px";
+  // The end of a stream's handle tells it from others: the names are shown whole, if they are not long.
+  const widest = [...labels.children].reduce((most, one) => Math.max(most, one.scrollWidth), 0);
+  if (widest > LEFT) {
+    LEFT = Math.min(widest, Math.max(LEFT, Math.min(240, window.innerWidth * 0.3)));
+    labels.style.width = byId("split").style.left = LEFT + "px";
+  }
   byId("missing").textContent = data.missing;
 
   // What is shown: from `from` to `to` in nanoseconds, scrolled down by `down` pixels.
@@ -681,7 +687,8 @@
     about = chosen = null;
     showPanel();
   });
-  window.addEventListener("resize", redraw);
+  // In a narrower window the border must not be beyond the edge.
+  window.addEventListener("resize", () => setLeft(LEFT));
   // The canvas has the colours of the theme in which it was drawn.
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   draw();
