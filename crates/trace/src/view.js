@@ -60,7 +60,11 @@
     if (row.values) return;
     Object.assign(element, { tabIndex: 0, role: "button" });
     element.addEventListener("click", () => show({ stream, row }));
-    element.addEventListener("keydown", (event) => { if (event.key === "Enter") element.click(); });
+    element.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      element.click();
+    });
   });
   // The browser scrolls to a label that has the focus.
   labels.addEventListener("scroll", () => {
