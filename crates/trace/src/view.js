@@ -406,16 +406,20 @@
     pen.strokeStyle = pen.fillStyle = wait;
     pen.lineWidth = 1.5;
     let arrows = 0;
-    // The links of what is selected look like arrows.
+    // The links of what is selected look like arrows, but are not dimmed by a search.
     const joins = [...data.arrows, ...links.map((link) => link.arrow)];
-    for (const [fromRow, source, fromTime, toRow, target] of joins) {
+    for (const [index, [fromRow, source, fromTime, toRow, target]] of joins.entries()) {
+      pen.globalAlpha = matches && index < data.arrows.length ? 0.25 : 1;
       const toTime = data.rows[toRow].slices[target][START];
       if (Math.max(fromTime, toTime) < from || Math.min(fromTime, toTime) > to) continue;
       arrows++;
       const [x0, x1] = [x(fromTime), x(toTime)];
       const middle = (row, slice) => data.rows[row].top + TOP - down + GAP / 2
         + data.rows[row].slices[slice][DEPTH] * BAR + (BAR - 2) / 2;
-      const [y0, y1] = [middle(fromRow, source), middle(toRow, target)];
+      const y1 = middle(toRow, target);
+      let y0 = middle(fromRow, source);
+      // From within a slice it goes along the edge, not over the name.
+      if (fromTime < data.rows[fromRow].slices[source][END]) y0 += Math.sign(y1 - y0) * (BAR - 2) / 2;
       const bend = Math.max(14, Math.min(60, Math.abs(x1 - x0) / 2));
       pen.beginPath();
       pen.moveTo(x0, y0);
