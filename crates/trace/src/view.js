@@ -310,7 +310,7 @@
     if (!item) return;
     const top = item.row.top + (item.slice ? item.slice[DEPTH] * BAR : 0);
     const room = canvas.clientHeight - TOP - BAR - GAP;
-    if (top < down || top > down + room) down = top - room / 2;
+    if (top < down || top > down + room) down = top - Math.round(room / 2);
   };
 
   function draw() {
