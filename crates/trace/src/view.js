@@ -416,10 +416,9 @@
       const [x0, x1] = [x(fromTime), x(toTime)];
       const middle = (row, slice) => data.rows[row].top + TOP - down + GAP / 2
         + data.rows[row].slices[slice][DEPTH] * BAR + (BAR - 2) / 2;
-      const y1 = middle(toRow, target);
-      let y0 = middle(fromRow, source);
-      // From within a slice it goes along the edge, not over the name.
-      if (fromTime < data.rows[fromRow].slices[source][END]) y0 += Math.sign(y1 - y0) * (BAR - 2) / 2;
+      const y1 = middle(toRow, target), begin = middle(fromRow, source);
+      // It leaves along the slice's edge, not over its name or that of the next one.
+      const y0 = begin + Math.sign(y1 - begin) * (BAR - 2) / 2;
       const bend = Math.max(14, Math.min(60, Math.abs(x1 - x0) / 2));
       pen.beginPath();
       pen.moveTo(x0, y0);
