@@ -26,6 +26,7 @@ const LARGE: usize = 64 << 10;
 driver! {
     cuInit(flags: c_uint);
     cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int);
+    cuDevicePrimaryCtxRelease_v2(device: c_int);
     cuCtxSetCurrent(context: usize);
     cuCtxCreate_v2(context: *mut usize, flags: c_uint, device: c_int);
     cuCtxDestroy_v2(context: usize);
@@ -450,6 +451,29 @@ fn ended_context(p: &Program) {
     p.cuda.cuCtxDestroy_v2(context);
     assert_eq!(direct_write(memory), 8192, "{}", std::io::Error::last_os_error());
     p.cuda.cuCtxSetCurrent(p.context);
+    is_pageable(p, memory);
+}
+
+/// It is not registered any longer: the driver reads it within the call.
+fn is_pageable(p: &Program, memory: *mut u8) {
+    p.cuda.cuMemcpyHtoDAsync_v2(p.device, memory, 4 * PAGE, p.stream);
+    // SAFETY: within the pages.
+    unsafe { memory.add(PAGE).write_volatile(1) };
+}
+
+/// The memory of a primary context ends with the last reference to it.
+fn released_context(p: &Program) {
+    let memory = four_pages();
+    p.cuda.cuMemHostRegister_v2(memory, 4 * PAGE, 0);
+    let (mut context, mut stream, mut device) = (0, 0, 0);
+    p.cuda.cuDevicePrimaryCtxRelease_v2(0);
+    p.cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
+    p.cuda.cuCtxSetCurrent(context);
+    p.cuda.cuStreamCreate(&mut stream, 1);
+    p.cuda.cuMemAlloc_v2(&mut device, 4 * PAGE);
+    is_pageable(&Program { cuda: Cuda::load(), stream, device, ..*p }, memory);
+    // The stream of the program has ended.
+    std::process::exit(0);
 }
 
 /// The default streams of three contexts are three streams, also after one of them has ended.
@@ -823,6 +847,7 @@ const CORRECT: &[Role<1>] = &[
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
     ("ended_context", ended_context, ["1 copies of pinned memory were watched"]),
+    ("released_context", released_context, ["order check: 0 findings"]),
     ("default_streams", default_streams, ["1 copies of pinned memory were watched"]),
     ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),
     ("flags_set_back", flags_set_back, ["3 copies of pinned memory were watched"]),

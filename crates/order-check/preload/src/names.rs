@@ -77,14 +77,8 @@ const QUIET: [&str; 61] = [
 ];
 
 /// Those that one of the parts above would take in.
-const ORDER: [&str; 6] = [
-    "cuMemMapArrayAsync",
-    "cuGraphUpload",
-    "cuGraphics",
-    "cuGraphExecUpdate",
-    "cuMulticastUnbind",
-    "cuDevicePrimaryCtxReset",
-];
+const ORDER: [&str; 5] =
+    ["cuMemMapArrayAsync", "cuGraphUpload", "cuGraphics", "cuGraphExecUpdate", "cuMulticastUnbind"];
 
 /// Those that give an address of memory, also in versions that are not hooked: the memory is then
 /// not known.

@@ -115,6 +115,8 @@ hooks! {
     cuCtxSynchronize: () => streams::context_synchronize [0];
     cuCtxSynchronize_v2: (context: Handle) => streams::context_synchronize [context];
     cuCtxDestroy, cuCtxDestroy_v2: (context: Handle) => streams::context_destroy [context];
+    cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxReset,
+        cuDevicePrimaryCtxReset_v2: (device: i32) => memory::release_context [];
     cuCtxRecordEvent: (context: Handle, event: Handle) => streams::context_record [context, event];
     cuCtxWaitEvent: (context: Handle, event: Handle) => streams::context_wait [context, event];
     cuGreenCtxRecordEvent: (green: Handle, event: Handle) => streams::context_record [green, event];
@@ -126,6 +128,8 @@ hooks! {
     cuModuleLoadDataEx: (module: *mut Handle, code: *const c_void, count: c_uint,
         options: *mut c_uint, values: *mut *mut c_void)
         => streams::load_code [];
+    cuModuleUnload: (module: Handle) => memory::unload [module];
+    cuLibraryUnload: (library: Handle) => memory::unload [library];
     cuKernelGetFunction: (function: *mut Handle, kernel: Handle)
         => streams::load_kernel [kernel];
 

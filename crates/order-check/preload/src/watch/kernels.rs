@@ -266,7 +266,7 @@ impl Watch {
         );
         let Self { kernels, feed, devices, names, .. } = self;
         let bytes = |word: Address| match pools.then(|| devices.get(&word)).flatten() {
-            Some((bytes, _)) if *bytes >= POOL => *bytes as u64,
+            Some(of) if of.bytes >= POOL => of.bytes as u64,
             _ => 1,
         };
         let Some(kernel) = kernels.get_mut(&function) else { return Reads::default() };

@@ -2,7 +2,6 @@
 
 use core::ffi::c_char;
 use core::sync::atomic::AtomicPtr;
-use std::cell::Cell as Local;
 
 use super::*;
 
@@ -15,79 +14,123 @@ impl Watch {
         (code == OK).then(|| bytes.saturating_sub(address.wrapping_sub(base) as usize))
     }
 
-    /// The object ends.
+    /// The object ends, with its memory. All work before is over.
     pub(super) fn owner_ends(&mut self, owner: Handle) {
         self.modules.retain(|module, (library, _)| ![*module, *library].contains(&owner));
-        let of = self.owned_by(|of| of.objects.contains(&owner));
-        of.into_iter().for_each(|address| self.owned_ends(address));
+        self.owned_by(owner).into_iter().for_each(|address| self.ends(address));
     }
 
-    /// A context ends. Its work is over.
-    pub(super) fn owners_end_with(&mut self, context: Handle) {
-        self.modules.retain(|_, (_, of)| *of != context);
-        let of = self.owned_by(|of| of.context == context);
-        if !of.is_empty() {
-            let awaited = self.feed.await_contexts(&[ContextId(context as u64)]);
-            self.feed.reached(&awaited);
+    /// A stream unmaps a graphics resource, with its memory.
+    pub(super) fn unmapped(&mut self, stream: StreamId, resource: Handle) {
+        for address in self.owned_by(resource) {
+            self.owned.remove(&address);
+            self.forget(address);
+            self.feed.free_async(stream, address);
         }
-        of.into_iter().for_each(|address| self.owned_ends(address));
     }
 
-    fn owned_by(&self, is_it: impl Fn(&Owner) -> bool) -> Vec<Address> {
-        let all = self.owned.iter().filter(|(_, of)| is_it(of));
+    fn owned_by(&self, owner: Handle) -> Vec<Address> {
+        let all = self.owned.iter().filter(|(_, objects)| objects.contains(&owner));
         all.map(|(address, _)| *address).collect()
     }
 
-    fn owned_ends(&mut self, address: Address) {
+    /// A context ends, with the memory that it has. Its work is over.
+    pub(super) fn context_ends(&mut self, context: Handle) {
+        self.stop_watching_copies();
+        self.stop_looking();
+        self.unloaded();
+        self.modules.retain(|_, (_, of)| *of != context);
+        let awaited = self.feed.await_contexts(&[ContextId(context as u64)]);
+        self.feed.reached(&awaited);
+        let of = self.devices.iter().filter(|(_, of)| of.context == context);
+        let all: Vec<Address> = of.map(|(address, _)| *address).collect();
+        all.into_iter().for_each(|address| self.ends(address));
+    }
+
+    /// Memory ends with something else. The host's is the program's again, as far as it is there.
+    fn ends(&mut self, address: Address) {
         self.owned.remove(&address);
+        self.unpinned(address);
         self.forget(address);
-        self.feed.free(address);
+        match self.feed.memory(address) {
+            Some(Memory::Host) => self.feed.unregister(address),
+            _ => self.feed.free(address),
+        }
     }
 
     /// Other memory is here: what was here has ended with its object, though nobody saw that.
     pub(super) fn replaced(&mut self, address: Address, bytes: usize) {
         let end = address.saturating_add(bytes as u64);
         while let Some((&before, _)) = self.owned.range(..end).next_back() {
-            let bytes = self.devices.get(&before).map_or(0, |(bytes, _)| *bytes as u64);
+            let bytes = self.devices.get(&before).map_or(0, |of| of.bytes as u64);
             if bytes > 0 && before.saturating_add(bytes) <= address {
                 break;
             }
-            self.owned_ends(before);
+            self.ends(before);
         }
     }
 
-    /// A primary context may have ended: the driver says what is no memory any longer.
-    pub(super) fn forget_ended(&mut self) {
+    /// A primary context may have ended: the driver says what is no memory any longer. It may not
+    /// say so while the context is current.
+    pub(super) fn forget_gone(&mut self) {
         /// `CUDA_ERROR_INVALID_VALUE`.
         const NONE: Code = 1;
         let Some(ask) = self.questions.attribute else { return };
-        let is_gone = |address: &Address| {
+        let mut gone = Vec::new();
+        for address in self.devices.keys() {
             let mut kind: u32 = 0;
             // SAFETY: a place for CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
-            unsafe { ask((&raw mut kind).cast(), 2, *address) == NONE }
-        };
-        let gone: Vec<Address> = self.owned.keys().copied().filter(is_gone).collect();
-        gone.into_iter().for_each(|address| self.owned_ends(address));
+            match unsafe { ask((&raw mut kind).cast(), 2, *address) } {
+                OK => {}
+                NONE => gone.push(*address),
+                _ => return self.may_be_gone = true,
+            }
+        }
+        self.may_be_gone = false;
+        gone.into_iter().for_each(|address| self.ends(address));
     }
 }
 
-/// What memory ends with.
-pub(super) struct Owner {
-    /// The object that the program has asked, and the library that it is a module of, or the same.
-    objects: [Handle; 2],
-    context: Handle,
+/// Memory of an allocation, a registration, or an object.
+pub(super) struct Allocation {
+    pub(super) bytes: usize,
+    /// `None` for memory of the host.
+    pub(super) device: Option<i32>,
+    /// With which it ends, or 0.
+    pub(super) context: Handle,
 }
 
-thread_local!(static MAY_HAVE_ENDED: Local<bool> = const { Local::new(false) });
-
-/// The call under way may end a primary context, unless others have it, too.
-pub(super) fn may_end() {
-    let _ = MAY_HAVE_ENDED.try_with(|of| of.set(true));
+/// Code is unloaded, with its variables. It waits for all work before, as an H200 has shown of
+/// modules.
+pub(crate) fn unload(call: &Call, real: impl FnOnce() -> Code, owner: Handle) -> Code {
+    ends_after_all_work(call, real, |watch| {
+        watch.owner_ends(owner);
+        watch.unloaded();
+    })
 }
 
-/// Whether the thread's call before may have ended one.
-pub(super) fn may_have_ended() -> bool {
-    MAY_HAVE_ENDED.try_with(Local::take).unwrap_or(false)
+/// A primary context ends, unless others have it, too.
+pub(crate) fn release_context(call: &Call, real: impl FnOnce() -> Code) -> Code {
+    ends_after_all_work(call, real, |watch| {
+        watch.unloaded();
+        watch.forget_gone();
+    })
+}
+
+fn ends_after_all_work(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    f: impl FnOnce(&mut Watch),
+) -> Code {
+    let before = |watch: &mut Watch| {
+        watch.order_everything();
+        watch.note_captures();
+        watch.feed.await_contexts(&watch.all_contexts(None))
+    };
+    around(call, before, real, |watch, awaited| {
+        watch.feed.reached(&awaited);
+        f(watch);
+    })
 }
 
 /// The program may ask a module for the memory of its library.
@@ -107,10 +150,10 @@ pub(crate) fn module_of(
 /// An object has memory, which ends with it. The program may ask for it again and again.
 fn owns(call: &Call, owner: Handle, address: Address, bytes: usize) {
     let has_bytes =
-        |watch: &Watch| watch.devices.get(&address).is_some_and(|(known, _)| *known == bytes);
+        |watch: &Watch| watch.devices.get(&address).is_some_and(|known| known.bytes == bytes);
     let is_known = |watch: &mut Watch| {
         let of = watch.owned.get(&address);
-        of.is_some_and(|of| of.objects.contains(&owner)) && has_bytes(watch)
+        of.is_some_and(|objects| objects.contains(&owner)) && has_bytes(watch)
     };
     if address == 0 || bytes == 0 || enter(is_known) == Some(true) {
         return;
@@ -124,16 +167,16 @@ fn owns(call: &Call, owner: Handle, address: Address, bytes: usize) {
                 ask((&raw mut context).cast(), 1, address);
             }
         }
-        if context == 0 {
-            context = watch.context();
-        }
         let memory = if managed == 0 { Memory::Device } else { Memory::Managed };
         // It may be the same as before, by another handle.
         if !has_bytes(watch) || watch.feed.memory(address) != Some(memory) {
             watch.allocated(address, bytes, memory);
         }
+        if let Some(of) = watch.devices.get_mut(&address).filter(|_| context != 0) {
+            of.context = context;
+        }
         let library = watch.modules.get(&owner).map_or(owner, |(library, _)| *library);
-        watch.owned.insert(address, Owner { objects: [owner, library], context });
+        watch.owned.insert(address, [owner, library]);
     });
 }
 
@@ -248,8 +291,8 @@ pub(crate) fn unregister(call: &Call, real: impl FnOnce() -> Code, address: Addr
 pub(crate) fn free(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
     begin(call, |watch| {
         watch.unpinned(address);
-        if let Some((_, device)) = watch.forget(address) {
-            let contexts = watch.all_contexts(device);
+        if let Some(of) = watch.forget(address) {
+            let contexts = watch.all_contexts(of.device);
             let awaited = watch.feed.await_contexts(&contexts);
             watch.feed.reached(&awaited);
         }
@@ -286,7 +329,12 @@ pub(crate) fn map(
     address: Address,
     bytes: usize,
 ) -> Code {
-    after(call, real, |watch| watch.allocated(address, bytes, Memory::Device))
+    after(call, real, |watch| {
+        watch.allocated(address, bytes, Memory::Device);
+        if let Some(of) = watch.devices.get_mut(&address) {
+            of.context = 0;
+        }
+    })
 }
 
 pub(crate) fn allocate_async(

@@ -52,7 +52,7 @@ use graphs::Node;
 use hosts::Host;
 use kernels::{KERNELS, Kernel};
 use later::Waiting;
-use memory::Owner;
+use memory::Allocation;
 use objects::Objects;
 use output::{Output, Word};
 use pinned::Pinned;
@@ -126,10 +126,13 @@ struct Watch {
     /// The default streams, by context and thread (0: the legacy one).
     defaults: BTreeMap<(Handle, u64), StreamId>,
     contexts: BTreeMap<Handle, i32>,
-    /// The bytes of memory whose free waits, and its device.
-    devices: HashMap<Address, (usize, Option<i32>)>,
-    /// The memory of modules, libraries and graphics resources.
-    owned: BTreeMap<Address, Owner>,
+    /// Memory whose free waits.
+    devices: HashMap<Address, Allocation>,
+    /// The objects of memory that ends with them: the module, library or graphics resource that the
+    /// program has asked, and the library that it is a module of, or the same.
+    owned: BTreeMap<Address, [Handle; 2]>,
+    /// A primary context may have ended, and the driver has not said yet what is left.
+    may_be_gone: bool,
     /// The modules of libraries, each with its library and its context.
     modules: HashMap<Handle, (Handle, Handle)>,
     pending: Vec<Pending>,
@@ -207,6 +210,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         contexts: BTreeMap::new(),
         devices: HashMap::new(),
         owned: BTreeMap::new(),
+        may_be_gone: false,
         modules: HashMap::new(),
         pending: Vec::new(),
         captured: HashMap::new(),
@@ -377,8 +381,8 @@ impl Watch {
         if unseen > 0 {
             self.order_everything();
         }
-        if memory::may_have_ended() {
-            self.forget_ended();
+        if self.may_be_gone {
+            self.forget_gone();
         }
     }
 
@@ -427,12 +431,12 @@ impl Watch {
     }
 
     /// The memory ends: nobody looks there any longer. What is pending counts as seen.
-    fn forget(&mut self, address: Address) -> Option<(usize, Option<i32>)> {
-        let (bytes, device) = self.devices.remove(&address)?;
-        let range = address..address.saturating_add(bytes as u64);
+    fn forget(&mut self, address: Address) -> Option<Allocation> {
+        let of = self.devices.remove(&address)?;
+        let range = address..address.saturating_add(of.bytes as u64);
         let gone = self.pending.extract_if(.., |of| range.contains(&of.cell.address));
         gone.collect::<Vec<_>>().into_iter().for_each(|of| self.has_seen(of));
-        Some((bytes, device))
+        Some(of)
     }
 
     fn all_contexts(&self, device: Option<i32>) -> Vec<ContextId> {
@@ -443,9 +447,9 @@ impl Watch {
 
     fn allocated(&mut self, address: Address, bytes: usize, memory: Memory) {
         self.replaced(address, bytes);
-        let (_, device) = self.current();
+        let (context, device) = self.current();
         let device = (memory != Memory::Host).then_some(device);
-        self.devices.insert(address, (bytes, device));
+        self.devices.insert(address, Allocation { bytes, device, context });
         self.feed.allocate(address, bytes as u64, memory);
     }
 }

@@ -253,8 +253,8 @@ impl Watch {
         }
     }
 
-    /// A context ends, with the memory that it has.
-    pub(super) fn context_ends(&mut self) {
+    /// Memory ends: no copy is watched any longer.
+    pub(super) fn stop_watching_copies(&mut self) {
         self.pinned.unwatch(|_| true);
     }
 

@@ -209,10 +209,7 @@ pub(crate) fn load_kernel(call: &Call, real: impl FnOnce() -> Code, kernel: Hand
 
 pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context: Handle) -> Code {
     begin(call, |watch| {
-        watch.context_ends();
-        watch.stop_looking();
-        watch.owners_end_with(context);
-        watch.unloaded();
+        watch.context_ends(context);
         watch.feed.context_destroy(ContextId(context as u64));
         watch.contexts.remove(&context);
         watch.defaults.retain(|(of, _), _| *of != context);

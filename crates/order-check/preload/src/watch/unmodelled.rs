@@ -44,16 +44,10 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
             match base(name) {
                 "cuWaitExternalSemaphoresAsync" => watch.wait_outside(name, arguments[3]),
                 "cuSignalExternalSemaphoresAsync" => watch.signal_outside(),
-                "cuModuleUnload" | "cuLibraryUnload" => {
-                    watch.owner_ends(arguments[0]);
-                    watch.unloaded();
-                }
-                "cuDevicePrimaryCtxReset" | "cuDevicePrimaryCtxRelease" => {
-                    memory::may_end();
-                    watch.unloaded();
-                }
                 "cuGraphicsUnmapResources" => {
-                    unmapped(arguments).into_iter().for_each(|of| watch.owner_ends(of));
+                    let per_thread = name.ends_with("_ptsz");
+                    let stream = watch.stream(&Call { name, per_thread }, arguments[2]);
+                    unmapped(arguments).into_iter().for_each(|of| watch.unmapped(stream, of));
                 }
                 _ => {}
             }

@@ -133,7 +133,7 @@ const KINDS: [Kind; 6] = [
         |p| {
             let resources = [16_usize, 8];
             good(call!(p.raw, cuGraphicsUnmapResources(2 => u32,
-                resources.as_ptr() => *const usize, null_mut() => CUstream)));
+                resources.as_ptr() => *const usize, p.b => CUstream)));
         },
     ),
     (
@@ -298,6 +298,24 @@ fn memory_of_a_module_ends_with_its_library() {
         good(call!(raw, cuLibraryUnload(7 => usize)));
         assert!(is_over(&p));
         p.end();
+    });
+}
+
+/// An unload waits for work that a host function holds up. The one here only says so.
+#[test]
+fn a_variable_ends_after_all_work() {
+    aside("a_variable_ends_after_all_work", || {
+        let raw = Raw::behind(builder(0), WITH_MEMORY);
+        let p = Desk::new(&raw, true);
+        KINDS[0].1(&p);
+        let (goes_on, waits) = std::sync::mpsc::channel::<()>();
+        p.raw.host(p.a, move || _ = waits.recv());
+        (FRONT.declare)(Some(p.a), AT, 4, true);
+        KINDS[0].2(&p);
+        drop(goes_on);
+        p.raw.sync(p.a);
+        p.end();
+        assert_eq!(found(), []);
     });
 }
 

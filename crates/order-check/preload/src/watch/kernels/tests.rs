@@ -3,7 +3,7 @@
 use super::*;
 use crate::settings::Settings;
 use crate::watch::streams::load_kernel;
-use crate::watch::{copies, events, start, streams, take_findings, unmodelled};
+use crate::watch::{copies, events, start, streams, take_findings};
 
 /// A kernel with a structure of 64 bytes at its begin, and an address.
 const STRUCTURE: Handle = 1;
@@ -191,7 +191,7 @@ fn what_a_launch_reads() {
 
     // What has this handle after code was unloaded is another kernel, and its load waits.
     order(b, a);
-    unmodelled("cuLibraryUnload", &[0; 6]);
+    memory::unload(&CALL, || OK, 0);
     write(a);
     load_kernel(&CALL, || OK, FRESH);
     plain(b, MEMORY + 256);
