@@ -14,7 +14,7 @@ const COPIES: usize = 64;
 struct Write {
     /// None for a copy or a memset of which only the range is known.
     value: Option<u64>,
-    /// Whether it is a copy or a memset.
+    /// Whether it is a copy or a memset, and no allocation.
     copied: bool,
     /// Its place among the writes of the value.
     place: u64,
@@ -136,7 +136,7 @@ impl Values {
                 of.clear();
             }
             let value = access.content(&bytes);
-            self.touched += of.push((value, true), at, clock, &is_before);
+            self.touched += of.push((value, !anew), at, clock, &is_before);
             if value.is_some() {
                 woken.append(&mut of.waiting);
             }
@@ -181,6 +181,12 @@ impl Values {
         all
     }
 
+    /// Whether a copy of unknown bytes may have written the value.
+    pub(crate) fn is_copied(&self, cell: Cell) -> bool {
+        let mut writes = self.values.get(&cell.address).into_iter().flat_map(Value::last_writes);
+        writes.any(|write| write.copied && write.value.is_none())
+    }
+
     /// What is before any write of any value.
     pub(crate) fn everything(&self) -> Clock {
         let mut all = Clock::default();
@@ -215,7 +221,7 @@ impl Values {
                 continue;
             }
             let is_before = |slot, time| copied.clock.get(slot) >= time;
-            let content = (copied.access.content(&range), true);
+            let content = (copied.access.content(&range), !copied.anew);
             of.push(content, (copied.slot, copied.time), &copied.clock, is_before);
         }
         of

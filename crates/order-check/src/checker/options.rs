@@ -76,13 +76,15 @@ impl Warnings {
 pub struct Options {
     pub(crate) host_order: HostOrder,
     pub(crate) warnings: Warnings,
+    pub(crate) unseen_writers: bool,
     pub(crate) retire_every: usize,
 }
 
 impl Options {
     /// Threads are ordered as their calls are reported; no warnings.
     pub fn new() -> Self {
-        Self { host_order: HostOrder::default(), warnings: Warnings::NONE, retire_every: 4096 }
+        let (host_order, warnings) = (HostOrder::default(), Warnings::NONE);
+        Self { host_order, warnings, unseen_writers: false, retire_every: 4096 }
     }
 
     /// Sets the assumed order of the host's threads.
@@ -96,6 +98,15 @@ impl Options {
     #[must_use]
     pub fn warnings(mut self, warnings: Warnings) -> Self {
         self.warnings = warnings;
+        self
+    }
+
+    /// Whether kernels, other devices and other processes may write the values that streams wait
+    /// for. A wait that no reported write or copy can have ended then counts as after all work
+    /// before the call that showed its end. By default it is after all writes to this place.
+    #[must_use]
+    pub fn unseen_writers(mut self, may_write: bool) -> Self {
+        self.unseen_writers = may_write;
         self
     }
 

@@ -78,6 +78,9 @@ impl Checker {
                         // Somebody has written it. All that could have been the one are before it,
                         // to be safe.
                         clock.join(&self.values.all(*cell));
+                        if self.options.unseen_writers && !self.values.is_copied(*cell) {
+                            self.join_all(clock);
+                        }
                         if let Some(stream) = agent.stream() {
                             let text = format!(
                                 "stream {stream} waited in {call} for a value that no known write \
@@ -106,6 +109,13 @@ impl Checker {
                 force
             }
         }
+    }
+
+    /// All that is over, and all that threads know.
+    fn join_all(&self, clock: &mut Clock) {
+        let points = self.contexts.keys().flat_map(|context| self.of_context(*context));
+        points.filter_map(|point| point.clock().cloned()).for_each(|of| clock.join(&of));
+        self.threads.values().for_each(|thread| clock.join(&thread.clock));
     }
 
     pub(super) fn work(

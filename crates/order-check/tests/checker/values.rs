@@ -77,6 +77,38 @@ fn a_row_overwrites_a_value() {
     assert_eq!([program(8, 8), program(0x18, 4), program(0x20, 1)], [1; 3]);
 }
 
+/// A kernel, or another device, has written the value: that may have been after all work so far.
+#[test]
+fn a_wait_may_be_ended_by_what_nobody_sees() {
+    let program = |unseen, late: bool, copied: bool| {
+        let mut checker = Checker::new(Options::new().unseen_writers(unseen));
+        let mut number = 0;
+        let mut tell = |op: Op<'_>| {
+            number += 1;
+            checker.apply(Call::new("call", number, ThreadId(1)), op);
+        };
+        tell(Do::Host(vec![Access::allocate(0, 64)]).op());
+        if copied {
+            tell(Op::Work { stream: StreamId(3), accesses: &[Access::write(0, 64)] });
+        }
+        if !late {
+            tell(writes(1).op());
+        }
+        tell(waits(2, VALUE).op());
+        tell(reads(2).op());
+        tell(Do::Sync(cuda_order_check::What::Stream(StreamId(2))).op());
+        if late {
+            tell(writes(1).op());
+            tell(reads(2).op());
+        }
+        checker.take_findings().len()
+    };
+    assert_eq!(program(false, false, false), 1);
+    assert_eq!(program(true, false, false), 0);
+    assert_eq!(program(true, true, false), 1, "what comes after its end is not before it");
+    assert_eq!(program(true, false, true), 1, "it may have been the copy");
+}
+
 /// An unreported writer ended the wait. It may have seen any value that a stream wrote, and it may
 /// be any thread.
 #[test]

@@ -201,7 +201,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
     guard::start();
     let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     *watch = Some(Watch {
-        feed: Feed::new(Options::default(), output),
+        feed: Feed::new(Options::new().unseen_writers(true), output),
         questions: Questions::new(resolve),
         calls: 0,
         seen: Seen::default(),

@@ -111,6 +111,26 @@ fn a_wait_before_its_signal_is_after_the_work_before_that() {
 }
 
 /// A captured call adds a node, of which only the driver has the kind.
+/// Something else than a call writes the value, as a kernel may.
+#[test]
+fn a_wait_for_a_value_that_nobody_is_known_to_write_orders_everything() {
+    aside("a_wait_for_a_value_that_nobody_is_known_to_write_orders_everything", || {
+        let raw = Raw::behind(builder(0), FRONT);
+        let p = Desk::new(&raw, false);
+        p.writes(p.a);
+        let wait = p.raw.cuStreamWaitValue32_v2.unwrap();
+        p.number(unsafe { wait(p.b, word_address(&p), 1, GEQ) });
+        p.reads(p.b);
+        word(&p).store(1, std::sync::atomic::Ordering::Release);
+        p.raw.sync(p.b);
+        assert_eq!(found(), []);
+        p.writes(p.a);
+        p.reads(p.b);
+        assert_eq!(found().len(), 1, "it orders nothing that comes later");
+        p.end();
+    });
+}
+
 #[test]
 fn captured_semaphores_order_everything_at_each_launch() {
     aside("captured_semaphores_order_everything_at_each_launch", || {
