@@ -16,6 +16,16 @@ pub(super) enum Node {
     Work,
 }
 
+/// A launch whose real call is under way. Its work may begin before the call returns, or the call
+/// fails, and there is no work.
+pub(super) struct Launch {
+    caller: Made,
+    stream: StreamId,
+    graph: GraphId,
+    /// The nodes, with the places of host functions and of what the host may see.
+    nodes: Vec<(Node, Option<u64>)>,
+}
+
 /// How many changed nodes are remembered.
 const CHANGED: usize = 1 << 16;
 
@@ -111,6 +121,101 @@ impl Watch {
             self.built.clear();
         }
         self.changed.insert(node);
+    }
+
+    /// Before the real call of a launch. The number of the call.
+    fn launch_begins(&mut self, stream: StreamId, graph: GraphId, nodes: Vec<Node>) -> u64 {
+        for node in &nodes {
+            match node {
+                Node::WriteValue(cell, _) | Node::WaitValue(cell) => {
+                    self.feed.find_stored(*cell, || load(*cell));
+                }
+                Node::Write(access) => {
+                    let range = &access.range;
+                    self.find_stored(range.start, range.end - range.start);
+                }
+                Node::Host(_) | Node::Work => {}
+            }
+        }
+        let with_place = |node| {
+            let place = match &node {
+                Node::Host(host) => {
+                    let place = self.new_place();
+                    host.submitted(place);
+                    Some(place)
+                }
+                Node::Write(Access { range, .. }) => {
+                    let flag = self.before_write(range.start, range.end - range.start);
+                    self.place_of(stream, flag)
+                }
+                Node::WriteValue(cell, value) => {
+                    let flag = self.flag(stream, *cell, *value);
+                    self.place_of_value(flag)
+                }
+                Node::WaitValue(_) | Node::Work => None,
+            };
+            (node, place)
+        };
+        let mut nodes: Vec<_> = nodes.into_iter().map(with_place).collect();
+        // Flags that later nodes set back, or that are too many, count as seen at once.
+        for (node, place) in &mut nodes {
+            if !matches!(node, Node::Host(_)) {
+                place.take_if(|place| self.pending.iter().all(|of| of.place != *place));
+            }
+        }
+        let caller = self.feed.caller();
+        let number = caller.number;
+        self.launches.push(Launch { caller, stream, graph, nodes });
+        number
+    }
+
+    /// Something with this place begins, or is seen. If it is of a launch, the driver has accepted
+    /// the launch.
+    pub(super) fn begins_of_launch(&mut self, place: u64) {
+        let has = |of: &Launch| of.nodes.iter().any(|(_, own)| *own == Some(place));
+        if let Some(at) = self.launches.iter().position(has) {
+            let caller = self.feed.caller();
+            let launch = self.launches.remove(at);
+            self.accepted(launch);
+            self.feed.resume(caller);
+        }
+    }
+
+    /// The driver has accepted a launch.
+    fn accepted(&mut self, Launch { caller, stream, graph, nodes }: Launch) {
+        self.feed.resume(caller);
+        self.feed.launch(stream, graph);
+        for (node, place) in nodes {
+            match node {
+                Node::Host(_) => {
+                    place.into_iter().for_each(|place| self.feed.function(stream, place));
+                }
+                Node::Write(access) => {
+                    let range = &access.range;
+                    self.feed.forget_words(range.start, range.end - range.start);
+                    self.feed.write(stream, place, &[access]);
+                }
+                Node::WriteValue(cell, value) => {
+                    self.feed.write_value(stream, place, cell, value);
+                }
+                Node::WaitValue(_) => {}
+                Node::Work => self.feed.write(stream, None, &[]),
+            }
+        }
+        self.feed.launched();
+        self.launched(stream, graph);
+    }
+
+    /// The driver has refused a launch: its host functions and its flags have no places any longer.
+    fn refused(&mut self, launch: Launch) {
+        for (node, place) in launch.nodes {
+            let Some(place) = place else { continue };
+            if let Node::Host(host) = node {
+                host.withdrawn(place);
+            }
+            let gone = self.pending.extract_if(.., |of| of.place == place);
+            gone.collect::<Vec<_>>().into_iter().for_each(|of| self.has_seen(of));
+        }
     }
 }
 
@@ -236,63 +341,37 @@ pub(crate) fn launch(
     exec: Handle,
     stream: Handle,
 ) -> Code {
-    // Its host functions may begin before the real call returns.
-    let seen = begin(call, |watch| {
+    let begun = begin(call, |watch| {
         watch.seen.graphs += 1;
         let stream = watch.stream(call, stream);
         if watch.feed.capture_of(stream).is_some() {
             // The driver refuses it, and the capture with it.
-            return;
+            return None;
         }
         let Some(nodes) = watch.graphs.get(&exec).cloned() else {
             watch.seen.unknown += 1;
             watch.order_everything();
-            return;
+            return None;
         };
-        for node in &nodes {
-            match node {
-                Node::WriteValue(cell, _) | Node::WaitValue(cell) => {
-                    watch.feed.find_stored(*cell, || load(*cell));
-                }
-                Node::Write(access) => {
-                    let range = &access.range;
-                    watch.find_stored(range.start, range.end - range.start);
-                }
-                Node::Host(_) | Node::Work => {}
-            }
-        }
-        watch.feed.launch(stream, GraphId(exec as u64));
-        for node in nodes {
-            match node {
-                Node::Host(host) => {
-                    let place = watch.new_place();
-                    watch.feed.function(stream, place);
-                    host.submitted(place);
-                }
-                Node::Write(access) => {
-                    let (address, end) = (access.range.start, access.range.end);
-                    let flag = watch.before_write(address, end - address);
-                    let place = watch.place_of(stream, flag);
-                    watch.feed.forget_words(address, end - address);
-                    watch.feed.write(stream, place, &[access]);
-                }
-                Node::WriteValue(cell, value) => {
-                    let flag = watch.flag(stream, cell, value);
-                    let place = watch.place_of_value(flag);
-                    watch.feed.write_value(stream, place, cell, value);
-                }
-                Node::WaitValue(_) => {}
-                Node::Work => watch.feed.write(stream, None, &[]),
-            }
-        }
-        watch.feed.launched();
-        watch.launched(stream, GraphId(exec as u64));
-        watch.flags_submitted(stream);
+        Some((stream, watch.launch_begins(stream, GraphId(exec as u64), nodes)))
     });
-    if seen.is_none() {
+    if begun.is_none() {
         hosts::unseen();
     }
-    real()
+    let code = real();
+    if let Some((stream, number)) = begun.flatten() {
+        with(|watch| {
+            let at = watch.launches.iter().position(|of| of.caller.number == number);
+            match at.map(|at| watch.launches.remove(at)) {
+                Some(launch) if code == OK => watch.accepted(launch),
+                Some(launch) => watch.refused(launch),
+                // Its work has begun.
+                None => {}
+            }
+            watch.flags_submitted(stream);
+        });
+    }
+    code
 }
 
 pub(crate) fn update(

@@ -42,6 +42,11 @@ impl Host {
     pub(super) fn submitted(&self, place: u64) {
         self.runs().places.push_back(place);
     }
+
+    /// The driver has refused that execution.
+    pub(super) fn withdrawn(&self, place: u64) {
+        self.runs().places.retain(|of| *of != place);
+    }
 }
 
 /// Runs what the program has given.
@@ -127,7 +132,10 @@ impl Watch {
     fn told(&mut self, thread: u64, told: Told) {
         self.feed.observer_mut().told_by = Some(thread);
         match told {
-            Told::Begins(place) => self.feed.function_begins(place),
+            Told::Begins(place) => {
+                self.begins_of_launch(place);
+                self.feed.function_begins(place);
+            }
             Told::Ends(place) => self.feed.function_ends(place),
             Told::DestructorBegins(of) => {
                 self.object_ended(&of);

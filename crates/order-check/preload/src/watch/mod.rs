@@ -141,6 +141,8 @@ struct Watch {
     graphs: HashMap<Handle, Vec<Node>>,
     /// The executable graphs whose nodes the driver was asked for.
     built: HashMap<Handle, Vec<nodes::Flat>>,
+    /// The launches whose real calls are under way.
+    launches: Vec<graphs::Launch>,
     /// Captures of whose nodes only some are known here: into graphs that have nodes already, or of
     /// calls that are not modelled.
     partial: HashSet<u64>,
@@ -216,6 +218,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         captured: HashMap::new(),
         graphs: HashMap::new(),
         built: HashMap::new(),
+        launches: Vec::new(),
         partial: HashSet::new(),
         outside: Semaphore::new(false),
         outside_waits: Vec::new(),

@@ -9,7 +9,7 @@ const PENDING: usize = 64;
 
 /// A few bytes that a stream will write where the host can see them.
 pub(super) struct Pending {
-    place: u64,
+    pub(super) place: u64,
     pub(super) cell: Cell,
     /// What is there before.
     old: u64,
@@ -108,6 +108,7 @@ impl Watch {
     /// The host may have seen the value, and nothing more is to be seen there.
     pub(super) fn has_seen(&mut self, Pending { place, page, .. }: Pending) {
         page.into_iter().for_each(table::remove);
+        self.begins_of_launch(place);
         self.feed.written(place, true);
     }
 

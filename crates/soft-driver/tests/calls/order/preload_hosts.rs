@@ -1,8 +1,9 @@
 //! Host functions, with the stand-in in front of a driver some of whose functions are replaced.
 
 use std::ffi::CStr;
+use std::io::Read;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -177,5 +178,117 @@ fn a_node_of_any_kind_has_the_programs_own_function() {
         raw.sync(p.b);
         p.end();
         assert_eq!((RUNS.load(Ordering::Relaxed), found()), (1, vec![]));
+    });
+}
+
+type Launch = unsafe extern "C" fn(CUgraphExec, CUstream) -> u32;
+
+/// The driver's own function, and whether its next call is to fail.
+static LAUNCH: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static FAILS: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" fn may_fail(exec: CUgraphExec, stream: CUstream) -> u32 {
+    if FAILS.swap(false, Ordering::Relaxed) {
+        return OUT_OF_MEMORY;
+    }
+    // SAFETY: the driver's function has this type.
+    unsafe {
+        let launch = std::mem::transmute::<*mut c_void, Launch>(LAUNCH.load(Ordering::Relaxed));
+        launch(exec, stream)
+    }
+}
+
+fn with_failures(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuGraphLaunch" => may_fail as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+/// A launch, of which the driver may be out of memory.
+fn launch(p: &Desk<'_>, exec: CUgraphExec, fails: bool) {
+    FAILS.store(fails, Ordering::Relaxed);
+    let code = call!(p.raw, cuGraphLaunch(exec => CUgraphExec, p.a => CUstream));
+    assert_eq!(code, if fails { OUT_OF_MEMORY } else { OK });
+}
+
+unsafe extern "C" fn reads_result(memory: *mut c_void) {
+    (FRONT.declare)(None, memory.addr() as u64, 64, false);
+}
+
+/// Each launch has a result, which a function of the same launch reads.
+fn results(p: &Desk<'_>) {
+    let exec = p.captured(|| {
+        p.download(p.c);
+        let code = call!(p.raw, cuLaunchHostFunc(p.c => CUstream,
+            Some(reads_result) => Option<unsafe extern "C" fn(*mut c_void)>,
+            p.pinned => *mut c_void));
+        assert_eq!(code, OK);
+    });
+    for _ in 0..3 {
+        launch(p, exec, true);
+        launch(p, exec, false);
+        p.raw.sync(p.a);
+    }
+}
+
+/// Another stream waits for the value that comes with the result.
+fn values(p: &Desk<'_>) {
+    let exec = p.captured(|| {
+        p.writes(p.c);
+        p.signal(p.c, 1);
+    });
+    launch(p, exec, true);
+    launch(p, exec, false);
+    p.await_value(p.b, 1, EQ);
+    p.reads(p.b);
+}
+
+/// Nothing uses the memory: another stream may, and the system may write the pages.
+fn nothing_else(p: &Desk<'_>) {
+    let exec = p.captured(|| {
+        p.download(p.c);
+        let write = p.raw.cuStreamWriteValue32_v2.unwrap();
+        // SAFETY: a stream, and a word of pinned memory.
+        p.number(unsafe { write(p.c, p.pinned.addr() as u64 + 512, 1, 0) });
+    });
+    launch(p, exec, true);
+    // SAFETY: pinned memory that nothing uses.
+    let page = unsafe { std::slice::from_raw_parts_mut(p.pinned.cast::<u8>(), 4096) };
+    let zeros = std::fs::File::open("/dev/zero").expect("the system has it");
+    (&zeros).read_exact(page).expect("it is not protected");
+    p.writes(p.b);
+}
+
+const FAILING: Front = Front {
+    install: |soft| {
+        LAUNCH.store(soft.resolve(c"cuGraphLaunch"), Ordering::Relaxed);
+        preload::install(&|name| with_failures(soft, name), &settings());
+    },
+    resolve: |soft, name| preload::target(name, &|name| with_failures(soft, name)),
+    ..FRONT
+};
+
+/// The work of a launch that fails is none, and its host functions have no place before others.
+#[test]
+fn a_launch_that_fails_does_nothing() {
+    aside("a_launch_that_fails_does_nothing", || {
+        let watching = Front {
+            install: |soft| {
+                (FAILING.install)(soft);
+                preload::watch_host(None, &|_| null_mut());
+            },
+            ..FAILING
+        };
+        type Program = fn(&Desk<'_>);
+        let unwatched: [Program; 2] = [results, values];
+        let all = unwatched.map(|program| (FAILING, program));
+        for (front, program) in all.into_iter().chain([(watching, nothing_else as Program)]) {
+            let raw = Raw::behind(builder(0), front);
+            let p = Desk::new(&raw, true);
+            program(&p);
+            p.end();
+            assert_eq!(found(), []);
+        }
     });
 }
