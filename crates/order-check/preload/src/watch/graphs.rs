@@ -46,7 +46,7 @@ impl Watch {
         self.leave(exec);
         if let Some(nodes) = captured.filter(|_| !self.was_changed(graph)) {
             self.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
-            self.graphs.insert(exec, nodes);
+            self.execs.insert(exec, nodes);
             return;
         }
         match self.nodes_of(call, graph) {
@@ -61,13 +61,14 @@ impl Watch {
     fn define(&mut self, exec: Handle, nodes: &[Flat]) {
         let node = |of: &Flat| GraphNode { work: of.work.parts(), after: of.after.clone() };
         self.feed.graph(GraphId(exec as u64), nodes.iter().map(node).collect());
-        self.graphs.insert(exec, nodes.iter().flat_map(|of| of.work.nodes()).collect());
+        self.execs.insert(exec, nodes.iter().flat_map(|of| of.work.nodes()).collect());
     }
 
     /// What is in a graph is not known: an instantiation asks the driver, a launch orders
     /// everything.
     fn unknown(&mut self, graph: Handle) {
         self.graphs.remove(&graph);
+        self.execs.remove(&graph);
         self.built.remove(&graph);
     }
 
@@ -118,7 +119,6 @@ impl Watch {
             // Every graph that was captured so far may be one that was changed.
             self.changed.clear();
             self.graphs.clear();
-            self.built.clear();
         }
         self.changed.insert(node);
     }
@@ -314,7 +314,8 @@ pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handl
         let graph = asks.graph(node);
         with(|watch| match graph {
             Some(graph) => watch.unknown(graph),
-            None => watch.changed(node),
+            // No graph has the node any longer. So any that was captured may have had it.
+            None => watch.graphs.clear(),
         });
         asks.kept(graph?, node)
     });
@@ -348,7 +349,7 @@ pub(crate) fn launch(
             // The driver refuses it, and the capture with it.
             return None;
         }
-        let Some(nodes) = watch.graphs.get(&exec).cloned() else {
+        let Some(nodes) = watch.execs.get(&exec).cloned() else {
             watch.seen.unknown += 1;
             watch.order_everything();
             return None;

@@ -136,9 +136,11 @@ struct Watch {
     /// The modules of libraries, each with its library and its context.
     modules: HashMap<Handle, (Handle, Handle)>,
     pending: Vec<Pending>,
-    /// The nodes of captures, by their numbers, and of graphs.
+    /// The nodes of captures, by their numbers, of the graphs that were captured, and of executable
+    /// graphs.
     captured: HashMap<u64, Vec<Node>>,
     graphs: HashMap<Handle, Vec<Node>>,
+    execs: HashMap<Handle, Vec<Node>>,
     /// The executable graphs whose nodes the driver was asked for.
     built: HashMap<Handle, Vec<nodes::Flat>>,
     /// The launches whose real calls are under way.
@@ -155,7 +157,7 @@ struct Watch {
     keeper: hosts::Keeper,
     /// The streams that calls have created.
     streams: BTreeSet<Handle>,
-    /// Nodes that were changed or destroyed.
+    /// Nodes that were changed.
     changed: HashSet<Handle>,
     graph_questions: nodes::Questions,
     /// The user objects of graphs.
@@ -217,6 +219,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         pending: Vec::new(),
         captured: HashMap::new(),
         graphs: HashMap::new(),
+        execs: HashMap::new(),
         built: HashMap::new(),
         launches: Vec::new(),
         partial: HashSet::new(),

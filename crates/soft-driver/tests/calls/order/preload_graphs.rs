@@ -300,30 +300,69 @@ fn built_graphs_have_the_nodes_that_the_driver_has() {
     });
 }
 
+/// How a graph becomes executable.
+type Made = fn(&Built<'_>) -> CUgraphExec;
+
+fn cloned(graph: &Built<'_>) -> CUgraphExec {
+    let (p, mut clone) = (graph.p, null_mut());
+    let code = call!(p.raw, cuGraphClone(&mut clone => *mut CUgraph, graph.graph => CUgraph));
+    assert_eq!(code, OK);
+    let clone = Built { p, graph: clone, nodes: Vec::new() };
+    let exec = clone.exec();
+    clone.destroy();
+    exec
+}
+
+fn updated(graph: &Built<'_>) -> CUgraphExec {
+    let mut older = Built::new(graph.p);
+    graph.nodes.iter().for_each(|_| older.set(&older.nodes.clone(), older.p.other));
+    let exec = older.exec();
+    let (error_node, error_from_node) = (null_mut(), null_mut());
+    let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+    let code = call!(older.p.raw, cuGraphExecUpdate_v2(exec => CUgraphExec,
+        graph.graph => CUgraph, &mut info => *mut UpdateInfo));
+    assert_eq!(code, OK);
+    older.destroy();
+    exec
+}
+
 /// Since CUDA 13.1 the driver says whose node it is.
 #[test]
 fn a_destroyed_node_is_none_of_its_captured_graph() {
     aside("a_destroyed_node_is_none_of_its_captured_graph", || {
-        let raw = Raw::behind(builder(0).version(13, 1), FRONT);
-        for reports in [1, 0] {
-            let p = Desk::new(&raw, false);
-            p.capture(p.c);
-            p.set(p.c, p.buffer, 32);
-            p.set(p.c, p.other, 32);
-            let (mut graph, mut nodes, mut count) = (null_mut(), [null_mut(); 2], 2_usize);
-            p.number(unsafe { (raw.cuStreamEndCapture)(p.c, &mut graph) });
-            let code = call!(raw, cuGraphGetNodes(graph => CUgraph,
-                nodes.as_mut_ptr() => *mut CUgraphNode, &mut count => *mut usize));
-            assert_eq!((code, count), (OK, 2));
-            if reports == 0 {
-                assert_eq!(call!(raw, cuGraphDestroyNode(nodes[0] => CUgraphNode)), OK);
+        let made: [Made; 3] = [|graph| graph.exec(), cloned, updated];
+        let versions = [(13, 1), (13, 0)];
+        for (version, made) in versions.iter().flat_map(|of| made.map(|made| (of, made))) {
+            for reports in [1, 0] {
+                let raw = Raw::behind(builder(0).version(version.0, version.1), FRONT);
+                let p = Desk::new(&raw, false);
+                p.capture(p.c);
+                p.set(p.c, p.buffer, 32);
+                p.set(p.c, p.other, 32);
+                let (mut graph, mut nodes, mut count) = (null_mut(), [null_mut(); 2], 2_usize);
+                p.number(unsafe { (raw.cuStreamEndCapture)(p.c, &mut graph) });
+                let code = call!(raw, cuGraphGetNodes(graph => CUgraph,
+                    nodes.as_mut_ptr() => *mut CUgraphNode, &mut count => *mut usize));
+                assert_eq!((code, count), (OK, 2));
+                let mut built = Built { p: &p, graph, nodes: nodes.into() };
+                // An executable graph that was made before has the node.
+                let former = built.exec();
+                if reports == 0 {
+                    let gone = built.nodes.remove(0);
+                    assert_eq!(call!(raw, cuGraphDestroyNode(gone => CUgraphNode)), OK);
+                }
+                p.launch(made(&built), p.a);
+                p.set(p.b, p.buffer, 16);
+                built.destroy();
+                raw.sync(p.a);
+                raw.sync(p.b);
+                assert_eq!(found().len(), reports, "{version:?}");
+                p.launch(former, p.a);
+                p.set(p.b, p.buffer + 16, 16);
+                p.end();
+                // The same is reported once.
+                assert_eq!(found().len(), 1 - reports, "{version:?}");
             }
-            let built = Built { p: &p, graph, nodes: nodes.into() };
-            p.launch(built.exec(), p.a);
-            p.set(p.b, p.buffer, 16);
-            built.destroy();
-            p.end();
-            assert_eq!(found().len(), reports);
         }
     });
 }
