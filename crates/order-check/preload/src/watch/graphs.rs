@@ -66,6 +66,9 @@ impl Watch {
 
     /// What is in a graph is not known: an instantiation asks the driver, a launch orders
     /// everything.
+    ///
+    /// The functions that were set in an executable graph are kept for ever, as the driver may
+    /// still call them, and launches from here on have no places which would tell when it is done.
     fn unknown(&mut self, graph: Handle) {
         self.graphs.remove(&graph);
         self.execs.remove(&graph);
