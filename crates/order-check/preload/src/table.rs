@@ -167,10 +167,10 @@ hooks! {
     cuMemFree, cuMemFree_v2: (address: Address) => memory::free [address];
     cuMemFreeHost: (memory: Address) => memory::free [memory];
     cuMemAllocAsync, cuMemAllocAsync_ptsz: (address: *mut Address, bytes: usize, stream: Handle)
-        => memory::allocate_async [address, bytes, stream];
+        => memory::allocate_async [address, bytes, None, stream];
     cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz: (address: *mut Address, bytes: usize,
         pool: Handle, stream: Handle)
-        => memory::allocate_async [address, bytes, stream];
+        => memory::allocate_async [address, bytes, Some(pool), stream];
     cuMemFreeAsync, cuMemFreeAsync_ptsz: (address: Address, stream: Handle)
         => memory::free_async [address, stream];
 

@@ -27,6 +27,9 @@ pub(super) enum Side {
 pub(super) enum Place {
     Device,
     Pinned,
+    /// Memory of the host from a pool or a map. The host may have no access yet, so it is never
+    /// looked at.
+    Mapped,
     Managed,
     /// Ordinary memory of the program.
     Pageable,
@@ -34,7 +37,7 @@ pub(super) enum Place {
 
 impl Place {
     fn is_on_host(self) -> bool {
-        matches!(self, Self::Pinned | Self::Pageable)
+        matches!(self, Self::Pinned | Self::Mapped | Self::Pageable)
     }
 }
 
@@ -118,16 +121,38 @@ impl Watch {
         match (self.feed.memory(address), side) {
             (Some(Memory::Host), _) => Place::Pinned,
             (Some(Memory::Managed), _) => Place::Managed,
+            (Some(Memory::Exported), _) => self.asked(address).unwrap_or(Place::Device),
             (Some(_), _) | (None, Side::Device | Side::Array) => Place::Device,
             (None, Side::Host) => Place::Pageable,
-            (None, Side::Any) => {
-                let mut kind: u64 = 0;
-                let known = self.questions.attribute.is_some_and(|ask| {
-                    // SAFETY: a place for CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
-                    OK == unsafe { ask((&raw mut kind).cast(), 2, address) }
-                });
-                if known { Place::Device } else { Place::Pageable }
-            }
+            (None, Side::Any) => self.asked(address).unwrap_or(Place::Pageable),
+        }
+    }
+
+    /// Where the driver says that an address is; `None` if it does not know the address.
+    fn asked(&self, address: Address) -> Option<Place> {
+        /// `CU_MEMORYTYPE_HOST`.
+        const HOST: u32 = 1;
+        let ask = self.questions.attribute?;
+        let (mut kind, mut managed): (u32, u32) = (0, 0);
+        // SAFETY: places for CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
+        let code = unsafe {
+            ask((&raw mut managed).cast(), 8, address);
+            ask((&raw mut kind).cast(), 2, address)
+        };
+        (code == OK).then_some(match kind {
+            _ if managed != 0 => Place::Managed,
+            HOST => Place::Mapped,
+            _ => Place::Device,
+        })
+    }
+
+    /// Who can read memory that a pool or a map has given. What is not plainly of a device counts
+    /// as memory that others see at any time, and each copy asks anew where it is.
+    pub(super) fn given(&self, address: Address) -> Memory {
+        match self.asked(address) {
+            None if self.questions.attribute.is_none() => Memory::Device,
+            Some(Place::Device) => Memory::Device,
+            _ => Memory::Exported,
         }
     }
 

@@ -330,18 +330,20 @@ pub(crate) fn map(
     bytes: usize,
 ) -> Code {
     after(call, real, |watch| {
-        watch.allocated(address, bytes, Memory::Device);
+        watch.allocated(address, bytes, watch.given(address));
         if let Some(of) = watch.devices.get_mut(&address) {
             of.context = 0;
         }
     })
 }
 
+/// A pool that the program names may have other memory than that of a device.
 pub(crate) fn allocate_async(
     call: &Call,
     real: impl FnOnce() -> Code,
     address: *mut Address,
     bytes: usize,
+    pool: Option<Handle>,
     stream: Handle,
 ) -> Code {
     after(call, real, |watch| {
@@ -350,6 +352,9 @@ pub(crate) fn allocate_async(
         let address = unsafe { read(address) };
         watch.replaced(address, bytes);
         watch.feed.allocate_async(stream, address, bytes as u64);
+        if pool.is_some() && watch.given(address) == Memory::Exported {
+            watch.feed.memory_exported(address);
+        }
     })
 }
 

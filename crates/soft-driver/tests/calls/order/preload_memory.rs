@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use cuda_order_check::Problem;
 use cuda_order_check_preload as preload;
 
+use super::desk::synchronous_copy;
 use super::preload::{FRONT, Seen, found, launch_of, seen, settings, with_kernels};
 use super::*;
 use crate::pools::{Pool, alloc_from, create, destroy, props};
@@ -376,6 +377,115 @@ fn words_in_memory_of_another_process_may_be_reported() {
             let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
             assert_eq!(own, found(), "mended: {mended}");
             assert_eq!(own.len(), usize::from(!mended), "mended: {mended}");
+        }
+    });
+}
+
+/// Pinned memory stands for memory of the host from a pool, or from a map: the driver says the same
+/// of it.
+static PIN: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn pin(address: *mut u64, bytes: usize) -> u32 {
+    type Real = unsafe extern "C" fn(*mut u64, usize, u32) -> u32;
+    unsafe {
+        let real = std::ptr::with_exposed_provenance::<c_void>(PIN.load(Ordering::Relaxed));
+        std::mem::transmute::<*const c_void, Real>(real)(address, bytes, 0)
+    }
+}
+
+fn with_host_memory(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    PIN.store(soft.resolve(c"cuMemHostAlloc").expose_provenance(), Ordering::Relaxed);
+    match name.to_bytes() {
+        b"cuMemAllocFromPoolAsync" => pin as *mut c_void,
+        b"cuMemMap" => done::<5> as *mut c_void,
+        b"cuMemUnmap" => done::<6> as *mut c_void,
+        b"cuMemFreeAsync" => done::<7> as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+const WITH_HOST_MEMORY: Front = Front {
+    install: |soft| preload::install(&|name| with_host_memory(soft, name), &settings()),
+    resolve: |soft, name| preload::target(name, &|name| with_host_memory(soft, name)),
+    declare: FRONT.declare,
+};
+
+/// What a program does with memory, and how many findings that makes.
+type Tried = (fn(&Desk<'_>, u64), usize);
+
+/// Copies between it and the device are those of memory of the host, and the host can poll a word
+/// there.
+#[test]
+fn pools_and_maps_may_have_memory_of_the_host() {
+    aside("pools_and_maps_may_have_memory_of_the_host", || {
+        let of_pool = |p: &Desk<'_>| alloc_from(p.raw, 64, null_mut(), p.a).expect("memory");
+        let mapped = |p: &Desk<'_>| {
+            let mut address = 0;
+            good(unsafe { pin(&mut address, 64) });
+            good(call!(p.raw, cuMemMap(address => u64, 64 => usize, 0 => usize, 0 => u64,
+                0 => u64)));
+            address
+        };
+        let kinds: [fn(&Desk<'_>) -> u64; 2] = [of_pool, mapped];
+        let programs: [Tried; 5] = [
+            (
+                |p, memory| {
+                    let to = std::ptr::with_exposed_provenance_mut(memory as usize);
+                    good(unsafe { synchronous_copy(p)(to, p.buffer, 64) }.0);
+                    p.writes(p.b);
+                },
+                0,
+            ),
+            (
+                |p, memory| {
+                    p.copy(p.a, memory, p.buffer, 64);
+                    p.writes(p.b);
+                },
+                1,
+            ),
+            // Documented: a copy from memory of the host to memory of the host waits.
+            (
+                |p, memory| {
+                    let copy = call!(p.raw, cuMemcpyAsync(p.pinned.addr() as u64 => u64,
+                        memory => u64, 64 => usize, p.a => CUstream));
+                    good(copy);
+                    p.host_reads();
+                },
+                0,
+            ),
+            (
+                |p, memory| {
+                    p.writes(p.a);
+                    good(unsafe { p.raw.cuStreamWriteValue32_v2.unwrap()(p.a, memory, 1, 0) }.0);
+                    let word = std::ptr::with_exposed_provenance_mut(memory as usize);
+                    while unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Acquire) != 1 {
+                        std::thread::yield_now();
+                    }
+                    p.reads(p.b);
+                },
+                0,
+            ),
+            // It ends like memory of a device.
+            (
+                |p, memory| {
+                    good(call!(p.raw, cuMemFreeAsync(memory => u64, p.a => CUstream)));
+                    good(call!(p.raw, cuMemUnmap(memory => u64, 64 => usize)));
+                    (FRONT.declare)(Some(p.b), memory, 4, true);
+                },
+                1,
+            ),
+        ];
+        for (at, gets) in kinds.iter().enumerate() {
+            for (program, expected) in programs {
+                let raw = Raw::behind(builder(0), WITH_HOST_MEMORY);
+                let p = Desk::new(&raw, true);
+                let memory = gets(&p);
+                p.raw.sync(p.a);
+                program(&p, memory);
+                p.end();
+                let found = found();
+                assert_eq!(found.len(), expected, "{at}: {found:?}");
+            }
         }
     });
 }
