@@ -299,6 +299,10 @@ impl<O: Observer> Feed<O> {
     /// A stream will wait for a word, or write it, and the host can store values there, too. If the
     /// word differs from the value that streams have written, the host has stored it.
     pub fn find_stored(&mut self, cell: Cell, load: impl FnOnce() -> u64) {
+        // It may be other memory by now, or none.
+        if self.memory(cell.address) != Some(Memory::Host) {
+            return;
+        }
         let Some((bytes, written)) = self.words.get_mut(&cell.address) else { return };
         if *bytes != cell.bytes {
             return;

@@ -154,15 +154,16 @@ impl Watch {
         }
     }
 
-    /// A few bytes will be written that the host can see: what is there now.
+    /// A few bytes of pinned memory will be written: what is there now. Managed memory is never
+    /// loaded: it may be closed to the host while the device is busy, and a load may move it.
     pub(super) fn before_write(&self, address: Address, bytes: u64) -> Option<(Cell, u64)> {
-        let visible = matches!(self.feed.memory(address), Some(Memory::Host | Memory::Managed));
+        let visible = self.feed.memory(address) == Some(Memory::Host);
         let cell = Cell { address, bytes: u8::try_from(bytes).ok().filter(|it| *it <= 8)? };
         visible.then(|| (cell, load(cell)))
     }
 
-    /// The place of a write that is looked for. Others have none: if other processes see them, they
-    /// may have seen them at any time.
+    /// The place of a write that is looked for. Others have none: if anybody can see them, they may
+    /// have been seen at any time.
     pub(super) fn place_of(
         &mut self,
         stream: StreamId,

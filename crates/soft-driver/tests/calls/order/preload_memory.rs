@@ -3,6 +3,7 @@
 
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use cuda_order_check::Problem;
@@ -487,5 +488,120 @@ fn pools_and_maps_may_have_memory_of_the_host() {
                 assert_eq!(found.len(), expected, "{at}: {found:?}");
             }
         }
+    });
+}
+
+/// A page that the host must not touch now.
+fn closed() -> u64 {
+    static PAGE: OnceLock<u64> = OnceLock::new();
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let new = || unsafe { libc::mmap(null_mut(), 4096, libc::PROT_NONE, flags, -1, 0) };
+    *PAGE.get_or_init(|| new().expose_provenance() as u64)
+}
+
+unsafe extern "C" fn give_closed(address: *mut u64) -> u32 {
+    unsafe { *address = closed() };
+    OK
+}
+
+/// The driver knows that the page is of the host.
+unsafe extern "C" fn of_host(kind: *mut u32, attribute: u32, _: u64) -> u32 {
+    unsafe { *kind = u32::from(attribute == 2) };
+    OK
+}
+
+fn with_closed(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    match name.to_bytes() {
+        b"cuMemAllocManaged" | b"cuMemAllocFromPoolAsync" => give_closed as *mut c_void,
+        b"cuPointerGetAttribute" => of_host as *mut c_void,
+        b"cuMemsetD32Async" => done::<8> as *mut c_void,
+        b"cuMemcpyAsync" => done::<9> as *mut c_void,
+        b"cuStreamWriteValue32_v2" => done::<10> as *mut c_void,
+        b"cuStreamWaitValue32_v2" => done::<11> as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+const WITH_CLOSED: Front = Front {
+    install: |soft| preload::install(&|name| with_closed(soft, name), &settings()),
+    resolve: |soft, name| preload::target(name, &|name| with_closed(soft, name)),
+    declare: FRONT.declare,
+};
+
+/// Managed memory is closed to the host while the device is busy, where the device cannot share it;
+/// elsewhere a load moves it. Memory of the host from a pool may not be open to the host.
+#[test]
+fn memory_that_is_not_pinned_is_never_loaded() {
+    aside("memory_that_is_not_pinned_is_never_loaded", || {
+        let managed = |p: &Desk<'_>| {
+            let mut address = 0;
+            good(call!(p.raw, cuMemAllocManaged(&mut address => *mut u64, 64 => usize, 1 => u32)));
+            address
+        };
+        let of_pool = |p: &Desk<'_>| alloc_from(p.raw, 64, null_mut(), p.a).expect("memory");
+        let kinds: [fn(&Desk<'_>) -> u64; 2] = [managed, of_pool];
+        let set = |p: &Desk<'_>, word| {
+            good(call!(p.raw, cuMemsetD32Async(word => u64, 1 => u32, 1 => usize,
+                p.a => CUstream)));
+        };
+        let write = |p: &Desk<'_>, word| {
+            good(call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, word => u64, 1 => u32,
+                0 => u32)));
+        };
+        // The host may have seen what the stream has come to.
+        let programs: [Tried; 4] = [
+            (|_, _| (), 1),
+            (set, 0),
+            (write, 0),
+            (
+                |p, word| {
+                    for (to, from) in [(word, p.other), (p.other, word)] {
+                        good(call!(p.raw, cuMemcpyAsync(to => u64, from => u64, 4 => usize,
+                            p.a => CUstream)));
+                    }
+                    good(call!(p.raw, cuStreamWaitValue32_v2(p.a => CUstream, word => u64,
+                        1 => u32, 0 => u32)));
+                },
+                0,
+            ),
+        ];
+        for (at, gets) in kinds.iter().enumerate() {
+            for (program, expected) in programs {
+                let raw = Raw::behind(builder(0), WITH_CLOSED);
+                let p = Desk::new(&raw, true);
+                let word = gets(&p);
+                p.writes(p.a);
+                program(&p, word);
+                p.reads(p.b);
+                // What it reads after a wait is no error.
+                p.raw.sync(p.a);
+                (FRONT.declare)(None, word, 4, false);
+                p.end();
+                let found = found();
+                assert_eq!(found.len(), expected, "{at}: {found:?}");
+            }
+        }
+    });
+}
+
+/// A stream waits for a word in pinned memory that was freed.
+#[test]
+fn a_word_in_memory_that_has_ended_is_not_loaded() {
+    aside("a_word_in_memory_that_has_ended_is_not_loaded", || {
+        let raw = Raw::behind(builder(0), WITH_CLOSED);
+        let p = Desk::new(&raw, true);
+        let mut memory = null_mut();
+        good(unsafe { (raw.cuMemHostAlloc)(&mut memory, 1 << 20, 0) }.0);
+        let word = memory.expose_provenance() as u64;
+        good(call!(raw, cuStreamWriteValue32_v2(p.a => CUstream, word => u64, 1 => u32,
+            0 => u32)));
+        // As the stream does.
+        unsafe { memory.cast::<u32>().write_volatile(1) };
+        p.raw.sync(p.a);
+        good(unsafe { (raw.cuMemFreeHost)(memory) }.0);
+        good(call!(raw, cuStreamWaitValue32_v2(p.a => CUstream, word => u64, 1 => u32, 0 => u32)));
+        p.end();
+        let problems: Vec<_> = found().into_iter().map(|of| of.0).collect();
+        assert_eq!(problems, [Problem::UseAfterFree]);
     });
 }
