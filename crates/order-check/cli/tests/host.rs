@@ -601,6 +601,33 @@ fn flags_set_back(p: &Program) {
     p.cuda.cuMemHostUnregister(word.cast());
 }
 
+/// Another process sees a flag, sets it back and tells the host. Here a second mapping of the
+/// memory stands for the process.
+fn flag_set_back_by_another_mapping(p: &Program) {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a file of four pages, and new mappings of it.
+    let [own, theirs] = unsafe {
+        let file = libc::memfd_create(c"shared".as_ptr(), 0);
+        assert_eq!(libc::ftruncate(file, 4 * PAGE as libc::off_t), 0);
+        let map = || libc::mmap(std::ptr::null_mut(), 4 * PAGE, access, libc::MAP_SHARED, file, 0);
+        [map(), map()].map(<*mut c_void>::cast::<u64>)
+    };
+    let flag = Flag { p, word: theirs };
+    p.cuda.cuMemHostRegister_v2(own.cast(), 4 * PAGE, 0);
+    let write = |value| Flag { p, word: own }.write(value);
+    let copy = |_| p.cuda.cuMemcpyDtoHAsync_v2(own.cast(), p.device, 8, p.stream);
+    let ways: [(&dyn Fn(u64), u64); 2] = [(&write, 1), (&copy, 0x0707_0707_0707_0707)];
+    for (comes, value) in ways {
+        p.download(0, LARGE);
+        comes(value);
+        flag.poll(value);
+        flag.store(0);
+        p.read(5);
+        p.synchronize();
+    }
+    p.cuda.cuMemHostUnregister(own.cast());
+}
+
 /// The result and the flag are on one page. The host reads the result before the stream comes to
 /// the flag, or waits for it and sets it back.
 fn flag_beside_the_result(p: &Program) {
@@ -851,6 +878,11 @@ const CORRECT: &[Role<1>] = &[
     ("default_streams", default_streams, ["1 copies of pinned memory were watched"]),
     ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),
     ("flags_set_back", flags_set_back, ["3 copies of pinned memory were watched"]),
+    (
+        "flag_set_back_by_another_mapping",
+        flag_set_back_by_another_mapping,
+        ["2 copies of pinned memory were watched"],
+    ),
     ("flag_set_back_by_the_stream", flag_set_back_by_the_stream, ["1 copies of pinned"]),
     ("flag_set_back_in_a_batch", flag_set_back_in_a_batch, ["1 copies of pinned"]),
     ("flag_for_another_stream", flag_for_another_stream, ["order check: 0 findings"]),

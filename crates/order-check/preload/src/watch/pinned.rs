@@ -1,6 +1,8 @@
 //! The class `host`: which copies of pinned memory are watched, and what the accesses of the host
 //! are.
 
+use std::cell::OnceCell;
+
 use cuda_order_check::trace::{Trace, look_for_python};
 
 use super::*;
@@ -18,6 +20,8 @@ struct Region {
     /// It is the program's, with other things of the program beside it on the first and the last
     /// page.
     registered: bool,
+    /// Whether others may have its pages, too. It is looked up once somebody asks.
+    shared: OnceCell<bool>,
 }
 
 /// A copy whose pages are protected.
@@ -80,6 +84,18 @@ impl Pinned {
     fn region(&self, address: u64) -> Option<(u64, &Region)> {
         let (base, region) = self.regions.range(..=address).next_back()?;
         (address - base < region.bytes).then_some((*base, region))
+    }
+
+    /// Whether other processes, or other mappings, may have these bytes: they store there without a
+    /// fault here.
+    pub(super) fn is_shared(&self, address: u64) -> bool {
+        let Some((base, of)) = self.region(address).filter(|(_, of)| of.registered) else {
+            return false;
+        };
+        *of.shared.get_or_init(|| {
+            let maps = std::fs::read("/proc/self/maps");
+            maps.map_or(true, |maps| !are_private(&maps, [base, base + of.bytes]))
+        })
     }
 
     /// The pages of some bytes that can be protected.
@@ -200,7 +216,8 @@ impl Watch {
         // SAFETY: pinned memory of the driver, which the program does not have yet, or has given to
         // the call under way.
         if of.alias.is_none_or(|alias| unsafe { alias(place) != 0 }) {
-            of.regions.insert(address, Region { bytes: bytes as u64, registered });
+            let (bytes, shared) = (bytes as u64, OnceCell::new());
+            of.regions.insert(address, Region { bytes, registered, shared });
         }
     }
 
@@ -380,6 +397,20 @@ impl Pinned {
     }
 }
 
+/// Whether the system's list of mappings says of all these bytes that they are private.
+fn are_private(maps: &[u8], [first, end]: [u64; 2]) -> bool {
+    let private = |line: &str| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16));
+        let bytes = to.ok()?.min(end).saturating_sub(from.ok()?.max(first));
+        (rest.get(3..4)? == "p").then_some(bytes)
+    };
+    // The names of files may be any bytes.
+    let maps = String::from_utf8_lossy(maps);
+    maps.lines().filter_map(private).sum::<u64>() == end - first
+}
+
 fn file_of(address: usize) -> Option<usize> {
     let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     let address = core::ptr::without_provenance(address);
@@ -414,4 +445,33 @@ fn text_of(file: core::ffi::c_int) -> Option<String> {
     file.rewind().ok()?;
     file.read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_private;
+
+    #[test]
+    fn bytes_are_private_if_the_system_says_so_of_all() {
+        let maps = b"00001000-00003000 r--p 00000000 00:00 0\n\
+            00003000-00005000 rw-p 00000000 00:00 0    [heap]\n\
+            00005000-00006000 rw-s 00000000 00:01 7    /memfd:\xff (deleted)\n\
+            a line of another kind\n\
+            00006000-00007000 rw-p 00000000 00:00 0\n";
+        for (bytes, private) in [
+            ([0x1000, 0x5000], true),
+            ([0x2ff0, 0x3010], true),
+            ([0x6010, 0x7000], true),
+            ([0x4ff0, 0x5001], false),
+            ([0x5000, 0x5010], false),
+            ([0x5ff0, 0x6010], false),
+            ([0x6ff0, 0x7010], false),
+        ] {
+            assert_eq!(are_private(maps, bytes), private, "{bytes:x?}");
+        }
+        assert!(!are_private(b"", [0x1000, 0x2000]));
+        let own = std::fs::read("/proc/self/maps").expect("Linux has it");
+        let here = (&raw const own) as u64;
+        assert!(are_private(&own, [here, here + 8]), "a stack");
+    }
 }

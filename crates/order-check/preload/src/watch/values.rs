@@ -155,11 +155,12 @@ impl Watch {
     }
 
     /// A few bytes of pinned memory will be written: what is there now. Managed memory is never
-    /// loaded: it may be closed to the host while the device is busy, and a load may move it.
+    /// loaded: it may be closed to the host while the device is busy, and a load may move it. In
+    /// shared memory others may set a value back, which nobody here sees.
     pub(super) fn before_write(&self, address: Address, bytes: u64) -> Option<(Cell, u64)> {
-        let visible = self.feed.memory(address) == Some(Memory::Host);
         let cell = Cell { address, bytes: u8::try_from(bytes).ok().filter(|it| *it <= 8)? };
-        visible.then(|| (cell, load(cell)))
+        let pinned = self.feed.memory(address) == Some(Memory::Host);
+        (pinned && !self.pinned.is_shared(address)).then(|| (cell, load(cell)))
     }
 
     /// The place of a write that is looked for. Others have none: if anybody can see them, they may
