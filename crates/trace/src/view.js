@@ -230,7 +230,7 @@
         sum += Math.max(0, end - Math.max(start, until));
         until = Math.max(until, end);
       }
-      return [data.rows[stream].name, sum / (high - low || 1)];
+      return [data.rows[stream], sum / (high - low || 1), parts.length];
     });
     const table = [...names].map(([name, lengths]) => {
       lengths.sort((one, other) => one - other);
@@ -287,8 +287,13 @@
     const [busy, table] = statistics(indexed, low, high);
     body.append(element("p", `${chosen ? "range" : "all"}: ${time(low)} to ${time(high)}: `
       + time(high - low)));
-    body.append(element("p", busy.map(([name, share]) =>
-      `${name}: busy ${(share * 100).toFixed(1)} %`).join(" · ")));
+    // A program may have had many threads that did nothing in the range.
+    const idle = ([row, , parts]) => !about && !parts && data.groups[row.group] === "Host";
+    const threads = busy.filter(idle).length;
+    const shares = busy.filter((one) => !idle(one)).map(([row, share]) =>
+      `${row.name}: busy ${(share * 100).toFixed(1)} %`);
+    if (threads) shares.push(`${threads} idle thread${threads > 1 ? "s" : ""}`);
+    body.append(element("p", shares.join(" · ")));
     const shown = document.createElement("table");
     const line = (kind, cells) => {
       const row = document.createElement("tr");
