@@ -211,12 +211,14 @@
   // Of the slices that lie in the range, the part in the range counts.
   const statistics = (rows, low, high) => {
     const names = new Map(), streams = new Map();
+    let cut = 0;
     for (const [index, row] of rows) {
       const stream = row.first ?? index;
       if (!streams.has(stream)) streams.set(stream, []);
       row.depths.forEach((list, depth) => {
         for (let i = firstAfter(list, low); i < list.length && list[i][START] <= high; i++) {
           const part = [Math.max(low, list[i][START]), Math.min(high, list[i][END])];
+          if (part[0] > list[i][START] || part[1] < list[i][END]) cut++;
           if (depth === 0) streams.get(stream).push(part);
           const name = list[i][NAME];
           if (!names.has(name)) names.set(name, []);
@@ -238,7 +240,7 @@
       const p99 = lengths[Math.ceil(count * 0.99) - 1];
       return [data.texts[name], count, total, total / count, p99];
     });
-    return [busy, table.sort((one, other) => other[2] - one[2])];
+    return [busy, table.sort((one, other) => other[2] - one[2]), cut];
   };
 
   // The slices that the host began in a slice, or the one in which it was begun, with their arrows.
@@ -284,7 +286,7 @@
     const [low, high] = chosen ?? [0, last];
     const indexed = [...data.rows.entries()].filter(([index, row]) => !row.values
       && (!about || (row.first ?? index) === about.stream));
-    const [busy, table] = statistics(indexed, low, high);
+    const [busy, table, cut] = statistics(indexed, low, high);
     body.append(element("p", `${chosen ? "range" : "all"}: ${time(low)} to ${time(high)}: `
       + time(high - low)));
     // A program may have had many threads that did nothing in the range.
@@ -294,6 +296,9 @@
       `${row.name}: busy ${(share * 100).toFixed(1)} %`);
     if (threads) shares.push(`${threads} idle thread${threads > 1 ? "s" : ""}`);
     body.append(element("p", shares.join(" · ")));
+    if (cut) {
+      body.append(element("p", `of ${cut} span${cut > 1 ? "s" : ""} only the part in the range counts`));
+    }
     const shown = document.createElement("table");
     const line = (kind, cells) => {
       const row = document.createElement("tr");

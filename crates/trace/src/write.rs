@@ -53,8 +53,9 @@ impl Trace {
     /// * Press `/` to search for spans and markers by name, and for spans by argument. Enter goes
     ///   to the next match, and Enter with the shift key to the previous match.
     /// * Drag with the shift key to measure a range. The page then shows how busy each stream is,
-    ///   and each thread that is not idle, and the count, total, mean and p99 of each name. The key
-    ///   `z` zooms to the range.
+    ///   and each thread that is not idle, and the count, total, mean and p99 of each name. Of a
+    ///   span that is not wholly in the range, the part in it counts. The key `z` zooms to the
+    ///   range.
     /// * Click the name of a stream or thread to see these numbers for it alone. Drag the border of
     ///   the names to make them wider.
     ///
