@@ -261,6 +261,8 @@
   const NAMES = 200;
   function showPanel() {
     const body = byId("about");
+    // The button that was pressed goes, the focus stays.
+    if (body.contains(document.activeElement)) body.focus({ preventScroll: true });
     body.replaceChildren();
     panel.hidden = !about && !chosen;
     byId("zoom").hidden = !chosen;
