@@ -533,7 +533,12 @@
   const move = (ns) => { from += ns; to += ns; change(); };
   const scroll = (pixels) => { down += pixels; change(); };
   const all = () => { from = -margin; to = last + margin; down = 0; change(); };
-  const middle = () => (from + to) / 2;
+  // That of what is selected, if it is in view.
+  const middle = () => {
+    const [start, end] = about?.slice || about?.marker ? startAndEnd(about) : [from, to];
+    const ns = (start + end) / 2;
+    return from <= ns && ns <= to ? ns : (from + to) / 2;
+  };
 
   const place = (event) => {
     const box = canvas.getBoundingClientRect();

@@ -47,7 +47,8 @@ impl Trace {
     /// range [`shown_first`](Self::shown_first).
     ///
     /// * To zoom, turn the wheel, or press the key `w` or `s`. To move, drag, or press `a`, `d` or
-    ///   an arrow key. The key `0` shows the whole trace.
+    ///   an arrow key. The key `0` shows the whole trace. The keys zoom around the middle of the
+    ///   selected span or marker if that is in view.
     /// * Click a span to see its details as text. A button goes from a span of the GPU to the
     ///   host's span that began it, or back.
     /// * Press `/` to search for spans and markers by name, and for spans by argument. Enter goes
