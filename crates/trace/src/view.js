@@ -346,6 +346,23 @@
     pen.font = "12px system-ui, sans-serif";
     pen.textBaseline = "middle";
 
+    // Writes as much of a text as there is room for.
+    const write = (text, left, y, room) => {
+      let low = 0, high = Math.min(text.length, Math.ceil(room));
+      if (high === text.length && pen.measureText(text).width <= room) {
+        pen.fillText(text, left, y);
+        return;
+      }
+      while (low < high) {
+        const part = (low + high + 1) >> 1;
+        if (pen.measureText(text.slice(0, part) + "…").width <= room) low = part;
+        else high = part - 1;
+      }
+      // Not half of a pair of surrogates.
+      const part = text.slice(0, low).replace(/[\uD800-\uDBFF]$/, "");
+      pen.fillText(part.trimEnd() + "…", left, y);
+    };
+
     pen.fillStyle = band;
     for (const each of groups) pen.fillRect(LEFT, each.top + TOP - down, wide, GROUP);
     const [marks, step] = ticks();
@@ -387,13 +404,8 @@
             pen.fillStyle = colour(slice, light);
             pen.fillRect(left, y, width, BAR - 2);
             if (width > 24) {
-              pen.save();
-              pen.beginPath();
-              pen.rect(left, y, width, BAR - 2);
-              pen.clip();
               pen.fillStyle = ink;
-              pen.fillText(data.texts[slice[NAME]], left + 4, y + (BAR - 2) / 2);
-              pen.restore();
+              write(data.texts[slice[NAME]], left + 4, y + (BAR - 2) / 2, width - 4);
             }
           }
         }
@@ -468,13 +480,8 @@
         pen.globalAlpha = opaque;
         const next = data.markers[index + 1];
         const room = (next ? Math.min(x(next[1]), wide) : wide) - left - 6;
-        if (room < 12) return;
-        pen.save();
-        pen.beginPath();
-        pen.rect(left, 24, room, TOP - 24);
-        pen.clip();
-        pen.fillText(name, left + 4, 34);
-        pen.restore();
+        if (room < 20) return;
+        write(name, left + 4, 34, room - 4);
       });
     }
     pen.globalAlpha = 1;
