@@ -456,7 +456,6 @@
     }
     pen.restore();
 
-    // Each name has the room up to the next marker's.
     pen.clearRect(0, 0, wide, TOP);
     pen.fillStyle = pen.strokeStyle = mark;
     let markers = 0;
@@ -464,13 +463,13 @@
     for (const pass of matches ? [false, true] : [null]) {
       let drawnTo = LEFT - 1;
       pen.globalAlpha = pass === false ? 0.25 : 1;
-      data.markers.forEach((marker, index) => {
-        const [, ns, name] = marker, left = Math.round(x(ns));
-        if (ns < from || ns > to) return;
-        if (pass !== null && pass !== foundMarkers.has(marker)) return;
+      for (const marker of data.markers) {
+        const [, ns] = marker, left = Math.round(x(ns));
+        if (ns < from || ns > to) continue;
+        if (pass !== null && pass !== foundMarkers.has(marker)) continue;
         markers++;
         const selected = marker === about?.marker;
-        if (left <= drawnTo && !selected) return;
+        if (left <= drawnTo && !selected) continue;
         drawnTo = left;
         pen.fillRect(left - selected, 24, selected ? 3 : 1, TOP - 24);
         // Many lines would hide the slices.
@@ -478,12 +477,24 @@
         if (!selected && !pass) pen.globalAlpha *= 0.35;
         pen.fillRect(left - selected, TOP, selected ? 3 : 1, tall);
         pen.globalAlpha = opaque;
-        const next = data.markers[index + 1];
-        const room = (next ? Math.min(x(next[1]), wide) : wide) - left - 6;
-        if (room < 20) return;
-        write(name, left + 4, 34, room - 4);
-      });
+      }
     }
+    // Markers without room for a name between them have one text, behind the last.
+    const signs = [];
+    for (const marker of data.markers) {
+      const [, ns, name] = marker, left = Math.round(x(ns));
+      if (ns < from || ns > to) continue;
+      let sign = signs[signs.length - 1];
+      if (!sign || left - sign.last > 26) signs.push(sign = { first: left, names: [] });
+      sign.last = left;
+      sign.names.push(name);
+      sign.found ||= foundMarkers.has(marker);
+    }
+    signs.forEach(({ last, names, found }, index) => {
+      const room = (signs[index + 1]?.first ?? wide) - last - 10;
+      pen.globalAlpha = matches && !found ? 0.25 : 1;
+      if (room > 16) write(names.slice(0, room).join(" · "), last + 4, 34, room);
+    });
     pen.globalAlpha = 1;
 
     const range = choice ? between(choice) : chosen;
