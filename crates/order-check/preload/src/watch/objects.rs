@@ -1,5 +1,7 @@
 //! Events and streams that a call uses after their end, or destroys while another waits for them.
 
+use std::collections::hash_map::Entry;
+
 use cuda_order_check::{By, Problem};
 
 use super::*;
@@ -11,8 +13,8 @@ const DESTROYED: usize = 1024;
 pub(super) struct Objects {
     /// The calls that destroyed them.
     destroyed: HashMap<Handle, Made>,
-    /// In the order of these calls, also what was created anew since.
-    order: VecDeque<Handle>,
+    /// In the order of these calls, each with its number. What was created anew since may be there.
+    order: VecDeque<(Handle, u64)>,
     /// The calls under way that wait for one.
     waiting: Vec<(Handle, Made)>,
 }
@@ -26,17 +28,26 @@ impl Objects {
     /// A call is about to destroy an object. Returns the calls that wait for it.
     fn ends(&mut self, handle: Handle, call: Made) -> Vec<Made> {
         // Of two that destroy it, the second is the one that is wrong.
-        if !self.destroyed.contains_key(&handle) {
-            if self.order.len() == DESTROYED
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.destroyed.remove(&oldest);
+        if let Entry::Vacant(place) = self.destroyed.entry(handle) {
+            self.order.push_back((handle, call.number));
+            place.insert(call);
+            if self.destroyed.len() > DESTROYED || self.order.len() > 2 * DESTROYED {
+                self.forget_oldest();
             }
-            self.order.push_back(handle);
-            self.destroyed.insert(handle, call);
         }
         let waiting = self.waiting.iter().filter(|(of, _)| *of == handle);
         waiting.map(|(_, call)| call.clone()).collect()
+    }
+
+    /// Some at a time, as it looks at all.
+    fn forget_oldest(&mut self) {
+        let Self { destroyed, order, .. } = self;
+        order.retain(|(of, number)| destroyed.get(of).is_some_and(|call| call.number == *number));
+        while order.len() > DESTROYED * 3 / 4
+            && let Some((oldest, _)) = order.pop_front()
+        {
+            destroyed.remove(&oldest);
+        }
     }
 
     /// That call has failed.
@@ -121,10 +132,23 @@ mod tests {
         objects.ends(0x10, call(3));
         objects.lives(0x10, 3);
         assert_eq!(number(&objects, 0x10), None);
-        for handle in 0..3 * DESTROYED {
-            objects.ends(handle, call(4));
+    }
+
+    #[test]
+    fn the_last_ones_are_remembered() {
+        let mut objects = Objects::default();
+        let call = |number| Made::new("cuEventDestroy_v2", number, ThreadId(1));
+        for number in 0..5 * DESTROYED {
+            // Half of them get a handle that is used again and again.
+            let handle = if number % 2 == 0 { 7 } else { 8 + number };
+            objects.created(handle);
+            objects.ends(handle, call(number as u64));
+            assert!(objects.destroyed.len() <= DESTROYED && objects.order.len() <= 2 * DESTROYED);
+            let oldest = number.saturating_sub(DESTROYED).max(1) | 1;
+            for of in [oldest, number | 1].into_iter().filter(|of| *of <= number) {
+                assert!(objects.destroyed.contains_key(&(8 + of)), "{of} after {number}");
+            }
+            assert!(objects.destroyed.contains_key(&7), "after {number}");
         }
-        assert_eq!((objects.destroyed.len(), objects.order.len()), (DESTROYED, DESTROYED));
-        assert!(number(&objects, 2 * DESTROYED).is_some(), "the last ones");
     }
 }
