@@ -565,6 +565,19 @@ fn value_not_polled(p: &Program) {
     goes_on.store(1);
 }
 
+/// A call that has nothing to read, and so does not write the buffer, is no access.
+fn nothing_to_read(p: &Program) {
+    let [read, _write] = pipe();
+    // SAFETY: a descriptor of this program.
+    unsafe { libc::fcntl(read.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+    p.download(0, LARGE);
+    p.wait();
+    // SAFETY: pinned memory.
+    assert_eq!(unsafe { libc::read(read.as_raw_fd(), p.pinned.cast(), 8192) }, -1);
+    p.any_call();
+    p.read(5);
+}
+
 /// The host sets the flag back before its next call: one of two flags of a page, one of a graph,
 /// and one on a page that cannot be protected.
 fn flags_set_back(p: &Program) {
@@ -859,6 +872,7 @@ const PLANTED: &[Role<2>] = &[
     ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
     ("registered", registered, [TO_HOST, LOAD]),
     ("value_not_polled", value_not_polled, [TO_HOST, LOAD]),
+    ("nothing_to_read", nothing_to_read, [TO_HOST, LOAD]),
     ("flag_beside_the_result", flag_beside_the_result, [TO_HOST, LOAD]),
     (
         "destroyed_while_awaited",

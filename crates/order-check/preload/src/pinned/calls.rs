@@ -49,7 +49,10 @@ pub fn call<I: Iterator<Item = Buffer>>(
     if early {
         // SAFETY: the thread's own.
         let errno = unsafe { *libc::__errno_location() };
-        note(name, writes, &mut buffers(), usize::try_from(result).unwrap_or(0));
+        let noted = note(name, writes, &mut buffers(), usize::try_from(result).unwrap_or(0));
+        if !noted {
+            buffers().for_each(|buffer| table::rearm(range(buffer), writes));
+        }
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = errno };
     }
@@ -57,16 +60,23 @@ pub fn call<I: Iterator<Item = Buffer>>(
 }
 
 /// So many bytes were read or written. What a copy has that the host is now ordered after is left
-/// out.
-fn note(name: &'static str, writes: bool, buffers: &mut dyn Iterator<Item = Buffer>, bytes: usize) {
-    let mut left = bytes;
+/// out. Says whether any are of a copy.
+fn note(
+    name: &'static str,
+    writes: bool,
+    buffers: &mut dyn Iterator<Item = Buffer>,
+    bytes: usize,
+) -> bool {
+    let (mut left, mut noted) = (bytes, false);
     for (first, size) in buffers {
         let done = size.min(left);
         left -= done;
         if let Some(both) = table::conflict(range((first, done)), writes) {
             faults::note(both, writes, name, 0);
+            noted = true;
         }
     }
+    noted
 }
 
 /// The buffers of a list.

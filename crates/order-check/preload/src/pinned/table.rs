@@ -307,6 +307,23 @@ pub(crate) enum By {
     Library,
 }
 
+/// What a system call was given and has not touched is watched again, from the next hook on.
+pub(crate) fn rearm(range: [usize; 2], writes: bool) {
+    for (entry, seen) in all() {
+        let spent = seen.state & (SPENT | GONE) == SPENT;
+        let again = seen.state & !SPENT;
+        if spent
+            && seen.conflict(range, writes).is_some()
+            && entry
+                .state
+                .compare_exchange(seen.state, again, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            HOLES.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
 /// Lifts the protection of pages of entries that some bytes are on, without a lock. What the
 /// program must not touch in this way is spent; of other entries, and of rows, only the touched
 /// pages are lifted.
