@@ -565,6 +565,37 @@ fn value_not_polled(p: &Program) {
     goes_on.store(1);
 }
 
+/// The stream counts up, and the host has seen the first value alone.
+fn counter(p: &Program) {
+    let [flag, begins, goes_on] = [0, PAGE / 8, PAGE / 4].map(|back| Flag::new(p, back));
+    begins.holds();
+    flag.write(1);
+    goes_on.holds();
+    p.download(0, LARGE);
+    flag.write(2);
+    begins.store(1);
+    if p.good {
+        goes_on.store(1);
+        flag.poll(2);
+    } else {
+        flag.poll(1);
+    }
+    p.any_call();
+    p.read(5);
+    p.any_call();
+    goes_on.store(1);
+}
+
+/// More than are looked at.
+fn many_values(p: &Program) {
+    let goes_on = Flag::new(p, PAGE / 8);
+    goes_on.holds();
+    let flags: Vec<Flag<'_>> = (0..70).map(|at| Flag::new(p, at)).collect();
+    flags.iter().for_each(|flag| flag.write(1));
+    goes_on.store(1);
+    p.synchronize();
+}
+
 /// A call that has nothing to read, and so does not write the buffer, is no access.
 fn nothing_to_read(p: &Program) {
     let [read, _write] = pipe();
@@ -872,6 +903,7 @@ const PLANTED: &[Role<2>] = &[
     ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
     ("registered", registered, [TO_HOST, LOAD]),
     ("value_not_polled", value_not_polled, [TO_HOST, LOAD]),
+    ("counter", counter, [TO_HOST, LOAD]),
     ("nothing_to_read", nothing_to_read, [TO_HOST, LOAD]),
     ("flag_beside_the_result", flag_beside_the_result, [TO_HOST, LOAD]),
     (
@@ -901,6 +933,7 @@ const CORRECT: &[Role<1>] = &[
     ("flag_set_back_in_a_batch", flag_set_back_in_a_batch, ["1 copies of pinned"]),
     ("flag_for_another_stream", flag_for_another_stream, ["order check: 0 findings"]),
     ("flag_without_news", flag_without_news, ["1 copies of pinned"]),
+    ("many_values", many_values, ["6 values that streams write counted as seen at once"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (
         "ten_copies",

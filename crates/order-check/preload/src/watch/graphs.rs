@@ -153,7 +153,7 @@ impl Watch {
                 }
                 Node::WriteValue(cell, value) => {
                     let flag = self.flag(stream, *cell, *value);
-                    self.place_of_value(flag)
+                    self.place_of_value(flag.map(values::Flag::of_graph))
                 }
                 Node::WaitValue(_) | Node::Work => None,
             };

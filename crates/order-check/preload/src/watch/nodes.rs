@@ -265,7 +265,7 @@ impl Watch {
                 12 => {
                     let of: ValueParams = ask(of.values, handle)?;
                     let first = core::ptr::with_exposed_provenance(of.operations);
-                    Work::Values(values::operations(first, of.count))
+                    Work::Values(values::operations(first, of.count)?)
                 }
                 _ => return None,
             };

@@ -14,6 +14,10 @@ pub(super) struct Seen {
     pub(super) unknown: u64,
     /// Copies of arrays whose elements have an unknown size.
     pub(super) formats: u64,
+    /// Batches with operations of an unknown kind.
+    pub(super) operations: u64,
+    /// Values that counted as seen, as too many were pending.
+    pub(super) crowded: u64,
     /// Nodes of graphs that allocate memory.
     pub(super) allocating: u64,
     /// Graphs that kernels may launch.
@@ -87,6 +91,7 @@ fn sum_up(watch: &mut Watch) {
     for (count, one, what) in [
         (seen.unknown, "launch", "launches of graphs"),
         (seen.formats, "copy", "batches of copies of arrays whose format is unknown"),
+        (seen.operations, "batch", "batches of operations in memory of an unknown kind"),
     ] {
         let text = format!("not modelled, so each {one} counts as ordering everything");
         if count > 0 {
@@ -102,6 +107,10 @@ fn sum_up(watch: &mut Watch) {
         (
             seen.allocating,
             "nodes of graphs allocate memory; kernels with its addresses are not seen",
+        ),
+        (
+            seen.crowded,
+            "values that streams write counted as seen at once, as too many were pending",
         ),
     ] {
         if count > 0 {

@@ -13,6 +13,8 @@ pub(super) struct Pending {
     pub(super) cell: Cell,
     /// What is there before.
     old: u64,
+    /// What will be there, if it is known, and the stream that writes it.
+    new: Option<(StreamId, u64)>,
     /// The entry that protects the page of a flag from stores of the host.
     page: Option<usize>,
     /// The stream's work up to the value.
@@ -96,7 +98,15 @@ fn compare(flags: c_uint) -> Compare {
 pub(super) struct Flag {
     cell: Cell,
     old: u64,
+    new: Option<(StreamId, u64)>,
     page: Option<usize>,
+}
+
+impl Flag {
+    /// The nodes of a graph have no order that is known here.
+    pub(super) fn of_graph(self) -> Self {
+        Self { new: None, ..self }
+    }
 }
 
 impl Watch {
@@ -120,8 +130,15 @@ impl Watch {
     /// The same, or before accesses are judged that were too early.
     pub(super) fn look_before(&mut self, judged: bool) {
         let pending = std::mem::take(&mut self.pending);
-        for of in pending {
-            let Pending { cell, old, page, .. } = of;
+        // The words that only one stream writes.
+        let words: Vec<_> = pending.iter().map(|of| (of.cell.address, of.new)).collect();
+        let is_alone = |word: u64, stream: StreamId| {
+            let mut others = words.iter().filter(|(address, _)| *address == word);
+            others.all(|(_, new)| new.is_some_and(|(of, _)| of == stream))
+        };
+        let mut there = Vec::new();
+        for mut of in pending {
+            let Pending { cell, old, new, page, .. } = of;
             let spent = page.and_then(table::spent);
             let early = spent.as_ref().is_some_and(|of| of.early && judged);
             let now = match spent.as_ref().and_then(|of| of.found) {
@@ -135,6 +152,20 @@ impl Watch {
             if now == old && (spent.is_none() || early) {
                 self.pending.push(of);
                 continue;
+            }
+            // It is the value before this one that the stream has written.
+            if let Some((stream, value)) = new
+                && page.is_some()
+                && spent.is_none()
+            {
+                if value != now && there.contains(&(cell.address, stream, now)) {
+                    of.old = now;
+                    self.pending.push(of);
+                    continue;
+                }
+                if value == now && is_alone(cell.address, stream) {
+                    there.push((cell.address, stream, now));
+                }
             }
             self.has_seen(of);
             if now != old
@@ -172,13 +203,14 @@ impl Watch {
     ) -> Option<u64> {
         let (cell, old) = before.filter(|_| self.feed.capture_of(stream).is_none())?;
         let place = self.new_place();
-        self.look_for(Pending { place, cell, old, page: None, work: None });
+        self.look_for(Pending { place, cell, old, new: None, page: None, work: None });
         Some(place)
     }
 
     fn look_for(&mut self, of: Pending) {
         if self.pending.len() >= PENDING {
             let oldest = self.pending.remove(0);
+            self.seen.crowded += 1;
             self.has_seen(oldest);
         }
         self.pending.push(of);
@@ -202,7 +234,7 @@ impl Watch {
         let page = self.pinned.guard(cell)?;
         // Not before the page is protected. But a look at a page that is closed would open it.
         let old = if readable(cell.address as usize) { load(cell) } else { before };
-        Some(Flag { cell, old, page })
+        Some(Flag { cell, old, new: Some((stream, value)), page })
     }
 
     /// Flags that are looked at were submitted to a stream.
@@ -216,9 +248,9 @@ impl Watch {
 
     /// The place of a write of a value.
     pub(super) fn place_of_value(&mut self, flag: Option<Flag>) -> Option<u64> {
-        let Flag { cell, old, page } = flag?;
+        let Flag { cell, old, new, page } = flag?;
         let place = self.new_place();
-        self.look_for(Pending { place, cell, old, page, work: None });
+        self.look_for(Pending { place, cell, old, new, page, work: None });
         Some(place)
     }
 }
@@ -278,11 +310,19 @@ pub(crate) fn batch(
     count: c_uint,
     operations: *const [u64; 6],
 ) -> Code {
-    apply(call, real, stream, &self::operations(operations, count))
+    if let Some(values) = self::operations(operations, count) {
+        return apply(call, real, stream, &values);
+    }
+    begin(call, |watch| {
+        watch.seen.operations += 1;
+        watch.order_everything();
+        watch.note_captures();
+    });
+    real()
 }
 
-/// The operations of a batch.
-pub(super) fn operations(operations: *const [u64; 6], count: c_uint) -> Vec<Value> {
+/// The operations of a batch; `None` if it has one of an unknown kind.
+pub(super) fn operations(operations: *const [u64; 6], count: c_uint) -> Option<Vec<Value>> {
     let count = if operations.is_null() { 0 } else { count as usize };
     // SAFETY: the program's operations, so many.
     let all = (0..count).map(|at| unsafe { operations.add(at).read() });
@@ -296,5 +336,6 @@ pub(super) fn operations(operations: *const [u64; 6], count: c_uint) -> Vec<Valu
             _ => None,
         }
     };
-    all.filter_map(value).collect()
+    // CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES and CU_STREAM_MEM_OP_BARRIER touch nothing.
+    all.filter(|of| ![3, 6].contains(&(of[0] as u32))).map(value).collect()
 }

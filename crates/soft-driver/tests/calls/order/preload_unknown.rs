@@ -219,6 +219,7 @@ fn with_updates(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     match name.to_bytes() {
         b"cuGraphKernelNodeGetAttribute" => attribute as *mut c_void,
         b"cuLaunchKernelEx" => done::<1> as *mut c_void,
+        b"cuStreamBatchMemOp_v2" => done::<9> as *mut c_void,
         b"cuGraphAddMemAllocNode" => done::<2> as *mut c_void,
         b"cuGraphAddNode" => done::<3> as *mut c_void,
         b"cuGraphAddNode_v2" => done::<4> as *mut c_void,
@@ -329,6 +330,28 @@ fn graphs_that_kernels_may_launch_are_counted() {
             p.end();
             let text = summary();
             assert_eq!(text.contains("2 graphs may be launched by kernels"), counted, "{text}");
+        }
+    });
+}
+
+/// `CU_STREAM_MEM_OP_ATOMIC_REDUCTION` adds to a counter, which other streams or the host may await.
+#[test]
+fn operations_in_memory_of_an_unknown_kind_order_everything() {
+    aside("operations_in_memory_of_an_unknown_kind_order_everything", || {
+        for (kind, reports) in [(8, 0), (6, 1)] {
+            let raw = Raw::behind(builder(0), UPDATES);
+            let p = Desk::new(&raw, false);
+            p.writes(p.a);
+            let operation = [kind, word_address(&p), 1, 0, 0, 0];
+            let code = call!(raw, cuStreamBatchMemOp_v2(p.a => CUstream, 1 => u32,
+                &operation => *const [u64; 6], 0 => u32));
+            assert_eq!(code, OK);
+            p.reads(p.b);
+            p.end();
+            assert_eq!(found().len(), reports);
+            let line = "each batch counts as ordering everything: 1 batches of operations";
+            let text = summary();
+            assert_eq!(text.contains(line), reports == 0, "{text}");
         }
     });
 }
