@@ -461,6 +461,15 @@ fn is_pageable(p: &Program, memory: *mut u8) {
     unsafe { memory.add(PAGE).write_volatile(1) };
 }
 
+/// The driver looks at the arguments.
+fn refused(p: &Program) {
+    // SAFETY: a source that is none.
+    let copy = |bytes| unsafe {
+        (p.cuda.cuMemcpyHtoDAsync_v2)(p.device, std::ptr::null(), bytes, p.stream)
+    };
+    assert!([4, 8, 64].iter().all(|bytes| copy(*bytes) != 0));
+}
+
 /// The memory of a primary context ends with the last reference to it.
 fn released_context(p: &Program) {
     let memory = four_pages();
@@ -920,6 +929,7 @@ const CORRECT: &[Role<1>] = &[
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
     ("ended_context", ended_context, ["1 copies of pinned memory were watched"]),
+    ("refused", refused, ["order check: 0 findings"]),
     ("released_context", released_context, ["order check: 0 findings"]),
     ("default_streams", default_streams, ["1 copies of pinned memory were watched"]),
     ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),

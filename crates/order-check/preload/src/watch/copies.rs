@@ -7,9 +7,17 @@ use super::*;
 struct Before {
     stream: StreamId,
     places: [Place; 2],
-    flag: Option<(Cell, u64)>,
-    content: Option<u64>,
+    /// Of what the host may see.
+    place: Option<u64>,
+    /// What the program has there becomes the value of a word.
+    content: Option<Cell>,
     awaited: Awaited,
+}
+
+impl Before {
+    fn seen(&self) -> (StreamId, Vec<u64>) {
+        (self.stream, self.place.into_iter().collect())
+    }
 }
 
 /// What the function's name says about a side of a copy.
@@ -171,15 +179,16 @@ impl Watch {
             self.find_stored(to.address, bytes);
         }
         let flag = self.before_write(to.address, bytes).filter(|_| one);
+        let place = self.place_of(stream, flag);
         let readable = matches!(places[1], Place::Pinned | Place::Pageable);
         let content = (readable && bytes <= 8 && one)
-            .then(|| load(Cell { address: from.address, bytes: bytes as u8 }));
+            .then_some(Cell { address: from.address, bytes: bytes as u8 });
         let awaited = self.feed.await_stream(stream);
-        Before { stream, places, flag, content, awaited }
+        Before { stream, places, place, content, awaited }
     }
 
     fn copied(&mut self, before: &Before, [to, from]: [Block; 2], extent: Extent, rows: bool) {
-        let Before { stream, places, flag, content, .. } = before;
+        let Before { stream, places, place, content, .. } = before;
         let mut all = both([to, from], extent, rows);
         if self.feed.capture_of(*stream).is_none() {
             if places[1] == Place::Pageable {
@@ -190,17 +199,18 @@ impl Watch {
                 self.feed.pageable(&accesses(to, extent, Access::write));
             }
             if let Some(content) = content {
+                // The driver has accepted it, so it is there.
+                let content = load(*content);
                 let writes = all.iter_mut().filter(|access| access.kind == AccessKind::Write);
-                writes.for_each(|write| *write = write.clone().filled(*content));
+                writes.for_each(|write| *write = write.clone().filled(content));
             }
         }
-        self.wrote(*stream, *flag, &all);
+        self.wrote(*stream, *place, &all);
     }
 
     /// A copy or a memset is submitted.
-    pub(super) fn wrote(&mut self, stream: StreamId, flag: Option<(Cell, u64)>, all: &[Access]) {
+    pub(super) fn wrote(&mut self, stream: StreamId, place: Option<u64>, all: &[Access]) {
         self.seen.copies += 1;
-        let place = self.place_of(stream, flag);
         if let Some(write) = all.iter().find(|access| access.kind == AccessKind::Write) {
             let range = &write.range;
             self.feed.forget_words(range.start, range.end - range.start);
@@ -263,7 +273,7 @@ fn submit(
         return later(call, real, handle, || both(blocks, extent, rows));
     }
     let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, handle);
-    around(call, before, real, |watch, before| {
+    around_seen(call, before, real, Before::seen, move |watch, before| {
         watch.copied(&before, blocks, extent, rows);
         if watch.feed.capture_of(before.stream).is_some() {
             return;
@@ -405,18 +415,24 @@ fn submit_all(
     stream: Handle,
 ) -> Code {
     all.retain(|(_, extent)| !extent.contains(&0));
-    let before = |watch: &mut Watch| -> Vec<Before> {
+    let before = |watch: &mut Watch| -> Vec<(Before, [Block; 2], Extent)> {
         let before = |(blocks, extent): &([Block; 2], Extent)| {
-            watch.before_copy(call, *blocks, *extent, stream)
+            (watch.before_copy(call, *blocks, *extent, stream), *blocks, *extent)
         };
-        all.iter().map(before).collect()
+        let mut all: Vec<_> = all.iter().map(before).collect();
+        all.iter_mut().for_each(|(before, ..)| watch.keep_pending(&mut before.place));
+        all
     };
-    around(call, before, real, |watch, before| {
-        for (before, (blocks, extent)) in before.iter().zip(&all) {
+    let seen = |all: &Vec<(Before, [Block; 2], Extent)>| {
+        let stream = all.first().map_or(StreamId(0), |(before, ..)| before.stream);
+        (stream, all.iter().filter_map(|(before, ..)| before.place).collect())
+    };
+    around_seen(call, before, real, seen, move |watch, all| {
+        for (before, blocks, extent) in &all {
             watch.copied(before, *blocks, *extent, rows);
         }
-        let waits = before.iter().find(|of| of.places[0] == Place::Pageable);
-        if let Some(Before { stream, .. }) = waits
+        let waits = all.iter().find(|(of, ..)| of.places[0] == Place::Pageable);
+        if let Some((Before { stream, .. }, ..)) = waits
             && watch.feed.capture_of(*stream).is_none()
         {
             watch.reached_stream(*stream);
@@ -534,7 +550,7 @@ pub(crate) fn peer(
     [to, from]: [Handle; 2],
 ) -> Code {
     let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, 0);
-    around(call, before, real, |watch, before| {
+    around_seen(call, before, real, Before::seen, move |watch, before| {
         let mut contexts = vec![to, from, watch.current().0];
         // One side may be memory of the host.
         contexts.retain(|context| *context != 0);
@@ -582,8 +598,8 @@ pub(crate) fn set(
         return later(call, real, stream, || set_rows(to, extent, (value, element)));
     }
     let before = |watch: &mut Watch| watch.before_copy(call, [to, to], extent, stream.unwrap_or(0));
-    around(call, before, real, |watch, before| {
-        watch.wrote(before.stream, before.flag, &set_rows(to, extent, (value, element)));
+    around_seen(call, before, real, Before::seen, move |watch, before| {
+        watch.wrote(before.stream, before.place, &set_rows(to, extent, (value, element)));
         if stream.is_none() && before.places[0] != Place::Device {
             watch.reached_stream(before.stream);
         }

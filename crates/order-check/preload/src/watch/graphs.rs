@@ -16,16 +16,6 @@ pub(super) enum Node {
     Work,
 }
 
-/// A launch whose real call is under way. Its work may begin before the call returns, or the call
-/// fails, and there is no work.
-pub(super) struct Launch {
-    caller: Made,
-    stream: StreamId,
-    graph: GraphId,
-    /// The nodes, with the places of host functions and of what the host may see.
-    nodes: Vec<(Node, Option<u64>)>,
-}
-
 /// How many changed nodes are remembered.
 const CHANGED: usize = 1 << 16;
 
@@ -126,8 +116,14 @@ impl Watch {
         self.changed.insert(node);
     }
 
-    /// Before the real call of a launch. The number of the call.
-    fn launch_begins(&mut self, stream: StreamId, graph: GraphId, nodes: Vec<Node>) -> u64 {
+    /// Before the real call of a launch. The number of the call, and the places of its host
+    /// functions.
+    fn launch_begins(
+        &mut self,
+        stream: StreamId,
+        graph: GraphId,
+        nodes: Vec<Node>,
+    ) -> (u64, Vec<(Arc<Host>, u64)>) {
         for node in &nodes {
             match node {
                 Node::WriteValue(cell, _) | Node::WaitValue(cell) => {
@@ -160,33 +156,22 @@ impl Watch {
             (node, place)
         };
         let mut nodes: Vec<_> = nodes.into_iter().map(with_place).collect();
-        // Flags that later nodes set back, or that are too many, count as seen at once.
+        let mut hosts = Vec::new();
         for (node, place) in &mut nodes {
-            if !matches!(node, Node::Host(_)) {
-                place.take_if(|place| self.pending.iter().all(|of| of.place != *place));
+            match (node, place) {
+                (Node::Host(host), Some(place)) => hosts.push((host.clone(), *place)),
+                (_, place) => self.keep_pending(place),
             }
         }
-        let caller = self.feed.caller();
-        let number = caller.number;
-        self.launches.push(Launch { caller, stream, graph, nodes });
-        number
+        let places = nodes.iter().filter_map(|(_, place)| *place).collect();
+        let number =
+            self.under_way(stream, places, move |watch| watch.launch(stream, graph, nodes));
+        (number, hosts)
     }
 
-    /// Something with this place begins, or is seen. If it is of a launch, the driver has accepted
-    /// the launch.
-    pub(super) fn begins_of_launch(&mut self, place: u64) {
-        let has = |of: &Launch| of.nodes.iter().any(|(_, own)| *own == Some(place));
-        if let Some(at) = self.launches.iter().position(has) {
-            let caller = self.feed.caller();
-            let launch = self.launches.remove(at);
-            self.accepted(launch);
-            self.feed.resume(caller);
-        }
-    }
-
-    /// The driver has accepted a launch.
-    fn accepted(&mut self, Launch { caller, stream, graph, nodes }: Launch) {
-        self.feed.resume(caller);
+    /// The driver has accepted a launch of these nodes, with the places of host functions and of
+    /// what the host may see.
+    fn launch(&mut self, stream: StreamId, graph: GraphId, nodes: Vec<(Node, Option<u64>)>) {
         self.feed.launch(stream, graph);
         for (node, place) in nodes {
             match node {
@@ -207,18 +192,6 @@ impl Watch {
         }
         self.feed.launched();
         self.launched(stream, graph);
-    }
-
-    /// The driver has refused a launch: its host functions and its flags have no places any longer.
-    fn refused(&mut self, launch: Launch) {
-        for (node, place) in launch.nodes {
-            let Some(place) = place else { continue };
-            if let Node::Host(host) = node {
-                host.withdrawn(place);
-            }
-            let gone = self.pending.extract_if(.., |of| of.place == place);
-            gone.collect::<Vec<_>>().into_iter().for_each(|of| self.has_seen(of));
-        }
     }
 }
 
@@ -357,23 +330,17 @@ pub(crate) fn launch(
             watch.order_everything();
             return None;
         };
-        Some((stream, watch.launch_begins(stream, GraphId(exec as u64), nodes)))
+        Some(watch.launch_begins(stream, GraphId(exec as u64), nodes))
     });
     if begun.is_none() {
         hosts::unseen();
     }
     let code = real();
-    if let Some((stream, number)) = begun.flatten() {
-        with(|watch| {
-            let at = watch.launches.iter().position(|of| of.caller.number == number);
-            match at.map(|at| watch.launches.remove(at)) {
-                Some(launch) if code == OK => watch.accepted(launch),
-                Some(launch) => watch.refused(launch),
-                // Its work has begun.
-                None => {}
-            }
-            watch.flags_submitted(stream);
-        });
+    if let Some((number, hosts)) = begun.flatten() {
+        if code != OK {
+            hosts.iter().for_each(|(host, place)| host.withdrawn(*place));
+        }
+        with(|watch| watch.returned(number, code));
     }
     code
 }

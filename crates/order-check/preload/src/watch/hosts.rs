@@ -133,7 +133,7 @@ impl Watch {
         self.feed.observer_mut().told_by = Some(thread);
         match told {
             Told::Begins(place) => {
-                self.begins_of_launch(place);
+                self.begins_with(place);
                 self.feed.function_begins(place);
             }
             Told::Ends(place) => self.feed.function_ends(place),

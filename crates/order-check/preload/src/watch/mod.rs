@@ -41,6 +41,7 @@ mod summary;
 mod tests;
 mod threads;
 mod trace;
+mod underway;
 mod unmodelled;
 pub(crate) mod values;
 
@@ -59,6 +60,7 @@ use pinned::Pinned;
 use summary::{COUNTED, Seen};
 use threads::{note_end, threads};
 use trace::{NUMBER, TRACE, Trace, note};
+use underway::{UnderWay, around_seen};
 use values::{Pending, load};
 
 pub(crate) use copies::{BatchCopy, Block, Copy2D, Copy3D};
@@ -143,8 +145,7 @@ struct Watch {
     execs: HashMap<Handle, Vec<Node>>,
     /// The executable graphs whose nodes the driver was asked for.
     built: HashMap<Handle, Vec<nodes::Flat>>,
-    /// The launches whose real calls are under way.
-    launches: Vec<graphs::Launch>,
+    under_way: Vec<UnderWay>,
     /// Captures of whose nodes only some are known here: into graphs that have nodes already, or of
     /// calls that are not modelled.
     partial: HashSet<u64>,
@@ -221,7 +222,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         graphs: HashMap::new(),
         execs: HashMap::new(),
         built: HashMap::new(),
-        launches: Vec::new(),
+        under_way: Vec::new(),
         partial: HashSet::new(),
         outside: Semaphore::new(false),
         outside_waits: Vec::new(),

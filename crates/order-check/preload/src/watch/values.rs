@@ -16,7 +16,7 @@ pub(super) struct Pending {
     /// What will be there, if it is known, and the stream that writes it.
     new: Option<(StreamId, u64)>,
     /// The entry that protects the page of a flag from stores of the host.
-    page: Option<usize>,
+    pub(super) page: Option<usize>,
     /// The stream's work up to the value.
     pub(super) work: Option<Awaited>,
 }
@@ -118,7 +118,7 @@ impl Watch {
     /// The host may have seen the value, and nothing more is to be seen there.
     pub(super) fn has_seen(&mut self, Pending { place, page, .. }: Pending) {
         page.into_iter().for_each(table::remove);
-        self.begins_of_launch(place);
+        self.begins_with(place);
         self.feed.written(place, true);
     }
 
@@ -216,6 +216,12 @@ impl Watch {
         self.pending.push(of);
     }
 
+    /// A value that a later one of the same call sets back, or that was one too many, counts as seen
+    /// at once.
+    pub(super) fn keep_pending(&self, place: &mut Option<u64>) {
+        place.take_if(|place| self.pending.iter().all(|of| of.place != *place));
+    }
+
     /// A stream will write a value. The host may wait for it in a loop and then, before its next
     /// call, store the old one again. So its stores to the page are seen from now on. `None` if
     /// nothing can be looked at: then the value counts as seen at once, if anybody can see it.
@@ -237,15 +243,6 @@ impl Watch {
         Some(Flag { cell, old, new: Some((stream, value)), page })
     }
 
-    /// Flags that are looked at were submitted to a stream.
-    pub(super) fn flags_submitted(&mut self, stream: StreamId) {
-        if self.pending.iter().any(|of| of.page.is_some() && of.work.is_none()) {
-            let work = self.feed.await_stream(stream);
-            let new = |of: &&mut Pending| of.page.is_some() && of.work.is_none();
-            self.pending.iter_mut().filter(new).for_each(|of| of.work = Some(work.clone()));
-        }
-    }
-
     /// The place of a write of a value.
     pub(super) fn place_of_value(&mut self, flag: Option<Flag>) -> Option<u64> {
         let Flag { cell, old, new, page } = flag?;
@@ -261,45 +258,41 @@ pub(crate) fn apply(
     stream: Handle,
     values: &[Value],
 ) -> Code {
-    let begun = begin(call, |watch| {
+    let number = begin(call, |watch| {
         let stream = watch.stream(call, stream);
-        let mut flags: Vec<Option<Flag>> = Vec::with_capacity(values.len());
-        for Value { cell, value, wait } in values {
-            watch.feed.find_stored(*cell, || load(*cell));
-            let write = wait.is_none();
-            let same = |of: &mut Flag| of.cell.address == cell.address && of.old == *value && write;
-            for flag in &mut flags {
-                let set_back = flag.take_if(same).and_then(|of| of.page);
-                set_back.into_iter().for_each(table::remove);
+        let with_place = |value: &Value| {
+            watch.feed.find_stored(value.cell, || load(value.cell));
+            let place = match value.wait {
+                Some(_) => None,
+                None => {
+                    let flag = watch.flag(stream, value.cell, value.value);
+                    watch.place_of_value(flag)
+                }
+            };
+            (*value, place)
+        };
+        let mut values: Vec<_> = values.iter().map(with_place).collect();
+        values.iter_mut().for_each(|(_, place)| watch.keep_pending(place));
+        let places = values.iter().filter_map(|(_, place)| *place).collect();
+        watch.under_way(stream, places, move |watch| {
+            for (Value { cell, value, wait }, place) in values {
+                match wait {
+                    Some(compare) => {
+                        watch.feed.wait_value(stream, cell, value, compare);
+                        watch.node(stream, Node::WaitValue(cell));
+                    }
+                    None => {
+                        watch.feed.write_value(stream, place, cell, value);
+                        watch.node(stream, Node::WriteValue(cell, value));
+                    }
+                }
             }
-            flags.push(if write { watch.flag(stream, *cell, *value) } else { None });
-        }
-        (flags, watch.feed.caller())
+        })
     });
     let code = real();
-    let Some((flags, caller)) = begun else { return code };
-    with(|watch| {
-        watch.feed.resume(caller);
-        watch.look();
-        let stream = watch.stream(call, stream);
-        for (Value { cell, value, wait }, flag) in values.iter().copied().zip(flags) {
-            match (flag, wait) {
-                (flag, _) if code != OK => {
-                    flag.and_then(|of| of.page).into_iter().for_each(table::remove);
-                }
-                (_, Some(compare)) => {
-                    watch.feed.wait_value(stream, cell, value, compare);
-                    watch.node(stream, Node::WaitValue(cell));
-                }
-                (flag, None) => {
-                    let place = watch.place_of_value(flag);
-                    watch.feed.write_value(stream, place, cell, value);
-                    watch.node(stream, Node::WriteValue(cell, value));
-                }
-            }
-        }
-        watch.flags_submitted(stream);
-    });
+    if let Some(number) = number {
+        with(|watch| watch.returned(number, code));
+    }
     code
 }
 

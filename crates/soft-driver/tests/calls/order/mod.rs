@@ -12,6 +12,8 @@ mod preload_arrays;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_calls;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod preload_flags;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_graphs;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_host;

@@ -1,0 +1,113 @@
+//! Values that another thread sees before the call returns that has submitted them.
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use cuda_order_check_preload as preload;
+
+use super::preload::{FRONT, found, settings};
+use super::*;
+
+/// The stream that another thread uses once it has seen the value, and the memory there.
+static STREAM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static MEMORY: AtomicU64 = AtomicU64::new(0);
+
+/// Another thread sees that the word has changed, and goes on.
+fn goes_on(word: u64) {
+    let word: *mut u32 = std::ptr::with_exposed_provenance_mut(word as usize);
+    // SAFETY: a word of pinned memory that a stream writes.
+    while unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Acquire) == 0 {
+        std::thread::yield_now();
+    }
+    let other = std::thread::spawn(|| {
+        let stream = STREAM.load(Ordering::Relaxed).cast();
+        (FRONT.declare)(Some(stream), MEMORY.load(Ordering::Relaxed), 4, true);
+    });
+    other.join().expect("it ends");
+}
+
+/// The driver's functions, each of which returns after the other thread's call.
+macro_rules! slow {
+    ($($name:ident $function:literal [$word:ident] ($($argument:ident: $ty:ty),*);)*) => {
+        $(mod $name {
+            use super::*;
+
+            pub(super) static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+            pub(super) unsafe extern "C" fn call($($argument: $ty),*) -> u32 {
+                type Real = unsafe extern "C" fn($($ty),*) -> u32;
+                let real = REAL.load(Ordering::Relaxed);
+                // SAFETY: the driver's function has this type.
+                let code = unsafe { std::mem::transmute::<*mut c_void, Real>(real)($($argument),*) };
+                goes_on($word);
+                code
+            }
+        })*
+
+        fn slowly(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+            let real = soft.resolve(name);
+            match name.to_bytes() {
+                $($function => {
+                    $name::REAL.store(real, Ordering::Relaxed);
+                    $name::call as *mut c_void
+                })*
+                _ => real,
+            }
+        }
+    };
+}
+
+slow! {
+    value b"cuStreamWriteValue32_v2" [to] (stream: CUstream, to: u64, value: u32, flags: u32);
+    copy b"cuMemcpyDtoHAsync_v2" [to] (to: u64, from: u64, bytes: usize, stream: CUstream);
+    memset b"cuMemsetD32Async" [to] (to: u64, value: u32, count: usize, stream: CUstream);
+}
+
+type Kind = (&'static str, fn(&Desk<'_>) -> u32);
+
+const KINDS: [Kind; 3] = [
+    ("a value", |p| {
+        call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, word_address(p) => u64, 1 => u32,
+            0 => u32))
+    }),
+    ("a copy", |p| {
+        call!(p.raw, cuMemcpyDtoHAsync_v2(word_address(p) => u64, p.other => u64, 4 => usize,
+            p.a => CUstream))
+    }),
+    ("a memset", |p| {
+        call!(p.raw, cuMemsetD32Async(word_address(p) => u64, 1 => u32, 1 => usize,
+            p.a => CUstream))
+    }),
+];
+
+#[test]
+fn a_value_may_be_seen_before_its_call_returns() {
+    aside("a_value_may_be_seen_before_its_call_returns", || {
+        let front = Front {
+            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
+            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
+            ..FRONT
+        };
+        for (what, writes) in KINDS {
+            for before in [true, false] {
+                let raw = Raw::behind(builder(0), front);
+                let p = Desk::new(&raw, false);
+                STREAM.store(p.b.cast(), Ordering::Relaxed);
+                MEMORY.store(p.buffer, Ordering::Relaxed);
+                word(&p).store(0, Ordering::Release);
+                p.set(p.a, p.other, 64);
+                if before {
+                    p.writes(p.a);
+                }
+                assert_eq!(writes(&p), OK);
+                if !before {
+                    p.writes(p.a);
+                }
+                p.end();
+                // What the stream does after the value is not ordered.
+                assert_eq!(found().len(), usize::from(!before), "{what}");
+            }
+        }
+    });
+}
