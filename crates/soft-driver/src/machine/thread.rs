@@ -85,10 +85,25 @@ fn machines() -> &'static Machines {
         let machines: &'static Machines = Box::leak(Box::default());
         MACHINES.set(Some(machines));
         // The standard library notes it, too, when it is asked for the thread's name.
-        let number = number();
-        let _ = GUARD.try_with(|guard| guard.set(Some(Guard { number, machines })));
+        if is_known() {
+            let number = number();
+            let _ = GUARD.try_with(|guard| guard.set(Some(Guard { number, machines })));
+        }
         machines
     })
+}
+
+/// Whether the calling thread has its variables still. A destructor of one may make calls, and then
+/// the standard library may know no thread any more.
+fn is_known() -> bool {
+    GUARD.try_with(|_| ()).is_ok()
+}
+
+/// The name that the standard library knows. On Windows the system has the same one, and a question
+/// to the library may panic in the destructors of a thread.
+fn own_name() -> Option<String> {
+    let current = (cfg!(not(windows)) && is_known()).then(std::thread::current)?;
+    current.name().map(str::to_owned)
 }
 
 /// The name that the system has for the calling thread: in the shared library the standard library
@@ -140,7 +155,7 @@ fn is_main(number: u32) -> bool {
 
 fn register() -> u32 {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let known = std::thread::current().name().map(str::to_owned).or_else(system_name);
+    let known = own_name().or_else(system_name);
     let name = known.unwrap_or_else(|| format!("thread {number}"));
     let mut threads = lock(&THREADS);
     let at = number as usize;
