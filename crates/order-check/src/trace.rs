@@ -53,9 +53,11 @@ impl Trace {
     }
 }
 
-/// Finds Python's function for [`print_python`]. It may be loaded later than this library.
+/// Finds Python's function for [`print_python`] and [`Trace::here`], if it is loaded by now. It asks
+/// the loader, which may run constructors that make calls: so the caller may have no lock for which
+/// a call waits.
 pub fn look_for_python() {
-    python::functions();
+    python::look();
 }
 
 /// Has Python print the calling thread's stack to a file, if the thread is one of Python's. The
@@ -232,7 +234,7 @@ mod python {
     //! lock can be asked: the one that prints the stack after a crash.
 
     use core::ffi::{CStr, c_int, c_void};
-    use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use core::sync::atomic::{AtomicBool, Ordering};
     use std::cell::RefCell;
     use std::fs::File;
     use std::io::{Read, Seek};
@@ -388,11 +390,6 @@ mod python {
     }
 
     fn find() -> Option<Python> {
-        // It may be loaded later, but a look at all libraries takes long.
-        static LOOKED: AtomicU32 = AtomicU32::new(0);
-        if !LOOKED.fetch_add(1, Ordering::Relaxed).wrapping_add(1).is_power_of_two() {
-            return None;
-        }
         // SAFETY: a look-up by name.
         let symbol = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         let state = symbol(c"PyGILState_GetThisThreadState");
@@ -421,14 +418,11 @@ mod python {
         }
     }
 
-    pub(super) fn functions() -> Option<Python> {
-        match PYTHON.get() {
-            Some(python) => Some(*python),
-            // It may be loaded later.
-            None => {
-                let found = find()?;
-                Some(*PYTHON.get_or_init(|| found))
-            }
+    pub(super) fn look() {
+        if PYTHON.get().is_none()
+            && let Some(found) = find()
+        {
+            let _ = PYTHON.set(found);
         }
     }
 
@@ -449,7 +443,7 @@ mod python {
 
     /// What Python prints of this thread's stack, if it is a thread of Python's.
     pub(super) fn stack() -> Option<String> {
-        if let Python { state, how: How::Frames(line, offsets) } = functions()? {
+        if let Python { state, how: How::Frames(line, offsets) } = *PYTHON.get()? {
             // SAFETY: it reads this thread's own variable, and needs no lock.
             let state = unsafe { state() };
             if state.is_null() {
@@ -487,7 +481,7 @@ mod python {
 
 #[cfg(not(target_os = "linux"))]
 mod python {
-    pub(super) fn functions() {}
+    pub(super) fn look() {}
 
     pub(super) fn print(_descriptor: core::ffi::c_int) -> Option<()> {
         None

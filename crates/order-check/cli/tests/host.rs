@@ -579,8 +579,8 @@ fn counter(p: &Program) {
     let [flag, begins, goes_on] = [0, PAGE / 8, PAGE / 4].map(|back| Flag::new(p, back));
     begins.holds();
     flag.write(1);
-    goes_on.holds();
     p.download(0, LARGE);
+    goes_on.holds();
     flag.write(2);
     begins.store(1);
     if p.good {
@@ -591,6 +591,20 @@ fn counter(p: &Program) {
     }
     p.any_call();
     p.read(5);
+    p.any_call();
+    goes_on.store(1);
+}
+
+/// The host has filled, and read, the buffers when it stores the values that the stream waits for.
+fn released(p: &Program) {
+    let [begins, goes_on] = [0, PAGE / 8].map(|back| Flag::new(p, back));
+    begins.holds();
+    p.upload(0, 100);
+    goes_on.holds();
+    p.download(0, 100);
+    p.write(0);
+    begins.store(1);
+    p.read(PAGE);
     p.any_call();
     goes_on.store(1);
 }
@@ -943,6 +957,7 @@ const CORRECT: &[Role<1>] = &[
     ("flag_set_back_in_a_batch", flag_set_back_in_a_batch, ["1 copies of pinned"]),
     ("flag_for_another_stream", flag_for_another_stream, ["order check: 0 findings"]),
     ("flag_without_news", flag_without_news, ["1 copies of pinned"]),
+    ("released", released, ["2 copies of pinned memory were watched"]),
     ("many_values", many_values, ["6 values that streams write counted as seen at once"]),
     ("freed", freed, ["3 copies of pinned memory were watched"]),
     (

@@ -115,6 +115,7 @@ impl Checker {
     fn join_all(&self, clock: &mut Clock) {
         let points = self.contexts.keys().flat_map(|context| self.of_context(*context));
         points.filter_map(|point| point.clock().cloned()).for_each(|of| clock.join(&of));
+        clock.join(&self.host.1);
         self.threads.values().for_each(|thread| clock.join(&thread.clock));
     }
 

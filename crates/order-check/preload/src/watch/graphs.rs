@@ -164,8 +164,8 @@ impl Watch {
             }
         }
         let places = nodes.iter().filter_map(|(_, place)| *place).collect();
-        let number =
-            self.under_way(stream, places, move |watch| watch.launch(stream, graph, nodes));
+        let number = self
+            .under_way(stream, (places, false), move |watch| watch.launch(stream, graph, nodes));
         (number, hosts)
     }
 

@@ -39,6 +39,7 @@ impl Watch {
     pub(super) fn only_submits(&self) -> bool {
         self.calls > 0
             && self.pending.is_empty()
+            && self.under_way.is_empty()
             && !guard::has_unseen()
             && !hosts::have_told()
             && !table::waiting()

@@ -8,6 +8,8 @@ pub(super) struct UnderWay {
     stream: StreamId,
     /// The places of host functions, and of what the host may see.
     places: Vec<u64>,
+    /// Whether it writes something that counts as seen at once.
+    is_seen: bool,
     accepted: Box<dyn FnOnce(&mut Watch) + Send>,
 }
 
@@ -16,13 +18,24 @@ impl Watch {
     pub(super) fn under_way(
         &mut self,
         stream: StreamId,
-        places: Vec<u64>,
+        (places, is_seen): (Vec<u64>, bool),
         accepted: impl FnOnce(&mut Self) + Send + 'static,
     ) -> u64 {
         let caller = self.feed.caller();
         let number = caller.number;
-        self.under_way.push(UnderWay { caller, stream, places, accepted: Box::new(accepted) });
+        let accepted = Box::new(accepted);
+        self.under_way.push(UnderWay { caller, stream, places, is_seen, accepted });
         number
+    }
+
+    /// Another call begins, which may come after what counts as seen at once.
+    pub(super) fn accept_seen(&mut self) {
+        while let Some(at) = self.under_way.iter().position(|of| of.is_seen) {
+            let caller = self.feed.caller();
+            let of = self.under_way.remove(at);
+            self.accept(of);
+            self.feed.resume(caller);
+        }
     }
 
     /// Something with this place begins, or is seen. If it is of a call under way, the driver has
@@ -55,7 +68,7 @@ impl Watch {
         }
     }
 
-    fn accept(&mut self, UnderWay { caller, stream, places, accepted }: UnderWay) {
+    fn accept(&mut self, UnderWay { caller, stream, places, accepted, .. }: UnderWay) {
         self.feed.resume(caller);
         accepted(self);
         let is_flag = |of: &&mut Pending| of.page.is_some() && places.contains(&of.place);
@@ -83,7 +96,7 @@ pub(super) fn around_seen<B: Send + 'static>(
         if places.is_empty() {
             return Some((before, f));
         }
-        number = Some(watch.under_way(stream, places, |watch| f(watch, before)));
+        number = Some(watch.under_way(stream, (places, false), |watch| f(watch, before)));
         None
     };
     let begun = begin(call, |watch| (before(watch), watch.feed.caller()));

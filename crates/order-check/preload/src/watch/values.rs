@@ -129,6 +129,7 @@ impl Watch {
 
     /// The same, or before accesses are judged that were too early.
     pub(super) fn look_before(&mut self, judged: bool) {
+        self.accept_seen();
         let pending = std::mem::take(&mut self.pending);
         // The words that only one stream writes.
         let words: Vec<_> = pending.iter().map(|of| (of.cell.address, of.new)).collect();
@@ -274,7 +275,9 @@ pub(crate) fn apply(
         let mut values: Vec<_> = values.iter().map(with_place).collect();
         values.iter_mut().for_each(|(_, place)| watch.keep_pending(place));
         let places = values.iter().filter_map(|(_, place)| *place).collect();
-        watch.under_way(stream, places, move |watch| {
+        let is_seen = watch.feed.capture_of(stream).is_none()
+            && values.iter().any(|(value, place)| value.wait.is_none() && place.is_none());
+        watch.under_way(stream, (places, is_seen), move |watch| {
             for (Value { cell, value, wait }, place) in values {
                 match wait {
                     Some(compare) => {

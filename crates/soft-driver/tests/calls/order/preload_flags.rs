@@ -90,8 +90,12 @@ fn a_value_may_be_seen_before_its_call_returns() {
             ..FRONT
         };
         for (what, writes) in KINDS {
-            for before in [true, false] {
+            // Without the class `host` a value counts as seen at once.
+            for (before, watched) in [(true, true), (false, true), (true, false)] {
                 let raw = Raw::behind(builder(0), front);
+                if !watched {
+                    preload::watch_host(Some("this is a test"), &|_| null_mut());
+                }
                 let p = Desk::new(&raw, false);
                 STREAM.store(p.b.cast(), Ordering::Relaxed);
                 MEMORY.store(p.buffer, Ordering::Relaxed);
