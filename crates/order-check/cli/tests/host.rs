@@ -461,6 +461,25 @@ fn is_pageable(p: &Program, memory: *mut u8) {
     unsafe { memory.add(PAGE).write_volatile(1) };
 }
 
+/// Registers of a device are not read by anybody else.
+fn io_memory(p: &Program) {
+    /// `CU_MEMHOSTREGISTER_IOMEMORY`.
+    const IO: c_uint = 4;
+    let (memory, goes_on) = (four_pages(), Flag::new(p, 0));
+    p.cuda.cuMemHostRegister_v2(memory, PAGE, IO);
+    let access = |to| {
+        // SAFETY: a page of this program, which nobody uses before it is open again.
+        assert_eq!(unsafe { libc::mprotect(memory.cast(), PAGE, to) }, 0);
+    };
+    goes_on.holds();
+    access(libc::PROT_NONE);
+    p.cuda.cuStreamWriteValue64_v2(p.stream, memory.expose_provenance() as u64, 1, 0);
+    p.any_call();
+    access(libc::PROT_READ | libc::PROT_WRITE);
+    goes_on.store(1);
+    p.synchronize();
+}
+
 /// The driver looks at the arguments.
 fn refused(p: &Program) {
     // SAFETY: a source that is none.
@@ -943,6 +962,7 @@ const CORRECT: &[Role<1>] = &[
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
     ("ended_context", ended_context, ["1 copies of pinned memory were watched"]),
+    ("io_memory", io_memory, ["order check: 0 findings"]),
     ("refused", refused, ["order check: 0 findings"]),
     ("released_context", released_context, ["order check: 0 findings"]),
     ("default_streams", default_streams, ["1 copies of pinned memory were watched"]),

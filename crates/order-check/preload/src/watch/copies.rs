@@ -180,7 +180,10 @@ impl Watch {
         }
         let flag = self.before_write(to.address, bytes).filter(|_| one);
         let place = self.place_of(stream, flag);
-        let readable = matches!(places[1], Place::Pinned | Place::Pageable);
+        let readable = match places[1] {
+            Place::Pinned => self.pinned.may_be_read(from.address),
+            of => of == Place::Pageable,
+        };
         let content = (readable && bytes <= 8 && one)
             .then_some(Cell { address: from.address, bytes: bytes as u8 });
         let awaited = self.feed.await_stream(stream);

@@ -87,12 +87,18 @@ impl Pinned {
         (address - base < region.bytes).then_some((*base, region))
     }
 
-    /// Whether other processes, or other mappings, may have these bytes: they store there without a
-    /// fault here.
+    /// Whether a load there does nothing: a register of a device, say, may be registered, too.
+    pub(super) fn may_be_read(&self, address: u64) -> bool {
+        self.region(address).is_some()
+    }
+
+    /// Whether others may store there without a fault here: other processes, or other mappings, have
+    /// these bytes, or they are no plain memory.
     pub(super) fn is_shared(&self, address: u64) -> bool {
-        let Some((base, of)) = self.region(address).filter(|(_, of)| of.registered) else {
+        let Some((base, of)) = self.region(address) else { return true };
+        if !of.registered {
             return false;
-        };
+        }
         *of.shared.get_or_init(|| {
             let maps = std::fs::read("/proc/self/maps");
             maps.map_or(true, |maps| !are_private(&maps, [base, base + of.bytes]))
