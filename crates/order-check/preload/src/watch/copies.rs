@@ -190,6 +190,30 @@ impl Watch {
         Before { stream, places, place, content, awaited }
     }
 
+    /// The contexts of the two devices, if the legacy stream copies from one to the other. Such a
+    /// copy comes after all work of both, and before all their later work.
+    fn devices_between(&self, blocks: [Block; 2]) -> Option<Vec<ContextId>> {
+        /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
+        const DEVICE: c_uint = 9;
+        let mut all = self.contexts.values();
+        let first = all.next()?;
+        if all.all(|of| of == first) {
+            return None;
+        }
+        let ask = self.questions.attribute?;
+        let device = |of: Block| {
+            let mut device = 0_i32;
+            // SAFETY: a place for the attribute.
+            let code = unsafe { ask((&raw mut device).cast(), DEVICE, of.address) };
+            (code == OK && self.side(of.side, of.address) == Place::Device).then_some(device)
+        };
+        let [to, from] = blocks.map(device);
+        let two = [to?, from?];
+        let mut contexts = self.all_contexts(Some(two[0]));
+        contexts.extend(self.all_contexts(Some(two[1])));
+        (two[0] != two[1]).then_some(contexts)
+    }
+
     fn copied(&mut self, before: &Before, [to, from]: [Block; 2], extent: Extent, rows: bool) {
         let Before { stream, places, place, content, .. } = before;
         let mut all = both([to, from], extent, rows);
@@ -272,12 +296,24 @@ fn submit(
         return real();
     }
     let handle = stream.unwrap_or(0);
-    if stream.is_some() && only_on_device(blocks) {
+    let is_legacy = handle <= 1 && call.thread_of_default(handle) == 0;
+    let between = match is_legacy {
+        true => enter(|watch| watch.devices_between(blocks)).flatten(),
+        false => None,
+    };
+    if between.is_none() && stream.is_some() && only_on_device(blocks) {
         return later(call, real, handle, || both(blocks, extent, rows));
     }
     let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, handle);
     around_seen(call, before, real, Before::seen, move |watch, before| {
+        let between = between.unwrap_or_default();
+        if !between.is_empty() {
+            watch.feed.stream_waits_for_contexts(before.stream, &between);
+        }
         watch.copied(&before, blocks, extent, rows);
+        if !between.is_empty() {
+            watch.feed.contexts_wait_for_stream(&between, before.stream);
+        }
         if watch.feed.capture_of(before.stream).is_some() {
             return;
         }

@@ -94,8 +94,6 @@ impl Watch {
 /// Memory of an allocation, a registration, or an object.
 pub(super) struct Allocation {
     pub(super) bytes: usize,
-    /// `None` for memory of the host.
-    pub(super) device: Option<i32>,
     /// With which it ends, or 0.
     pub(super) context: Handle,
 }
@@ -287,13 +285,12 @@ pub(crate) fn unregister(call: &Call, real: impl FnOnce() -> Code, address: Addr
     real()
 }
 
-/// A free waits for the work before, of the memory's device or of all devices.
+/// A free waits for the work before. That of other devices may use the memory, too.
 pub(crate) fn free(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
     begin(call, |watch| {
         watch.unpinned(address);
-        if let Some(of) = watch.forget(address) {
-            let contexts = watch.all_contexts(of.device);
-            let awaited = watch.feed.await_contexts(&contexts);
+        if watch.forget(address).is_some() {
+            let awaited = watch.feed.await_contexts(&watch.all_contexts(None));
             watch.feed.reached(&awaited);
         }
         watch.feed.free(address);

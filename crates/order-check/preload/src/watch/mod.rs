@@ -454,9 +454,8 @@ impl Watch {
 
     fn allocated(&mut self, address: Address, bytes: usize, memory: Memory) {
         self.replaced(address, bytes);
-        let (context, device) = self.current();
-        let device = (memory != Memory::Host).then_some(device);
-        self.devices.insert(address, Allocation { bytes, device, context });
+        let (context, _) = self.current();
+        self.devices.insert(address, Allocation { bytes, context });
         self.feed.allocate(address, bytes as u64, memory);
     }
 }

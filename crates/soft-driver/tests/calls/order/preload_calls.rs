@@ -296,3 +296,62 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
         }
     });
 }
+
+/// Two devices, with memory and a stream of each, and work in the second one's.
+fn two_devices(then: impl Fn(&Raw, [CUcontext; 2], [CUstream; 2], [u64; 2])) -> usize {
+    let raw = Raw::behind(builder(0).devices(2), FRONT);
+    let contexts = [raw.retain(0), raw.retain(1)];
+    let mut memory = [0; 2];
+    let streams = [0, 1].map(|device: usize| {
+        raw.set_current(contexts[device]);
+        assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory[device], 64) }.0, OK);
+        raw.stream(0)
+    });
+    assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory[1], 1, 64, streams[1]) }.0, OK);
+    then(&raw, contexts, streams, memory);
+    streams.into_iter().for_each(|stream| raw.sync(stream));
+    found().len()
+}
+
+#[test]
+fn a_copy_between_devices_in_the_legacy_stream_waits_for_both() {
+    aside("a_copy_between_devices_in_the_legacy_stream_waits_for_both", || {
+        let copy = |raw: &Raw, [to, from]: [u64; 2]| {
+            assert_eq!(call!(raw, cuMemcpyDtoD_v2(to => u64, from => u64, 64 => usize)), OK);
+        };
+        let peer = |raw: &Raw, contexts: [CUcontext; 2], [to, from]: [u64; 2], stream| {
+            let copied = call!(raw, cuMemcpyPeerAsync(to => u64, contexts[0] => CUcontext,
+                from => u64, contexts[1] => CUcontext, 64 => usize, stream => CUstream));
+            assert_eq!(copied, OK);
+        };
+        let here = |raw: &Raw, contexts: [CUcontext; 2]| raw.set_current(contexts[0]);
+        let by_copy = two_devices(|raw, contexts, _, memory| {
+            here(raw, contexts);
+            copy(raw, memory);
+        });
+        let by_peer = two_devices(|raw, contexts, streams, memory| {
+            here(raw, contexts);
+            peer(raw, contexts, memory, null_mut());
+            // What comes later in the other device's stream is after it.
+            assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory[0], 1, 64, streams[1]) }.0, OK);
+        });
+        let in_a_stream = two_devices(|raw, contexts, streams, memory| {
+            here(raw, contexts);
+            peer(raw, contexts, memory, streams[0]);
+        });
+        assert_eq!([by_copy, by_peer, in_a_stream], [0, 0, 1]);
+    });
+}
+
+#[test]
+fn a_free_waits_for_work_of_other_devices() {
+    aside("a_free_waits_for_work_of_other_devices", || {
+        let found = two_devices(|raw, contexts, streams, [to, from]| {
+            let copied = unsafe { (raw.cuMemcpyDtoDAsync_v2)(to, from, 64, streams[1]) };
+            assert_eq!(copied.0, OK);
+            raw.set_current(contexts[0]);
+            assert_eq!(unsafe { (raw.cuMemFree_v2)(to) }.0, OK);
+        });
+        assert_eq!(found, 0);
+    });
+}
