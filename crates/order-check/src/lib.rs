@@ -127,6 +127,13 @@ pub mod feed;
 pub mod findings;
 mod graph;
 mod json;
+#[cfg(all(
+    feature = "process",
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_endian = "little"
+))]
+mod object;
 mod op;
 #[cfg(all(feature = "process", target_os = "linux"))]
 #[doc(hidden)]

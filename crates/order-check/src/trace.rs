@@ -60,6 +60,13 @@ pub fn look_for_python() {
     python::look();
 }
 
+/// The first address of the loaded file that an address is in.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+#[must_use]
+pub fn file_of(address: usize) -> Option<usize> {
+    crate::object::at(address, false).map(|of| of.base)
+}
+
 /// Has Python print the calling thread's stack to a file, if the thread is one of Python's. The
 /// handler of a signal may call it. Returns whether anything was printed.
 #[must_use]
@@ -108,50 +115,50 @@ fn addresses(text: &str) -> Vec<usize> {
     text.lines().filter_map(address).collect()
 }
 
-/// What the loader knows of an address.
-#[cfg(unix)]
-fn loaded(address: usize) -> Option<libc::Dl_info> {
-    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let code = core::ptr::without_provenance(address);
-    // SAFETY: the address is only compared with those of the loaded files, and there is room for
-    // the answer: zeroes are a value of that type, and a success has filled it.
-    unsafe { (libc::dladdr(code, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }
-}
-
 /// The function that exports have at an address, and its file.
 fn symbol(address: usize) -> Option<String> {
-    #[cfg(unix)]
-    {
-        let found = loaded(address).filter(|found| !found.dli_sname.is_null())?;
-        // SAFETY: the file's own name of the symbol, which lasts as long as the file is loaded.
-        let name = unsafe { core::ffi::CStr::from_ptr(found.dli_sname) }.to_string_lossy();
-        Some(format!("{name}, in {}", module(address)?))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = address;
-        None
-    }
+    let (symbol, place) = found(address)?;
+    Some(format!("{}, in {place}", symbol?))
 }
 
 /// The file with the code at an address, and the offset in it.
 fn module(address: usize) -> Option<String> {
-    #[cfg(unix)]
-    {
-        let found = loaded(address)?;
-        if found.dli_fname.is_null() {
-            return None;
-        }
-        // SAFETY: the loader's own name of the file, which lasts as long as the file is loaded. A
-        // file that has made calls of the driver and was unloaded is not found above.
-        let name = unsafe { core::ffi::CStr::from_ptr(found.dli_fname) }.to_string_lossy();
-        Some(format!("{name}+{:#x}", address.wrapping_sub(found.dli_fbase.addr())))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = address;
-        None
-    }
+    found(address).map(|(_, place)| place)
+}
+
+/// The exported function at an address, and the file with the offset.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+fn found(address: usize) -> Option<(Option<String>, String)> {
+    let object = crate::object::at(address, true)?;
+    let path = match object.path.is_empty() {
+        true => std::env::current_exe().ok()?.to_string_lossy().into_owned(),
+        false => object.path,
+    };
+    Some((object.symbol, format!("{path}+{:#x}", address.wrapping_sub(object.base))))
+}
+
+#[cfg(all(
+    unix,
+    not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))
+))]
+fn found(address: usize) -> Option<(Option<String>, String)> {
+    let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let code = core::ptr::without_provenance(address);
+    // SAFETY: the address is only compared with those of the loaded files, and there is room for
+    // the answer: zeroes are a value of that type, and a success has filled it.
+    let found =
+        unsafe { (libc::dladdr(code, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }?;
+    // SAFETY: NULL, or the loader's own strings, which last as long as the file is loaded. A file
+    // that has made calls of the driver and was unloaded is not found.
+    let [path, symbol] = [found.dli_fname, found.dli_sname].map(|of| unsafe {
+        (!of.is_null()).then(|| core::ffi::CStr::from_ptr(of).to_string_lossy().into_owned())
+    });
+    Some((symbol, format!("{}+{:#x}", path?, address.wrapping_sub(found.dli_fbase.addr()))))
+}
+
+#[cfg(not(unix))]
+fn found(_address: usize) -> Option<(Option<String>, String)> {
+    None
 }
 
 /// The frames of a printed backtrace: a line of a number and a name each, and where it is in a line

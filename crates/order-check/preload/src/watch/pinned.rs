@@ -1,10 +1,9 @@
 //! The class `host`: which copies of pinned memory are watched, and what the accesses of the host
 //! are.
 
-use core::ffi::c_int;
 use std::cell::OnceCell;
 
-use cuda_order_check::trace::Trace;
+use cuda_order_check::trace::{Trace, file_of};
 
 use super::*;
 use crate::pinned::budget::{Budget, PAGES, TIMES};
@@ -414,29 +413,6 @@ fn are_private(maps: &[u8], [first, end]: [u64; 2]) -> bool {
     // The names of files may be any bytes.
     let maps = String::from_utf8_lossy(maps);
     maps.lines().filter_map(private).sum::<u64>() == end - first
-}
-
-/// The loaded file that has an address, by its own first header. (`dladdr` would wait for a thread
-/// in a constructor, whose call may wait for the watch's lock.)
-fn file_of(address: usize) -> Option<usize> {
-    extern "C" fn look(of: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
-        // SAFETY: the loader's description, and what the call below has given.
-        let (of, asked) = unsafe { (&*of, &mut *asked.cast::<(usize, usize)>()) };
-        // SAFETY: the headers of the file, so many.
-        let all = unsafe { core::slice::from_raw_parts(of.dlpi_phdr, of.dlpi_phnum.into()) };
-        let has = |part: &libc::Elf64_Phdr| {
-            let first = (of.dlpi_addr + part.p_vaddr) as usize;
-            part.p_type == libc::PT_LOAD && asked.0.wrapping_sub(first) < part.p_memsz as usize
-        };
-        if all.iter().any(has) {
-            asked.1 = of.dlpi_phdr.addr();
-        }
-        c_int::from(asked.1 != 0)
-    }
-    let mut asked = (address, 0);
-    // SAFETY: a function that takes these, and a place that outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut asked).cast()) };
-    (asked.1 != 0).then_some(asked.1)
 }
 
 /// Whether an access is the driver's own: these are its frames, and an address of the driver.

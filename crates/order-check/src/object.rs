@@ -1,0 +1,147 @@
+//! The loaded file at an address, and the function that it exports there.
+//!
+//! `dladdr` says the same, but it waits for threads in constructors of libraries. Such a thread may
+//! make a call that waits for a lock of the caller. `dl_iterate_phdr` waits for none of them.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// A loaded file.
+pub(crate) struct Object {
+    /// Its path; empty for the program itself.
+    pub(crate) path: String,
+    /// Its first address.
+    pub(crate) base: usize,
+    /// The function at the address, if it is exported and was asked for.
+    pub(crate) symbol: Option<String>,
+}
+
+/// The file that an address is in. To look for the function takes long.
+pub(crate) fn at(address: usize, with_symbol: bool) -> Option<Object> {
+    extern "C" fn look(of: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
+        // SAFETY: the loader's description, and what the call below has given.
+        let (of, asked) = unsafe { (&*of, &mut *asked.cast::<Asked>()) };
+        asked.found = describe(of, asked);
+        c_int::from(asked.found.is_some())
+    }
+    let mut asked = Asked { address, with_symbol, found: None };
+    // SAFETY: a function that takes these, and a place that outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut asked).cast()) };
+    asked.found
+}
+
+struct Asked {
+    address: usize,
+    with_symbol: bool,
+    found: Option<Object>,
+}
+
+fn describe(of: &libc::dl_phdr_info, asked: &Asked) -> Option<Object> {
+    let (bias, address) = (of.dlpi_addr as usize, asked.address);
+    // SAFETY: the file's headers, so many.
+    let headers = unsafe { core::slice::from_raw_parts(of.dlpi_phdr, of.dlpi_phnum.into()) };
+    let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let has = |header: &libc::Elf64_Phdr| {
+        address.wrapping_sub(bias.wrapping_add(header.p_vaddr as usize)) < header.p_memsz as usize
+    };
+    if !loads().any(has) {
+        return None;
+    }
+    let first = loads().map(|header| header.p_vaddr as usize).min().unwrap_or_default();
+    let base = bias.wrapping_add(first & !0xfff);
+    let mut dynamic = headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC);
+    let dynamic = dynamic.next().map(|header| bias.wrapping_add(header.p_vaddr as usize));
+    // SAFETY: the loader does not unload the file before this function has returned.
+    let exported = |dynamic| unsafe { exported(dynamic, bias, address) };
+    let symbol = dynamic.filter(|_| asked.with_symbol).and_then(exported);
+    let name = of.dlpi_name;
+    // SAFETY: the loader's own name of the file.
+    let path = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy());
+    Some(Object { path: path.unwrap_or_default().into_owned(), base, symbol })
+}
+
+/// # Safety
+///
+/// The dynamic section of a file that is loaded with this bias.
+unsafe fn exported(dynamic: usize, bias: usize, address: usize) -> Option<String> {
+    const STRINGS: usize = 5;
+    const SYMBOLS: usize = 6;
+    const HASH: usize = 4;
+    const GNU_HASH: usize = 0x6fff_fef5;
+    // SAFETY: words of the section, of its tables, and of nothing behind these, as the caller says.
+    let word = |at: usize| unsafe { core::ptr::with_exposed_provenance::<usize>(at).read() };
+    // SAFETY: as above.
+    let half = |at: usize| unsafe { core::ptr::with_exposed_provenance::<u32>(at).read() } as usize;
+    let table = |tag: usize| {
+        let entries = (0..).map(|at| dynamic + 16 * at).take_while(|at| word(*at) != 0);
+        let value = entries.filter(|at| word(*at) == tag).map(|at| word(at + 8)).next()?;
+        // Not all loaders, and not all files, have addresses there.
+        Some(if value < bias { value + bias } else { value })
+    };
+    let count = match (table(HASH), table(GNU_HASH)) {
+        (Some(hash), _) => half(hash + 4),
+        (None, Some(hash)) => {
+            let [buckets, first, bloom] = [0, 4, 8].map(|at| half(hash + at));
+            let start = hash + 16 + 8 * bloom;
+            let last = (0..buckets).map(|at| half(start + 4 * at)).max().filter(|of| *of >= first);
+            let chain = |at: usize| half(start + 4 * (buckets + at - first));
+            // The last one of a chain has the lowest bit.
+            last.and_then(|last| (last..).find(|at| chain(*at) & 1 == 1)).map_or(first, |of| of + 1)
+        }
+        (None, None) => return None,
+    };
+    let (symbols, strings) = (table(SYMBOLS)?, table(STRINGS)?);
+    let is_here = |symbol: &usize| {
+        let (info, section) = (half(symbol + 4) & 0xf, half(symbol + 4) >> 16);
+        // Functions, also those that are chosen when the file is loaded.
+        let start = bias.wrapping_add(word(symbol + 8));
+        [2, 10].contains(&info) && section != 0 && address.wrapping_sub(start) < word(symbol + 16)
+    };
+    let symbol = (0..count).map(|at| symbols + 24 * at).find(is_here)?;
+    let name: *const c_char = core::ptr::with_exposed_provenance(strings + half(symbol));
+    // SAFETY: a string of the file's table.
+    Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the loader says itself.
+    fn asked(address: usize) -> libc::Dl_info {
+        let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        let place = core::ptr::without_provenance(address);
+        // SAFETY: any address, and a place for the answer, which a success has filled.
+        unsafe {
+            assert_ne!(libc::dladdr(place, found.as_mut_ptr()), 0);
+            found.assume_init()
+        }
+    }
+
+    #[test]
+    fn it_is_what_the_loader_says() {
+        // SAFETY: a name, which is looked up.
+        let of = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr();
+        for name in [c"getpid", c"qsort", c"dlsym", c"printf", c"_Unwind_Backtrace"] {
+            let address = of(name) + 1;
+            let (own, loader) = (at(address, true).expect("it is loaded"), asked(address));
+            assert_eq!(own.base, loader.dli_fbase.addr(), "{name:?}");
+            // SAFETY: the loader's strings.
+            let [path, symbol] = [loader.dli_fname, loader.dli_sname]
+                .map(|of| unsafe { CStr::from_ptr(of) }.to_string_lossy());
+            assert_eq!(own.path, path, "{name:?}");
+            let own = own.symbol.expect("it is exported");
+            // A function may have several names.
+            assert_eq!(named(&own), named(&symbol), "{own} {symbol}");
+        }
+        let here =
+            at(it_is_what_the_loader_says as *const () as usize, false).expect("it is loaded");
+        assert_eq!(here.path, "", "the program");
+        assert!(at(8, false).is_none());
+    }
+
+    fn named(name: &str) -> usize {
+        let name = std::ffi::CString::new(name).expect("a name");
+        // SAFETY: a name, which is looked up.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr()
+    }
+}
