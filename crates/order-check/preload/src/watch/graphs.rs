@@ -16,6 +16,28 @@ pub(super) enum Node {
     Work,
 }
 
+/// An executable graph whose nodes the driver was asked for.
+pub(super) struct Built {
+    nodes: Vec<Flat>,
+    /// Where each of them is.
+    places: HashMap<Handle, usize>,
+    /// Whether the checker does not have them as they are.
+    changed: bool,
+}
+
+impl Built {
+    fn new(nodes: Vec<Flat>) -> Self {
+        let places = nodes.iter().enumerate().map(|(at, of)| (of.handle, at)).collect();
+        Self { nodes, places, changed: true }
+    }
+
+    /// The work of a node, which gets other work.
+    fn node(&mut self, node: Handle) -> Option<&mut Work> {
+        self.changed = true;
+        Some(&mut self.nodes.get_mut(*self.places.get(&node)?)?.work)
+    }
+}
+
 /// How many changed nodes are remembered.
 const CHANGED: usize = 1 << 16;
 
@@ -40,18 +62,23 @@ impl Watch {
             return;
         }
         match self.nodes_of(call, graph) {
-            Some(nodes) => {
-                self.define(exec, &nodes);
-                self.built.insert(exec, nodes);
-            }
+            Some(nodes) => _ = self.built.insert(exec, Built::new(nodes)),
             None => self.unknown(exec),
         }
     }
 
-    fn define(&mut self, exec: Handle, nodes: &[Flat]) {
-        let node = |of: &Flat| GraphNode { work: of.work.parts(), after: of.after.clone() };
-        self.feed.graph(GraphId(exec as u64), nodes.iter().map(node).collect());
-        self.execs.insert(exec, nodes.iter().flat_map(|of| of.work.nodes()).collect());
+    /// The nodes that an executable graph has at its launch. Programs set its nodes one by one, so
+    /// the checker has all of them only now.
+    fn nodes_of_launch(&mut self, exec: Handle) -> Option<Vec<Node>> {
+        let built = self.built.get_mut(&exec);
+        if let Some(Built { nodes, changed, .. }) = built.filter(|of| of.changed) {
+            *changed = false;
+            self.defined += 1;
+            let node = |of: &Flat| GraphNode { work: of.work.parts(), after: of.after.clone() };
+            self.feed.graph(GraphId(exec as u64), nodes.iter().map(node).collect());
+            self.execs.insert(exec, nodes.iter().flat_map(|of| of.work.nodes()).collect());
+        }
+        self.execs.get(&exec).cloned()
     }
 
     /// What is in a graph is not known: an instantiation asks the driver, a launch orders
@@ -66,23 +93,17 @@ impl Watch {
     }
 
     /// A node of an executable graph has other work.
-    fn set_node(&mut self, exec: Handle, node: Handle, work: Option<Work>) {
-        let mut nodes = self.built.remove(&exec).unwrap_or_default();
-        match (nodes.iter_mut().find(|of| of.handle == node), work) {
-            (Some(of), Some(work)) => {
-                if let Work::Host(host) = std::mem::replace(&mut of.work, work) {
-                    hosts::left(&host);
-                }
-                self.define(exec, &nodes);
-                self.built.insert(exec, nodes);
-            }
-            _ => self.unknown(exec),
+    fn set_node(&mut self, exec: Handle, node: Handle, work: Work) {
+        let built = self.built.get_mut(&exec);
+        let Some(of) = built.and_then(|of| of.node(node)) else { return self.unknown(exec) };
+        if let Work::Host(host) = std::mem::replace(of, work) {
+            hosts::left(&host);
         }
     }
 
     /// An executable graph ends, or gets other nodes.
     fn leave(&mut self, exec: Handle) {
-        for of in self.built.remove(&exec).unwrap_or_default() {
+        for of in self.built.remove(&exec).into_iter().flat_map(|of| of.nodes) {
             if let Work::Host(host) = of.work {
                 hosts::left(&host);
             }
@@ -94,7 +115,7 @@ impl Watch {
         match place {
             NodePlace::Graph(graph) => self.unknown(graph),
             NodePlace::Node(node) => self.changed(node),
-            NodePlace::Exec(exec, node) => self.set_node(exec, node, Some(Work::Host(host))),
+            NodePlace::Exec(exec, node) => self.set_node(exec, node, Work::Host(host)),
         }
     }
 
@@ -259,7 +280,7 @@ pub(crate) fn set_kernel<T: Copy + Default + Into<KernelParams>>(
     after(call, real, |watch| {
         // SAFETY: NULL or the program's description.
         let work = watch.kernel_work(call, &unsafe { read(of) }.into());
-        watch.set_node(exec, node, Some(work));
+        watch.set_node(exec, node, work);
     })
 }
 
@@ -271,7 +292,7 @@ pub(crate) fn set_copy(
     of: *const Copy3D,
 ) -> Code {
     // SAFETY: as above.
-    after(call, real, |watch| watch.set_node(exec, node, Some(Work::of_copy(&unsafe { read(of) }))))
+    after(call, real, |watch| watch.set_node(exec, node, Work::of_copy(&unsafe { read(of) })))
 }
 
 pub(crate) fn set_memset(
@@ -282,7 +303,7 @@ pub(crate) fn set_memset(
     of: *const SetParams,
 ) -> Code {
     // SAFETY: as above.
-    after(call, real, |watch| watch.set_node(exec, node, Some(Work::of_set(&unsafe { read(of) }))))
+    after(call, real, |watch| watch.set_node(exec, node, Work::of_set(&unsafe { read(of) })))
 }
 
 pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handle) -> Code {
@@ -325,7 +346,7 @@ pub(crate) fn launch(
             // The driver refuses it, and the capture with it.
             return None;
         }
-        let Some(nodes) = watch.execs.get(&exec).cloned() else {
+        let Some(nodes) = watch.nodes_of_launch(exec) else {
             watch.seen.unknown += 1;
             watch.order_everything();
             return None;
@@ -359,3 +380,6 @@ pub(crate) fn update(
         watch.objects.entry(exec).or_default().extend(objects);
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,7 +144,9 @@ struct Watch {
     graphs: HashMap<Handle, Vec<Node>>,
     execs: HashMap<Handle, Vec<Node>>,
     /// The executable graphs whose nodes the driver was asked for.
-    built: HashMap<Handle, Vec<nodes::Flat>>,
+    built: HashMap<Handle, graphs::Built>,
+    /// How often the checker was given the nodes of one: a measure of time.
+    defined: u64,
     under_way: Vec<UnderWay>,
     /// Captures of whose nodes only some are known here: into graphs that have nodes already, or of
     /// calls that are not modelled.
@@ -222,6 +224,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         graphs: HashMap::new(),
         execs: HashMap::new(),
         built: HashMap::new(),
+        defined: 0,
         under_way: Vec::new(),
         partial: HashSet::new(),
         outside: Semaphore::new(false),
