@@ -124,8 +124,9 @@ pub(super) struct Open {
     /// The name of the operations that use it.
     word: &'static str,
     pub(super) access: Access,
-    /// Whether it would count by what was seen so far, of more than one launch. That has to do for
-    /// a kernel in a graph: a finding is about a launch of the graph, and cannot be held back.
+    /// Whether it would count by what was seen so far, with a launch before this one. That has to
+    /// do for a kernel in a graph: a finding is about a launch of the graph, and cannot be held
+    /// back.
     pub(super) likely: bool,
 }
 
@@ -237,6 +238,9 @@ impl Watch {
     /// What the kernel does there is not known: it counts as a read of the one byte, which any
     /// copy, memset or free of that byte must be ordered with. Classes of findings that are off by
     /// default make more of it.
+    ///
+    /// They are those of a graph's node. It is no launch, however often it is looked at: only
+    /// launches show which words within structures are addresses.
     pub(super) fn pointed_to(
         &mut self,
         call: &Call,
@@ -250,11 +254,13 @@ impl Watch {
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
-        self.addresses(function, &values)
+        self.addresses(function, &values, false)
     }
 
-    /// The same of a kernel that was looked up, with the words of its parameters.
-    pub(super) fn addresses(&mut self, function: Handle, values: &[u64]) -> Reads {
+    /// The same of a kernel that was looked up, with the words of its parameters: of a launch or of
+    /// a node.
+    pub(super) fn addresses(&mut self, function: Handle, values: &[u64], launched: bool) -> Reads {
+        let one = u32::from(launched);
         let settings = &self.feed.observer().settings;
         let has = |kind| settings.has(kind);
         let (pools, kind) = (
@@ -270,7 +276,7 @@ impl Watch {
             _ => 1,
         };
         let Some(kernel) = kernels.get_mut(&function) else { return Reads::default() };
-        kernel.launches += 1;
+        kernel.launches += one;
         let launches = kernel.launches;
         let (mut accesses, mut open) = (Vec::with_capacity(kernel.addresses), Vec::new());
         let mut values = values.iter();
@@ -288,18 +294,20 @@ impl Watch {
                 let name = *part.name.get_or_insert_with(|| {
                     kept(names, format!("{}, byte {at} of parameter {index}", kernel.name))
                 });
-                part.hits += 1;
+                part.hits += one;
+                let counts = part.hits * 10 >= launches * 9;
                 if launches < LAUNCHES {
-                    let likely = launches > 1 && part.hits * 10 >= launches * 9;
+                    // A launch that is captured says nothing of itself.
+                    let likely = counts && launches > one;
                     let access = Access::new(kind, word, bytes(word));
                     open.push(Open { word: name, access, likely });
-                } else if part.hits * 10 >= launches * 9 {
+                } else if counts {
                     accesses.push(Access::new(kind, word, bytes(word)));
                 }
             }
         }
         kernel.addresses = accesses.len();
-        if launches == LAUNCHES {
+        if launched && launches == LAUNCHES {
             feed.observer_mut().decide(kernel.judged());
         }
         (accesses, open)

@@ -95,7 +95,7 @@ impl Watch {
                 Work::Launch { name, function, end } => {
                     let of_launch = values.get(begin..end).unwrap_or_default();
                     begin = end;
-                    let (accesses, open) = self.addresses(function, of_launch);
+                    let (accesses, open) = self.addresses(function, of_launch, true);
                     if !open.is_empty() {
                         self.open_words(name, stream, open);
                     }

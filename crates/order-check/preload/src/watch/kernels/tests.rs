@@ -197,8 +197,40 @@ fn what_a_launch_reads() {
     plain(b, MEMORY + 256);
     assert_eq!(found(), [""; 0]);
 
+    nodes_are_no_launches();
     what_waits();
     handles_come_again();
+}
+
+/// A graph's node is judged by the launches so far, and is none itself.
+fn nodes_are_no_launches() {
+    let call = Call { name: "cuGraphInstantiateWithFlags", per_thread: false };
+    // How many addresses a node has that count, with this word at byte 16.
+    let node = |word: Address| {
+        let structure = [0, 0, word, 0, 0, 0, 0, 0_u64];
+        let all = [structure.as_ptr().expose_provenance(); 2];
+        let reads =
+            |watch: &mut Watch| watch.pointed_to(&call, STRUCTURE, all.as_ptr(), core::ptr::null());
+        let (accesses, open) = begin(&call, reads).expect("it watches");
+        accesses.len() + open.iter().filter(|of| of.likely).count()
+    };
+    let [a, b] = anew();
+    (0..12).for_each(|_| assert_eq!(node(0), 0));
+    (0..12).for_each(|_| structured(b, MEMORY + 256));
+    write(a);
+    assert_eq!(found().len(), 1, "all launches had an address");
+    let [a, b] = anew();
+    (0..100).for_each(|_| assert_eq!(node(MEMORY + 256), 0, "nothing was launched"));
+    (0..4).for_each(|_| structured(b, MEMORY + 256));
+    assert_eq!([node(MEMORY + 256), node(0)], [1, 0]);
+    (0..6).for_each(|_| structured(b, 0));
+    write(a);
+    assert_eq!((node(MEMORY + 256), found().len()), (0, 0), "4 of 10 launches had one");
+    for (hits, counts) in [(9, 1), (8, 0)] {
+        let [_, b] = anew();
+        (0..10).for_each(|at| structured(b, if at < hits { MEMORY } else { 0 }));
+        assert_eq!(node(MEMORY + 256), counts);
+    }
 }
 
 /// How many findings there were, without a call that everything comes before.
