@@ -53,7 +53,7 @@ pub(crate) enum NodePlace {
 
 impl Watch {
     /// An executable graph has the nodes of a graph.
-    fn instantiated(&mut self, call: &Call, graph: Handle, exec: Handle) {
+    fn instantiated(&mut self, graph: Handle, exec: Handle) {
         let captured = self.graphs.get(&graph).cloned();
         self.leave(exec);
         if let Some(nodes) = captured.filter(|_| !self.was_changed(graph)) {
@@ -61,7 +61,7 @@ impl Watch {
             self.execs.insert(exec, nodes);
             return;
         }
-        match self.nodes_of(call, graph) {
+        match self.nodes_of(graph) {
             Some(nodes) => _ = self.built.insert(exec, Built::new(nodes)),
             None => self.unknown(exec),
         }
@@ -241,7 +241,7 @@ pub(crate) fn instantiate(
         watch.seen.launchable += u64::from(flags & DEVICE_LAUNCH != 0);
         // SAFETY: the place for the handle, which a success has written.
         let exec = unsafe { read(exec) };
-        watch.instantiated(call, graph, exec);
+        watch.instantiated(graph, exec);
         let objects = watch.objects.get(&graph).cloned().unwrap_or_default();
         watch.objects.insert(exec, objects);
     })
@@ -279,7 +279,7 @@ pub(crate) fn set_kernel<T: Copy + Default + Into<KernelParams>>(
 ) -> Code {
     after(call, real, |watch| {
         // SAFETY: NULL or the program's description.
-        let work = watch.kernel_work(call, &unsafe { read(of) }.into());
+        let work = watch.kernel_work(&unsafe { read(of) }.into());
         watch.set_node(exec, node, work);
     })
 }
@@ -373,7 +373,7 @@ pub(crate) fn update(
     graph: Handle,
 ) -> Code {
     after(call, real, |watch| {
-        watch.instantiated(call, graph, exec);
+        watch.instantiated(graph, exec);
         let former = watch.objects.get(&exec).cloned().unwrap_or_default();
         watch.feed.objects_left(GraphId(exec as u64), former);
         let objects = watch.objects.get(&graph).cloned().unwrap_or_default();

@@ -243,12 +243,12 @@ impl Watch {
     /// launches show which words within structures are addresses.
     pub(super) fn pointed_to(
         &mut self,
-        call: &Call,
         function: Handle,
         parameters: *const Handle,
         extra: *const Handle,
     ) -> Reads {
-        self.kernel(call, function);
+        // Its name is that of launches, and classes of findings go by it.
+        self.kernel(&Call { name: "cuLaunchKernel", per_thread: false }, function);
         let mut values = Vec::new();
         if let Some(kernel) = self.kernels.get(&function) {
             // SAFETY: what the program gave to the call.

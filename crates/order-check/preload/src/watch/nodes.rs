@@ -190,9 +190,9 @@ impl Work {
 impl Watch {
     /// The nodes of a graph, each after all that it waits for, and with the nodes of child graphs
     /// in their place; `None` if some are of a kind that is not modelled.
-    pub(super) fn nodes_of(&mut self, call: &Call, graph: Handle) -> Option<Vec<Flat>> {
+    pub(super) fn nodes_of(&mut self, graph: Handle) -> Option<Vec<Flat>> {
         let mut all = Vec::new();
-        self.flatten(call, graph, &[], &mut all)?;
+        self.flatten(graph, &[], &mut all)?;
         Some(all)
     }
 
@@ -206,7 +206,6 @@ impl Watch {
     /// Adds the nodes of a graph after others. What comes after all of them.
     fn flatten(
         &mut self,
-        call: &Call,
         graph: Handle,
         before: &[usize],
         all: &mut Vec<Flat>,
@@ -247,12 +246,12 @@ impl Watch {
                     self.seen.changeable += 1;
                     Work::Accesses(Vec::new())
                 }
-                0 => self.kernel_work(call, &ask(of.kernel, handle)?),
+                0 => self.kernel_work(&ask(of.kernel, handle)?),
                 1 => Work::of_copy(&ask(of.copy, handle)?),
                 2 => Work::of_set(&ask(of.set, handle)?),
                 3 => Work::Host(of.host_function(handle)?),
                 4 => {
-                    let end = self.flatten(call, ask(of.child, handle)?, &after, all)?;
+                    let end = self.flatten(ask(of.child, handle)?, &after, all)?;
                     if all.len() > from {
                         ends.insert(handle, end);
                         continue;
@@ -277,10 +276,10 @@ impl Watch {
     }
 
     /// What a kernel's parameters point to.
-    pub(super) fn kernel_work(&mut self, call: &Call, of: &KernelParams) -> Work {
+    pub(super) fn kernel_work(&mut self, of: &KernelParams) -> Work {
         let function = if of.function == 0 { of.kernel } else { of.function };
         let [parameters, extra] = [of.parameters, of.extra].map(core::ptr::with_exposed_provenance);
-        let (mut all, open) = self.pointed_to(call, function, parameters, extra);
+        let (mut all, open) = self.pointed_to(function, parameters, extra);
         all.extend(open.into_iter().filter(|of| of.likely).map(|of| of.access));
         Work::Accesses(all)
     }
