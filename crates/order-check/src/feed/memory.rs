@@ -136,6 +136,14 @@ impl<O: Observer> Feed<O> {
         Some(self.memory.places.get(self.memory.at(address)?)?.1)
     }
 
+    /// The bytes of the memory that begins at an address; `None` where none begins that a call has
+    /// allocated, registered or opened.
+    #[must_use]
+    pub fn bytes_at(&self, start: u64) -> Option<u64> {
+        let at = self.memory.starts.binary_search(&start).ok()?;
+        Some(self.memory.places.get(at)?.0)
+    }
+
     /// The call itself accesses pageable memory of the program: it reads the memory before it
     /// returns, or a stream writes the memory. Earlier uses of these addresses do not matter.
     pub fn pageable(&mut self, accesses: &[Access]) {

@@ -80,8 +80,9 @@ fn memory_is_of_the_host_until_it_ends() {
     let at = |feed: &Feed<Count>, address| feed.memory(address);
     assert_eq!(at(&feed, PINNED + 15), Some(Memory::Host));
     assert_eq!(at(&feed, PINNED + 16).or(at(&feed, PINNED - 1)), None);
+    assert_eq!([0, 1].map(|byte| feed.bytes_at(PINNED + byte)), [Some(16), None]);
     feed.free(PINNED);
-    assert_eq!(at(&feed, PINNED), None);
+    assert_eq!((at(&feed, PINNED), feed.bytes_at(PINNED)), (None, None));
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn kept(names: &mut HashSet<&'static str>, name: String) -> &'static str {
 }
 
 /// The least size of a pool.
-const POOL: usize = 32 << 20;
+const POOL: u64 = 32 << 20;
 
 impl Kernel {
     /// The words of the parameters that a launch has.
@@ -270,11 +270,7 @@ impl Watch {
                 false => AccessKind::Read,
             },
         );
-        let Self { kernels, feed, devices, names, .. } = self;
-        let bytes = |word: Address| match pools.then(|| devices.get(&word)).flatten() {
-            Some(of) if of.bytes >= POOL => of.bytes as u64,
-            _ => 1,
-        };
+        let Self { kernels, feed, names, .. } = self;
         let Some(kernel) = kernels.get_mut(&function) else { return Reads::default() };
         kernel.launches += one;
         let launches = kernel.launches;
@@ -286,9 +282,11 @@ impl Watch {
                 if feed.memory(word).is_none() {
                     continue;
                 }
+                let of = if pools { feed.bytes_at(word) } else { None };
+                let access = Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1));
                 note(|| format!(" {index}+{at}/{size}:{word:#x}"));
                 let Some(part) = parameter.words.get_mut(part) else {
-                    accesses.push(Access::new(kind, word, bytes(word)));
+                    accesses.push(access);
                     continue;
                 };
                 let name = *part.name.get_or_insert_with(|| {
@@ -299,10 +297,9 @@ impl Watch {
                 if launches < LAUNCHES {
                     // A launch that is captured says nothing of itself.
                     let likely = counts && launches > one;
-                    let access = Access::new(kind, word, bytes(word));
                     open.push(Open { word: name, access, likely });
                 } else if counts {
-                    accesses.push(Access::new(kind, word, bytes(word)));
+                    accesses.push(access);
                 }
             }
         }

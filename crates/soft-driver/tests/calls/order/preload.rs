@@ -265,7 +265,7 @@ fn a_kernel_uses_what_its_parameters_point_to() {
 }
 
 /// A function that nothing is known of, with arguments in all places.
-const WITH_KERNELS: Front = Front {
+pub(super) const WITH_KERNELS: Front = Front {
     install: |soft| preload::install(&|name| with_kernels(soft, name), &settings()),
     resolve: |soft, name| preload::target(name, &|name| with_kernels(soft, name)),
     declare,

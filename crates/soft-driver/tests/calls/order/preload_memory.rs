@@ -10,7 +10,7 @@ use cuda_order_check::Problem;
 use cuda_order_check_preload as preload;
 
 use super::desk::synchronous_copy;
-use super::preload::{FRONT, Seen, found, launch_of, seen, settings, with_kernels};
+use super::preload::{FRONT, Seen, WITH_KERNELS, found, launch_of, seen, settings, with_kernels};
 use super::*;
 use crate::pools::{Pool, alloc_from, create, destroy, props};
 
@@ -337,10 +337,10 @@ fn other_memory_replaces_that_of_objects() {
 }
 
 /// Memory of a pool of another process: the pool here, and there, and the address here.
-fn shared(here: &Raw, there: &Raw) -> ([Pool; 2], u64) {
+fn shared(here: &Raw, there: &Raw, bytes: usize) -> ([Pool; 2], u64) {
     const FILE_DESCRIPTOR: u32 = 1;
     let theirs = create(there, &props(FILE_DESCRIPTOR)).expect("a pool");
-    let memory = alloc_from(there, 64, theirs, legacy()).expect("memory");
+    let memory = alloc_from(there, bytes, theirs, legacy()).expect("memory");
     let (mut file, mut data, mut ours, mut address) = (-1, [0_u64; 8], null_mut(), 0);
     good(call!(there, cuMemPoolExportToShareableHandle(&mut file => *mut i32, theirs => Pool,
         FILE_DESCRIPTOR => u32, 0 => u64)));
@@ -361,7 +361,7 @@ fn words_in_memory_of_another_process_may_be_reported() {
             there.set_current(there.retain(0));
             let raw = Raw::behind(builder(0), FRONT);
             let p = Desk::new(&raw, mended);
-            let (pools, address) = shared(&raw, &there);
+            let (pools, address) = shared(&raw, &there, 64);
             p.writes(p.a);
             let word = if mended { address } else { p.other };
             p.set(p.a, word, 4);
@@ -378,6 +378,47 @@ fn words_in_memory_of_another_process_may_be_reported() {
             let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
             assert_eq!(own, found(), "mended: {mended}");
             assert_eq!(own.len(), usize::from(!mended), "mended: {mended}");
+        }
+    });
+}
+
+/// A kernel that gets the first address of a pool may access all of it, wherever it is from.
+#[test]
+fn pools_are_memory_of_all_kinds() {
+    aside("pools_are_memory_of_all_kinds", || {
+        const BYTES: usize = 32 << 20;
+        let there = Raw::with(builder(0));
+        there.set_current(there.retain(0));
+        for classes in ["", "class=+pools"] {
+            let raw = Raw::behind(builder(0), WITH_KERNELS);
+            let settings = format!("stacks=off,{classes}");
+            let settings = preload::Settings::from_text(&settings).expect("it is valid");
+            preload::install(&|name| with_kernels(&raw.soft, name), &settings);
+            let p = Desk::new(&raw, false);
+            let mut address = 0;
+            good(call!(raw, cuMemAllocAsync(&mut address => *mut u64, BYTES => usize,
+                p.a => CUstream)));
+            let own = create(&raw, &props(0)).expect("a pool");
+            let of_pool = alloc_from(&raw, BYTES, own, p.a).expect("memory");
+            let small = alloc_from(&raw, BYTES - 1, own, p.a).expect("memory");
+            let (pools, theirs) = shared(&raw, &there, BYTES);
+            let all = [address, of_pool, theirs, small];
+            raw.sync(p.a);
+            for (kernel, memory) in (1..).zip(all) {
+                launch_of(&raw, kernel, p.a, memory, 0);
+                p.set(p.c, memory + (1 << 20), 64);
+                raw.sync(p.c);
+                raw.sync(p.a);
+                let wanted = usize::from(!classes.is_empty() && memory != small);
+                assert_eq!(found().len(), wanted, "kernel {kernel}, {classes}");
+            }
+            for memory in all {
+                good(call!(raw, cuMemFreeAsync(memory => u64, p.a => CUstream)));
+            }
+            raw.sync(p.a);
+            let ends = [(&raw, own), (&raw, pools[0]), (&there, pools[1])];
+            assert_eq!(ends.map(|(of, pool)| destroy(of, pool)), [OK; 3]);
+            p.end();
         }
     });
 }
