@@ -163,6 +163,11 @@ fn demangled(name: &str) -> String {
 }
 
 impl Questions {
+    /// Whether the driver says where the parameters of kernels are, as it does since CUDA 12.4.
+    pub(super) fn describe_kernels(&self) -> bool {
+        self.kernel_parameter.or(self.function_parameter).is_some()
+    }
+
     /// The name of a kernel, and the offset and the size of each parameter.
     fn kernel(&self, function: Handle) -> (Option<String>, Vec<(usize, usize)>) {
         let of = |ask: ParamInfo| {

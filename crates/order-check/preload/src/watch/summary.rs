@@ -66,6 +66,8 @@ fn sum_up(watch: &mut Watch) {
     let words = watch.kernels.values().flat_map(Kernel::judged);
     watch.feed.observer_mut().decide(words);
     let (calls, seen) = (watch.calls, watch.seen);
+    // Those of graphs, too.
+    let undescribed = !watch.kernels.is_empty() && !watch.questions.describe_kernels();
     let findings = &mut watch.feed.observer_mut().findings;
     // A program that only looks for a driver has none.
     if calls > 0 {
@@ -75,6 +77,10 @@ fn sum_up(watch: &mut Watch) {
             ("graphs", seen.graphs),
             ("threads", threads()),
         ]);
+    }
+    if undescribed {
+        let text = "the driver does not describe the parameters of kernels (CUDA 12.4 does)";
+        findings.note(&format!("order check: {text}: their accesses were not seen"));
     }
     of_host.iter().for_each(|line| findings.note(&format!("order check: {line}")));
     for name in unlisted {

@@ -247,6 +247,33 @@ pub(super) fn kernel(raw: &Raw) -> *mut c_void {
     function
 }
 
+/// Drivers before CUDA 12.4 do not say where the parameters of a kernel are.
+#[test]
+fn a_driver_that_does_not_describe_kernels_is_named() {
+    aside("a_driver_that_does_not_describe_kernels_is_named", || {
+        for (minor, launches) in [(3, 1), (4, 1), (3, 0)] {
+            let raw = Raw::behind(builder(0).version(12, minor), PLAIN);
+            let p = Desk::new(&raw, false);
+            let function = kernel(&raw);
+            let parameters = [std::ptr::from_ref(&p.buffer).cast::<c_void>()];
+            for _ in 0..launches {
+                let code = call!(raw, cuLaunchKernel(function => *mut c_void,
+                    1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32,
+                    p.a => CUstream, parameters.as_ptr() => *const *const c_void,
+                    std::ptr::null() => *const c_void));
+                assert_eq!(code, OK);
+            }
+            p.set(p.b, p.buffer, 1);
+            p.end();
+            let described = minor >= 4;
+            assert_eq!(found().len(), usize::from(described), "12.{minor}");
+            let text = summary();
+            let line = "order check: the driver does not describe the parameters of kernels";
+            assert_eq!(text.contains(line), launches > 0 && !described, "12.{minor}: {text}");
+        }
+    });
+}
+
 /// The node's address may be another one at a launch, so none is compared.
 #[test]
 fn nodes_that_kernels_may_change_are_counted() {
