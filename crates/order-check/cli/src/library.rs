@@ -3,15 +3,17 @@
 
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
+use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Once;
 
 use cuda_order_check_preload::{
-    Settings, VARIABLE, count_by, exported, find, for_each_name, install, open, summary, target,
-    watch_host, watch_process,
+    Settings, VARIABLE, count_by, exported, faults, find, for_each_name, install, open, summary,
+    target, watch_host, watch_process,
 };
 
 use crate::{calls, hide, say};
@@ -127,34 +129,44 @@ fn is_preloaded() -> bool {
     own.is_some() && all.split([':', ' ']).any(|path| number(path.as_ref()) == own)
 }
 
+/// The start has not come to its end, or it has, and the checker is in front of the driver or not.
+const FRESH: u8 = 0;
+const GOOD: u8 = 1;
+const BAD: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(FRESH);
+
+thread_local! {
+    /// Whether this thread is in the start.
+    static STARTS: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Starts, once. Whether that is done, and the checker is in front of the driver.
-extern "C" fn started() -> bool {
+///
+/// In a constructor a thread has the loader's lock, and it may come here. So no lock is held while
+/// the loader is asked: each thread that comes before the end asks by itself, with the same result.
+fn started() -> bool {
     static ONCE: Once = Once::new();
-    static THREAD: AtomicI32 = AtomicI32::new(0);
-    static GOOD: AtomicBool = AtomicBool::new(false);
-    // SAFETY: it has no preconditions.
-    let here = unsafe { libc::gettid() };
     // The start opens the driver's library, and that may look for itself.
-    if THREAD.load(Ordering::Relaxed) == here {
-        return false;
+    if STATE.load(Ordering::Acquire) == FRESH && !STARTS.replace(true) {
+        let found = ask();
+        ONCE.call_once(|| {
+            let good = found.map(start).map_err(without).is_ok();
+            STATE.store(if good { GOOD } else { BAD }, Ordering::Release);
+        });
+        STARTS.set(false);
     }
-    ONCE.call_once(|| {
-        THREAD.store(here, Ordering::Relaxed);
-        for (_, slot, _) in EXPORTS {
-            slot.target.store(missing as *mut c_void, Ordering::Relaxed);
-        }
-        match start() {
-            Ok(()) => GOOD.store(true, Ordering::Relaxed),
-            Err(what) => {
-                say(&what);
-                // As if there were no driver.
-                let names: Vec<_> = EXPORTS.iter().map(|(name, ..)| *name).collect();
-                hide::hide(&names);
-            }
-        }
-        THREAD.store(0, Ordering::Relaxed);
-    });
-    GOOD.load(Ordering::Relaxed)
+    STATE.load(Ordering::Acquire) == GOOD
+}
+
+/// Where a function leads that is called before the start.
+extern "C" fn leads(slot: &Slot) -> *mut c_void {
+    started();
+    match slot.target.load(Ordering::Acquire) {
+        // The start has called it.
+        target if target == first_call as *const () as *mut c_void => missing as *mut c_void,
+        target => target,
+    }
 }
 
 /// A function is called before the start: r11 has its slot.
@@ -171,7 +183,6 @@ unsafe extern "C" fn first_call() {
         "mov [rsp + 24], rcx",
         "mov [rsp + 32], r8",
         "mov [rsp + 40], r9",
-        "mov [rsp + 48], r11",
         "movups [rsp + 64], xmm0",
         "movups [rsp + 80], xmm1",
         "movups [rsp + 96], xmm2",
@@ -180,14 +191,15 @@ unsafe extern "C" fn first_call() {
         "movups [rsp + 144], xmm5",
         "movups [rsp + 160], xmm6",
         "movups [rsp + 176], xmm7",
-        "call {started}",
+        "mov rdi, r11",
+        "call {leads}",
+        "mov r11, rax",
         "mov rdi, [rsp]",
         "mov rsi, [rsp + 8]",
         "mov rdx, [rsp + 16]",
         "mov rcx, [rsp + 24]",
         "mov r8, [rsp + 32]",
         "mov r9, [rsp + 40]",
-        "mov r11, [rsp + 48]",
         "movups xmm0, [rsp + 64]",
         "movups xmm1, [rsp + 80]",
         "movups xmm2, [rsp + 96]",
@@ -197,8 +209,8 @@ unsafe extern "C" fn first_call() {
         "movups xmm6, [rsp + 160]",
         "movups xmm7, [rsp + 176]",
         "leave",
-        "jmp qword ptr [r11]",
-        started = sym started,
+        "jmp r11",
+        leads = sym leads,
     )
 }
 
@@ -255,20 +267,49 @@ fn fill(
     each: impl Fn(&CStr, *mut c_void, &Slot, unsafe extern "C" fn()),
 ) {
     let mut lacks = Vec::new();
+    let mut targets = Vec::new();
     for (name, slot, own) in EXPORTS {
         let Ok(text) = CString::new(*name) else { continue };
         match function(&text) {
-            function if function.is_null() => lacks.push(*name),
+            function if function.is_null() => {
+                lacks.push(*name);
+                targets.push((slot, missing as *mut c_void));
+            }
             function => {
-                slot.target.store(function, Ordering::Relaxed);
                 each(&text, function, slot, *own);
+                targets.push((slot, function));
             }
         }
     }
     hide::hide(&lacks);
+    // Other threads call them from here on.
+    for (slot, target) in targets {
+        slot.target.store(target, Ordering::Release);
+    }
 }
 
-fn start() -> Result<(), String> {
+/// What only the loader knows, and what depends on it.
+struct Found {
+    settings: Settings,
+    /// What is wrong with the settings.
+    wrong: Option<String>,
+    own: PathBuf,
+    /// The real functions, by their names.
+    real: HashMap<CString, *mut c_void>,
+    /// Why the class `host` cannot work.
+    behind: Option<&'static str>,
+}
+
+impl Found {
+    fn resolve(&self, name: &CStr) -> *mut c_void {
+        let real = self.real.get(name);
+        debug_assert!(real.is_some(), "{name:?} was not looked up");
+        real.copied().unwrap_or(core::ptr::null_mut())
+    }
+}
+
+/// Asks the loader. Several threads may do so at once.
+fn ask() -> Result<Found, String> {
     let text = std::env::var(VARIABLE).unwrap_or_default();
     // A child may not find the files that its parent found.
     let (settings, wrong) = match Settings::from_text(&text) {
@@ -280,20 +321,43 @@ fn start() -> Result<(), String> {
         format!("there is no libcuda.so.1 here; {VARIABLE}=library=PATH names one elsewhere")
     })?;
     let resolve = open(&path).ok_or_else(|| format!("{} cannot be opened", path.display()))?;
-    if let Some(what) = wrong {
+    let exports = EXPORTS.iter().filter_map(|(name, ..)| CString::new(*name).ok());
+    let names = exports.chain([c"cuda_soft_driver_alias".to_owned()]);
+    let real = names.map(|name| {
+        let real = resolve(&name);
+        (name, real)
+    });
+    let real = real.collect();
+    let behind = calls::ready(|address| file_of(address).map(|(begin, _)| begin));
+    if behind.is_none() {
+        faults::look_up();
+    }
+    Ok(Found { settings, wrong, own, real, behind })
+}
+
+/// As if there were no driver.
+fn without(what: String) {
+    say(&what);
+    fill(|_| core::ptr::null_mut(), |_, _, _, _| ());
+}
+
+/// Puts the checker in front of the driver. The loader is not asked: others wait, and one of them
+/// may have its lock.
+fn start(found: Found) {
+    let resolve = |name: &CStr| found.resolve(name);
+    if let Some(what) = &found.wrong {
         say(&format!("{VARIABLE}: {what}. Nothing is checked in this process"));
         fill(resolve, |_, _, _, _| ());
-        return Ok(());
+        return;
     }
     count_by(counted);
-    install(&resolve, &settings);
-    let base = |address| file_of(address).map(|(begin, _)| begin);
-    let behind = calls::ready(base);
-    if behind.is_none() {
+    install(&resolve, &found.settings);
+    if found.behind.is_none() {
         cuda_order_check::trace::hook_writes();
     }
-    let off = (!settings.checks_host()).then_some("the class `host` is off");
-    watch_host(off.or(behind), &resolve);
+    let off = (!found.settings.checks_host()).then_some("the class `host` is off");
+    watch_host(off.or(found.behind), &resolve);
+    watch_process();
     fill(
         |name| target(name, &resolve),
         |name, function, slot, own| {
@@ -302,11 +366,9 @@ fn start() -> Result<(), String> {
             exported(real, own as *const c_void);
         },
     );
-    cuda_order_check::trace::leave_out(own);
-    watch_process();
+    cuda_order_check::trace::leave_out(found.own);
     // SAFETY: the handler is part of this library, which is linked as one that stays loaded.
     unsafe { libc::atexit(at_exit) };
-    Ok(())
 }
 
 #[used]

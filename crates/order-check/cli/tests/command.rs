@@ -551,6 +551,125 @@ fn a_program_in_c_declares_what_its_kernels_do() {
     assert!(plain.status.success() && plain.stderr.is_empty(), "{plain:?}");
 }
 
+/// Compiles a program or a library in C. `false` if there is no compiler.
+fn compiled(folder: &Folder, name: &str, source: &str, more: &[&str]) -> bool {
+    let file = format!("{name}.c");
+    fs::write(folder.0.join(&file), source).expect("a new file");
+    let mut command = Command::new("cc");
+    command.args(["-Wall", "-Werror", "-D_GNU_SOURCE", "-o", name, &file]).args(more);
+    let Ok(status) = command.args(["-ldl", "-lpthread"]).current_dir(&folder.0).status() else {
+        say_not_run("there is no C compiler");
+        return false;
+    };
+    assert!(status.success(), "{name}");
+    true
+}
+
+/// Runs a program of the folder, with these options of the command, until it ends or hangs.
+fn run_compiled(folder: &Folder, options: &[&str], program: &[&str]) -> (Output, String) {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "30", env!("CARGO_BIN_EXE_cuda-order-check"), "run", "--library"]);
+    command.arg(shared_library()).args(options).arg("--").args(program);
+    command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+    let output = command.output().expect("the command is there");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, errors)
+}
+
+/// The threads of a linked program make the first call at once.
+#[test]
+fn first_calls_of_several_threads_all_reach_the_driver() {
+    let folder = Folder::new("first-calls");
+    std::os::unix::fs::symlink(shared_library(), folder.0.join("libcuda.so.1")).expect("a link");
+    if !compiled(&folder, "first", FIRST_CALLS, &["-L.", "-l:libcuda.so.1"]) {
+        return;
+    }
+    for _ in 0..5 {
+        let (done, errors) = run_compiled(&folder, &[], &["./first"]);
+        assert!(done.status.success(), "{:?}: {errors}", done.status);
+    }
+}
+
+const FIRST_CALLS: &str = r#"
+#include <pthread.h>
+
+unsigned cuInit(unsigned);
+static pthread_barrier_t all;
+
+static void *call(void *code)
+{
+    pthread_barrier_wait(&all);
+    *(unsigned *)code = cuInit(0);
+    return 0;
+}
+
+int main(void)
+{
+    pthread_t threads[8];
+    unsigned codes[8];
+    pthread_barrier_init(&all, 0, 8);
+    for (int at = 0; at < 8; at++)
+        pthread_create(&threads[at], 0, call, &codes[at]);
+    for (int at = 0; at < 8; at++)
+        pthread_join(threads[at], 0);
+    for (int at = 0; at < 8; at++)
+        if (codes[at])
+            return 1;
+    return 0;
+}
+"#;
+
+/// A thread opens the driver while the constructor of a library does, which has the loader's lock.
+#[test]
+fn a_constructor_opens_the_driver_at_the_same_time() {
+    let folder = Folder::new("constructor");
+    let library = shared_library();
+    let library = library.to_str().expect("it is text");
+    let slow = ["-shared", "-fPIC", "-Wl,--no-as-needed", library];
+    if !compiled(&folder, "libslow.so", SLOW, &slow) {
+        return;
+    }
+    compiled(&folder, "plugin.so", EARLY, &["-shared", "-fPIC"]);
+    compiled(&folder, "both", BOTH, &[]);
+    for _ in 0..5 {
+        let (done, errors) = run_compiled(&folder, &["--library", "libslow.so"], &["./both"]);
+        assert!(done.status.success(), "{:?}: {errors}", done.status);
+    }
+}
+
+/// The driver, which takes a while to open.
+const SLOW: &str = r#"
+#include <unistd.h>
+
+__attribute__((constructor)) static void slow(void)
+{
+    usleep(200000);
+}
+"#;
+
+const BOTH: &str = r#"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static void *plugin(void *nothing)
+{
+    usleep(100000);
+    return dlopen("./plugin.so", RTLD_NOW);
+}
+
+int main(void)
+{
+    pthread_t thread;
+    void *opened = 0;
+    pthread_create(&thread, 0, plugin, 0);
+    if (!dlopen("libcuda.so.1", RTLD_NOW))
+        return 1;
+    pthread_join(thread, &opened);
+    return !opened;
+}
+"#;
+
 /// A library whose constructor comes before that of the stand-in, as the runtime's does.
 const EARLY: &str = r#"
 #include <dlfcn.h>

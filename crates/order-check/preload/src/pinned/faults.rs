@@ -61,7 +61,7 @@ fn next(cache: &AtomicPtr<c_void>, name: &core::ffi::CStr) -> *mut c_void {
 }
 
 /// Looks the functions up, so that no later call does.
-pub(crate) fn look_up() {
+pub fn look_up() {
     next(&REGISTER, c"sigaction");
     next(&MASK, c"pthread_sigmask");
     // The loader looks up what the unwinder calls.
