@@ -147,10 +147,63 @@ pub struct Sink {
 #[derive(Debug)]
 enum Target {
     Stderr,
-    /// With its path.
-    File(File, String),
+    File(Named),
     /// A write to the file has failed.
     Nowhere,
+}
+
+/// A file that is open. The program may close all files that are, and then has the number of this
+/// one for a file of its own.
+#[derive(Debug)]
+struct Named {
+    file: Option<File>,
+    path: String,
+    identity: Option<[u64; 2]>,
+}
+
+impl Named {
+    fn open(path: String) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let identity = identity(&file);
+        Ok(Self { file: Some(file), path, identity })
+    }
+
+    /// Leaves the number alone if it is another file's.
+    fn forget_other(&mut self) {
+        if let Some(other) = self.file.take_if(|file| identity(file) != self.identity) {
+            std::mem::forget(other);
+        }
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.forget_other();
+        if self.file.is_none() {
+            *self = Self::open(self.path.clone())?;
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        quietly(|| file.write_all(text.as_bytes()))
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.forget_other();
+    }
+}
+
+/// Which file it is, where the system says so.
+fn identity(file: &File) -> Option<[u64; 2]> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let found = file.metadata().ok()?;
+        Some([found.dev(), found.ino()])
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        None
+    }
 }
 
 /// No signal ends the process if nobody reads there any more.
@@ -174,9 +227,8 @@ impl Sink {
     ///
     /// The file cannot be opened or created.
     pub fn file(path: &str) -> io::Result<Self> {
-        let path = path.replace("%p", &std::process::id().to_string());
-        let file = OpenOptions::new().create(true).append(true).open(&path)?;
-        Ok(Self { to: Target::File(file, path), prefix: "", json: false })
+        let file = Named::open(path.replace("%p", &std::process::id().to_string()))?;
+        Ok(Self { to: Target::File(file), prefix: "", json: false })
     }
 
     /// Writes each finding, and the summary, as a JSON object in one line.
@@ -190,18 +242,18 @@ impl Sink {
     /// written, standard error says so once, and has the text and all later ones; JSON ends then.
     pub fn write(&mut self, text: &str) {
         let line = format!("{}{text}\n", self.prefix);
-        let Target::File(file, path) = &mut self.to else {
+        let Target::File(file) = &mut self.to else {
             if matches!(self.to, Target::Stderr) {
                 let _ = quietly(|| io::stderr().write_all(line.as_bytes()));
             }
             return;
         };
-        let Err(error) = quietly(|| file.write_all(line.as_bytes())) else { return };
+        let Err(error) = file.write(&line) else { return };
         let (instead, to) = match self.json {
             true => ("there is no more JSON", Target::Nowhere),
             false => ("findings go here", Target::Stderr),
         };
-        let what = format!("order check: cannot write {path}, so {instead}: {error}");
+        let what = format!("order check: cannot write {}, so {instead}: {error}", file.path);
         Self::stderr("").write(&what);
         self.to = to;
         self.write(text);

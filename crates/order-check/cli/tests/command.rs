@@ -211,6 +211,32 @@ while True: time.sleep(0.01)";
     assert!(errors.contains("order check: 0 findings in"), "{errors}");
 }
 
+/// A program closes all descriptors, and opens files that get their numbers.
+#[test]
+fn a_program_that_closes_all_files_keeps_its_own() {
+    if !python() {
+        return;
+    }
+    let folder = Folder::new("descriptors");
+    let program = "begin(); upload()
+os.closerange(3, 64)
+files = [os.open(f'data-{at}', os.O_CREAT | os.O_RDWR) for at in range(3, 64)]
+clear()
+sys.stdout.flush(); os._exit(0)";
+    let begin = std::time::Instant::now();
+    let (done, errors) = output(&folder, "--log log --stacks off", program);
+    // The end waits ten seconds for a summary that does not come.
+    assert!(begin.elapsed().as_secs() < 8, "{errors}");
+    assert!(done.status.success(), "{errors}");
+    for at in 3..64 {
+        assert_eq!(folder.read(&format!("data-{at}")), "");
+    }
+    let log = folder.read("log");
+    for part in ["missing order: two calls", "order check: 1 finding in"] {
+        assert_eq!(log.matches(part).count(), 1, "{log}: {errors}");
+    }
+}
+
 #[test]
 fn children_have_their_own_reports() {
     if !python() {

@@ -1,22 +1,21 @@
 //! The end of the process by a signal, or without the handlers of the exit.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
-use std::fs::File;
-use std::io::Read;
-use std::os::fd::{FromRawFd, IntoRawFd};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::watch;
 
 /// The signals that end a program, and that users send.
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Where a handler writes, and the process that reads there.
-static PIPE: AtomicI32 = AtomicI32::new(-1);
+/// What the thread is asked for: a bit for each signal. The thread waits for this word, and not at
+/// a pipe: a program may close all its descriptors, and then has the numbers for its own files.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+/// The process that has the thread, or 0.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// In the pipe: the program ends the process without the handlers of the exit.
-const LEAVES: u8 = 0;
+/// The bit of no signal: the program ends the process without the handlers of the exit.
+const LEAVES: c_int = 0;
 /// Whether the summary is written.
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
@@ -28,28 +27,51 @@ pub fn watch_process() {
     watch::at_first_call(watch_signals);
 }
 
+/// Whether this process has the thread. A child of a fork has none.
+fn has_thread() -> bool {
+    PROCESS.load(Ordering::Acquire) == std::process::id()
+}
+
+/// Asks the thread. A handler may call it.
+fn want(signal: c_int) {
+    WANTED.fetch_or(1 << signal, Ordering::Release);
+    let flags = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a word that lives as long as the process.
+    unsafe { libc::syscall(libc::SYS_futex, WANTED.as_ptr(), flags, 1) };
+}
+
+/// What the thread is asked for next.
+fn wanted() -> u32 {
+    loop {
+        match WANTED.swap(0, Ordering::Acquire) {
+            0 => {
+                let flags = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+                let for_ever: *const libc::timespec = core::ptr::null();
+                // SAFETY: as above. It returns at once if the word is no longer 0.
+                unsafe { libc::syscall(libc::SYS_futex, WANTED.as_ptr(), flags, 0, for_ever) };
+            }
+            bits => return bits,
+        }
+    }
+}
+
 /// A thread writes the summary: a handler may not, as it runs in the middle of anything.
 fn watch_signals() {
-    let Ok((mut reader, writer)) = std::io::pipe() else { return };
-    let writer = writer.into_raw_fd();
-    PROCESS.store(std::process::id(), Ordering::Relaxed);
-    PIPE.store(writer, Ordering::Release);
-    let ends = move || {
-        let mut signal = [0];
-        while reader.read_exact(&mut signal).is_ok() {
+    let ends = || {
+        loop {
+            let bits = wanted();
             watch::summary();
             WRITTEN.store(true, Ordering::Release);
-            if signal != [LEAVES] {
-                end(c_int::from(signal[0]));
+            if let Some(signal) = SIGNALS.into_iter().find(|signal| bits & 1 << signal != 0) {
+                end(signal);
             }
         }
     };
     let thread = std::thread::Builder::new().name("cuda-order-check".to_owned());
     if all_signals_blocked(|| thread.spawn(ends)).is_err() {
-        // SAFETY: it was made above, and no handler has it.
-        drop(unsafe { File::from_raw_fd(writer) });
         return;
     }
+    PROCESS.store(std::process::id(), Ordering::Release);
     for signal in SIGNALS {
         let mut found = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: a place for the action, of which zeroes are a value.
@@ -99,7 +121,7 @@ fn end(signal: c_int) {
 /// The program may become another one. In a child of a fork, which may have the memory of its
 /// parent, nothing waits.
 pub fn before_exec() {
-    if PROCESS.load(Ordering::Relaxed) == std::process::id() {
+    if has_thread() {
         watch::catch_up();
     }
 }
@@ -109,38 +131,28 @@ pub fn before_exec() {
 /// the thread needs. A child of a fork, also one that has the memory of its parent, has no such
 /// thread.
 pub fn before_exit() {
-    let pipe = PIPE.load(Ordering::Acquire);
-    if pipe < 0 || PROCESS.load(Ordering::Relaxed) != std::process::id() {
+    if !has_thread() {
         return;
     }
-    let leaves = LEAVES;
+    want(LEAVES);
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    // SAFETY: a byte of a variable; a handler may call both.
-    unsafe {
-        if libc::write(pipe, (&raw const leaves).cast(), 1) != 1 {
+    for _ in 0..PATIENCE {
+        if WRITTEN.load(Ordering::Acquire) {
             return;
         }
-        for _ in 0..PATIENCE {
-            if WRITTEN.load(Ordering::Acquire) {
-                return;
-            }
-            libc::nanosleep(&pause, core::ptr::null_mut());
-        }
+        // SAFETY: a time, and no place for what is left of it.
+        unsafe { libc::nanosleep(&pause, core::ptr::null_mut()) };
     }
 }
 
 extern "C" fn on_signal(signal: c_int) {
-    let number = signal as u8;
-    // SAFETY: the functions may be called in a handler; a byte is written from a variable. The
-    // place of the error number is the thread's own.
-    unsafe {
-        let error = *libc::__errno_location();
-        let here = PROCESS.load(Ordering::Relaxed) == std::process::id();
-        let pipe = PIPE.load(Ordering::Acquire);
-        // A child of a fork has no such thread.
-        if !here || libc::write(pipe, (&raw const number).cast(), 1) != 1 {
-            end(signal);
-        }
-        *libc::__errno_location() = error;
+    // SAFETY: the place of the error number is the thread's own, here and below.
+    let error = unsafe { *libc::__errno_location() };
+    if has_thread() {
+        want(signal);
+    } else {
+        end(signal);
     }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = error };
 }
