@@ -233,12 +233,28 @@ functions! {
         real()
     };
 
+    signal(number: c_int, handler: usize) -> usize, real
+        // SAFETY: the program's arguments, here and below.
+        => unsafe { faults::signal(number, handler, libc::SA_RESTART, real) };
+    bsd_signal(number: c_int, handler: usize) -> usize, real
+        // SAFETY: as above.
+        => unsafe { faults::signal(number, handler, libc::SA_RESTART, real) };
+    sysv_signal(number: c_int, handler: usize) -> usize, real
+        // SAFETY: as above.
+        => unsafe { faults::signal(number, handler, ONCE, real) };
+    __sysv_signal(number: c_int, handler: usize) -> usize, real
+        // SAFETY: as above.
+        => unsafe { faults::signal(number, handler, ONCE, real) };
+
     // As an exception does that nobody catches. It does not return.
     abort() -> (), real => {
         before_exit();
         real()
     };
 }
+
+/// How System V's `signal` sets a handler.
+const ONCE: c_int = libc::SA_RESETHAND | libc::SA_NODEFER;
 
 /// The arguments, or the environment, of a program.
 type List = *const *const c_char;
@@ -251,30 +267,6 @@ pub unsafe extern "C" fn sigaction(
 ) -> c_int {
     // SAFETY: the program's arguments, here and below.
     unsafe { faults::sigaction(signal, action, old) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
-    // SAFETY: as above.
-    unsafe { faults::signal(signal, handler, libc::SA_RESTART) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bsd_signal(signal: c_int, handler: usize) -> usize {
-    // SAFETY: as above.
-    unsafe { faults::signal(signal, handler, libc::SA_RESTART) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
-    // SAFETY: as above.
-    unsafe { faults::signal(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __sysv_signal(signal: c_int, handler: usize) -> usize {
-    // SAFETY: as above.
-    unsafe { faults::signal(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER) }
 }
 
 #[unsafe(no_mangle)]

@@ -696,6 +696,100 @@ int main(void)
 }
 "#;
 
+/// For a program the handler of the checker is the default.
+#[test]
+fn signals_are_as_without_the_checker() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("signals");
+    if !compiled(&folder, "signals", SIGNALS, &["-Wno-deprecated-declarations"]) {
+        return;
+    }
+    for (what, status, signal) in [
+        ("interrupt", Some(0), None),
+        ("handler", Some(7), None),
+        ("default", None, Some(libc::SIGTERM)),
+        ("default again", None, Some(libc::SIGTERM)),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.args(["run", "--library"]).arg(shared_library()).args(["--", "./signals", what]);
+        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+        let done = command.output().expect("the command is there");
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(
+            (done.status.code(), done.status.signal()),
+            (status, signal),
+            "{what}: {errors}"
+        );
+        assert_eq!(errors.matches("order check: 0 findings in").count(), 1, "{what}: {errors}");
+    }
+}
+
+const SIGNALS: &str = r#"
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CALL(name, types, values) \
+    if (((int(*) types)dlsym(library, name))values) \
+        return 1
+
+static void nothing(int number)
+{
+}
+
+static void leave(int number)
+{
+    _exit(7);
+}
+
+int main(int count, char **words)
+{
+    int pipes[2];
+    char byte;
+    struct sigaction old;
+    void *context, *stream;
+    /* As in a shell, whatever the tests have. */
+    signal(SIGTERM, SIG_DFL);
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library || pipe(pipes))
+        return 1;
+    CALL("cuInit", (unsigned), (0));
+    CALL("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
+    CALL("cuCtxSetCurrent", (void *), (context));
+    CALL("cuStreamCreate", (void **, unsigned), (&stream, 1));
+    if (!strcmp(words[1], "interrupt")) {
+        siginterrupt(SIGALRM, 1);
+        signal(SIGALRM, nothing);
+        ualarm(100000, 0);
+        /* The end of a read that goes on. */
+        if (fork() == 0) {
+            sleep(1);
+            _exit(write(pipes[1], "", 1) != 1);
+        }
+        return !(read(pipes[0], &byte, 1) == -1 && errno == EINTR);
+    }
+    if (sigaction(SIGTERM, 0, &old) || old.sa_handler != SIG_DFL)
+        return 2;
+    if (!strcmp(words[1], "handler")) {
+        if (signal(SIGTERM, leave) != SIG_DFL)
+            return 3;
+    } else if (!strcmp(words[1], "default again")) {
+        if (signal(SIGTERM, nothing) != SIG_DFL || signal(SIGTERM, SIG_DFL) != nothing)
+            return 4;
+        struct sigaction handled = { .sa_handler = nothing };
+        if (sigaction(SIGTERM, &handled, &old) || old.sa_handler != SIG_DFL)
+            return 5;
+        handled.sa_handler = SIG_DFL;
+        if (sigaction(SIGTERM, &handled, &old) || old.sa_handler != nothing)
+            return 6;
+    }
+    kill(getpid(), SIGTERM);
+    return 8;
+}
+"#;
+
 /// A library whose constructor comes before that of the stand-in, as the runtime's does.
 const EARLY: &str = r#"
 #include <dlfcn.h>

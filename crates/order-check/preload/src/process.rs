@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::pinned::faults::{default_action, is_inside, register};
 use crate::watch;
 
 /// The signals that end a program, and that users send.
@@ -73,14 +74,10 @@ fn watch_signals() {
     }
     PROCESS.store(std::process::id(), Ordering::Release);
     for signal in SIGNALS {
-        let mut found = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: a place for the action, of which zeroes are a value.
-        let found = unsafe {
-            libc::sigaction(signal, core::ptr::null(), found.as_mut_ptr());
-            found.assume_init()
-        };
+        let mut found = default_action();
+        register(signal, None, &mut found);
         if found.sa_sigaction == libc::SIG_DFL {
-            set(signal, on_signal as *const () as libc::sighandler_t);
+            register(signal, Some(&own_action()), core::ptr::null_mut());
         }
     }
 }
@@ -100,20 +97,27 @@ fn all_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-fn set(signal: c_int, handler: libc::sighandler_t) {
-    let mut action = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: zeroes are a value of that type; the handler is a function of the right type that
-    // calls only what a handler may, or the default.
-    unsafe {
-        (*action.as_mut_ptr()).sa_sigaction = handler;
-        (*action.as_mut_ptr()).sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
-        libc::sigaction(signal, action.as_ptr(), core::ptr::null_mut());
-    }
+fn own_action() -> libc::sigaction {
+    let mut action = default_action();
+    action.sa_sigaction = on_signal as *const () as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+    action
+}
+
+/// Whether this is the handler of this library: for the program it is the default.
+pub(crate) fn is_own(handler: libc::sighandler_t) -> bool {
+    handler == on_signal as *const () as libc::sighandler_t
+}
+
+/// What is in the place of the default that the program sets.
+pub(crate) fn instead_of(signal: c_int, handler: libc::sighandler_t) -> Option<libc::sigaction> {
+    let is_it = handler == libc::SIG_DFL && SIGNALS.contains(&signal) && has_thread();
+    is_it.then(own_action)
 }
 
 /// The signal ends the process, as if nobody had handled it.
 fn end(signal: c_int) {
-    set(signal, libc::SIG_DFL);
+    register(signal, Some(&default_action()), core::ptr::null_mut());
     // SAFETY: both have no preconditions.
     unsafe { libc::kill(libc::getpid(), signal) };
 }
@@ -135,23 +139,34 @@ pub fn before_exit() {
         return;
     }
     want(LEAVES);
+    is_written();
+}
+
+/// Waits for the summary, though not without end. A handler may call it.
+fn is_written() -> bool {
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    for _ in 0..PATIENCE {
-        if WRITTEN.load(Ordering::Acquire) {
-            return;
+    (0..PATIENCE).any(|_| {
+        let written = WRITTEN.load(Ordering::Acquire);
+        if !written {
+            // SAFETY: a time, and no place for what is left of it.
+            unsafe { libc::nanosleep(&pause, core::ptr::null_mut()) };
         }
-        // SAFETY: a time, and no place for what is left of it.
-        unsafe { libc::nanosleep(&pause, core::ptr::null_mut()) };
-    }
+        written
+    })
 }
 
 extern "C" fn on_signal(signal: c_int) {
     // SAFETY: the place of the error number is the thread's own, here and below.
     let error = unsafe { *libc::__errno_location() };
-    if has_thread() {
-        want(signal);
-    } else {
+    if !has_thread() {
         end(signal);
+    } else {
+        want(signal);
+        // A program that sends itself the signal does not expect to go on. Within the library this
+        // thread may have what the summary needs.
+        if !is_inside() && is_written() {
+            end(signal);
+        }
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = error };

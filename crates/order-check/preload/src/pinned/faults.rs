@@ -11,6 +11,8 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use cuda_order_check::trace::print_python;
 
+use crate::process;
+
 use super::table::{self, By, FRAMES, Fact, Fault};
 
 thread_local! {
@@ -69,7 +71,12 @@ pub fn look_up() {
     take_stack(&mut fact, 0);
 }
 
-fn register(signal: c_int, action: Option<&libc::sigaction>, old: *mut libc::sigaction) -> c_int {
+/// The C library's `sigaction`.
+pub(crate) fn register(
+    signal: c_int,
+    action: Option<&libc::sigaction>,
+    old: *mut libc::sigaction,
+) -> c_int {
     let real = next(&REGISTER, c"sigaction");
     let action = action.map_or(core::ptr::null(), core::ptr::from_ref);
     // SAFETY: the C library's function, with an action that lives, and a place for the old one or
@@ -97,7 +104,7 @@ fn publish(action: libc::sigaction) {
     }
 }
 
-fn default_action() -> libc::sigaction {
+pub(crate) fn default_action() -> libc::sigaction {
     // SAFETY: all zero is SIG_DFL without flags and with an empty mask.
     unsafe { core::mem::zeroed() }
 }
@@ -164,7 +171,8 @@ fn is_ours() -> bool {
 }
 
 /// `sigaction` of the program: for SIGSEGV it is kept, and the handler of this library stays. Handlers
-/// of other signals do not block SIGSEGV, as a fault that is blocked ends the process.
+/// of other signals do not block SIGSEGV, as a fault that is blocked ends the process. Where this
+/// library has a handler for the end by a signal, the program has the default.
 ///
 /// # Safety
 ///
@@ -183,7 +191,15 @@ pub unsafe fn sigaction(
             // SAFETY: a set of signals.
             unsafe { libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV) };
         }
-        return register(signal, action.as_ref(), old);
+        let own = action.and_then(|action| process::instead_of(signal, action.sa_sigaction));
+        let code = register(signal, own.or(action).as_ref(), old);
+        // SAFETY: NULL, or a place that a success has filled.
+        if let (0, Some(old)) = (code, unsafe { old.as_mut() })
+            && process::is_own(old.sa_sigaction)
+        {
+            *old = default_action();
+        }
+        return code;
     }
     let before = program_action();
     if let Some(action) = action {
@@ -200,12 +216,23 @@ pub unsafe fn sigaction(
     0
 }
 
-/// `signal` of the program, with these flags of `sigaction`. Returns the old handler or `SIG_ERR`.
+/// `signal` of the program. Returns the old handler or `SIG_ERR`. `real` is the C library's function,
+/// which knows what `siginterrupt` has set; only what must be another action is set with `flags`.
 ///
 /// # Safety
 ///
 /// As for `signal`.
-pub unsafe fn signal(signal: c_int, handler: usize, flags: c_int) -> usize {
+pub unsafe fn signal(
+    signal: c_int,
+    handler: usize,
+    flags: c_int,
+    real: impl FnOnce() -> usize,
+) -> usize {
+    let is_fault = signal == libc::SIGSEGV && INSTALLED.load(Ordering::Acquire);
+    if !is_fault && process::instead_of(signal, handler).is_none() {
+        let old = real();
+        return if process::is_own(old) { libc::SIG_DFL } else { old };
+    }
     let mut action = default_action();
     action.sa_sigaction = handler;
     action.sa_flags = flags;
