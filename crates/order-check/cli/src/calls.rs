@@ -246,8 +246,19 @@ functions! {
         // SAFETY: as above.
         => unsafe { faults::signal(number, handler, ONCE, real) };
 
-    // As an exception does that nobody catches. It does not return.
+    // As an exception does that nobody catches. It does not return, nor do those below: the C
+    // library's own calls of `abort` go around this one.
     abort() -> (), real => {
+        before_exit();
+        real()
+    };
+    __assert_fail(what: *const c_char, file: *const c_char, line: c_uint, function: *const c_char)
+        -> (), real => {
+        before_exit();
+        real()
+    };
+    __assert_perror_fail(error: c_int, file: *const c_char, line: c_uint, function: *const c_char)
+        -> (), real => {
         before_exit();
         real()
     };

@@ -107,6 +107,16 @@ extern "C" fn at_exit() {
     cuda_order_check::exit::leave();
 }
 
+/// The process ends by `quick_exit`, which leaves out the handlers of the exit.
+extern "C" fn at_quick_exit() {
+    summary();
+    let status = cuda_order_check::exit::status(-1);
+    if status >= 0 {
+        // SAFETY: it has no preconditions. Nothing but that is left to be done.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
 extern "C" fn at_load() {
     if is_program() {
         return;
@@ -367,8 +377,15 @@ fn start(found: Found) {
         },
     );
     cuda_order_check::trace::leave_out(found.own);
-    // SAFETY: the handler is part of this library, which is linked as one that stays loaded.
-    unsafe { libc::atexit(at_exit) };
+    unsafe extern "C" {
+        #[link_name = "at_quick_exit"]
+        fn register_quick(handler: extern "C" fn()) -> c_int;
+    }
+    // SAFETY: the handlers are part of this library, which is linked as one that stays loaded.
+    unsafe {
+        libc::atexit(at_exit);
+        register_quick(at_quick_exit);
+    }
 }
 
 #[used]

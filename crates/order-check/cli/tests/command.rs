@@ -790,6 +790,68 @@ int main(int count, char **words)
 }
 "#;
 
+/// Ends that leave out the handlers of the exit, and that the C library makes by itself.
+#[test]
+fn other_ends_have_the_summary_too() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("ends");
+    if !compiled(&folder, "ends", ENDS, &[]) {
+        return;
+    }
+    for (what, status, signal) in [
+        ("quick", Some(66), None),
+        ("assert", None, Some(libc::SIGABRT)),
+        ("perror", None, Some(libc::SIGABRT)),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.args(["run", "--exitcode", "66", "--library"]).arg(shared_library());
+        command.args(["--", "./ends", what]);
+        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+        let done = command.output().expect("the command is there");
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(
+            (done.status.code(), done.status.signal()),
+            (status, signal),
+            "{what}: {errors}"
+        );
+        assert_eq!(errors.matches("order check: 1 finding in").count(), 1, "{what}: {errors}");
+    }
+}
+
+const ENDS: &str = r#"
+#include <assert.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL(name, types, values) \
+    if (((int(*) types)dlsym(library, name))values) \
+        return 1
+
+int main(int count, char **words)
+{
+    void *context, *one, *two;
+    unsigned long long memory;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library)
+        return 1;
+    CALL("cuInit", (unsigned), (0));
+    CALL("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
+    CALL("cuCtxSetCurrent", (void *), (context));
+    CALL("cuStreamCreate", (void **, unsigned), (&one, 1));
+    CALL("cuStreamCreate", (void **, unsigned), (&two, 1));
+    CALL("cuMemAlloc_v2", (void *, size_t), (&memory, 256));
+    CALL("cuMemsetD8Async", (unsigned long long, char, size_t, void *), (memory, 1, 256, one));
+    CALL("cuMemsetD8Async", (unsigned long long, char, size_t, void *), (memory, 1, 256, two));
+    if (!strcmp(words[1], "quick"))
+        quick_exit(0);
+    if (!strcmp(words[1], "perror"))
+        assert_perror(count);
+    assert(!library);
+    return 0;
+}
+"#;
+
 /// A library whose constructor comes before that of the stand-in, as the runtime's does.
 const EARLY: &str = r#"
 #include <dlfcn.h>
