@@ -156,7 +156,7 @@ impl Action {
             (it.0.as_os_str(), it.1)
         });
         if let Some((program, why)) = unchecked(name) {
-            say(&format!("{} {why}: it is not checked", program.display()));
+            say(&format!("{} {why}", program.display()));
         }
         let mut command = Command::new(name);
         command.args(arguments).env(VARIABLE, &text);

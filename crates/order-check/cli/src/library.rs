@@ -253,11 +253,12 @@ extern "C" fn opens(name: *const c_char) -> Opens {
 }
 
 /// In front of the loader's function, which must see the program's return address: where a library
-/// is looked for depends on who asks.
+/// is looked for depends on who asks. Without `RTLD_DEEPBIND`, which goes around this library.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void {
     core::arch::naked_asm!(
+        "and esi, {flags}",
         "push rdi",
         "push rsi",
         "sub rsp, 8",
@@ -267,6 +268,7 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
         "pop rdi",
         "mov rdi, rdx",
         "jmp rax",
+        flags = const !libc::RTLD_DEEPBIND,
         opens = sym opens,
     )
 }

@@ -1,4 +1,4 @@
-//! Programs into which the loader does not take the library.
+//! Programs into which the loader does not take the library, or that do not start with it.
 
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// How many interpreters of scripts are looked through, as the system does.
 const SCRIPTS: usize = 5;
 
-/// The file of a program, or of a script's interpreter, and why the library is not part of it.
-/// `None` if it is, or if that cannot be found out.
+/// The file of a program, or of a script's interpreter, and why it is not checked. `None` if it is,
+/// or if that cannot be found out.
 pub(crate) fn unchecked(name: &OsStr) -> Option<(PathBuf, &'static str)> {
     let mut path = found(name)?;
     for _ in 0..SCRIPTS {
@@ -53,27 +53,82 @@ fn begin(file: &File) -> io::Result<Vec<u8>> {
 fn why(path: &Path, file: &File, begin: &[u8]) -> Option<&'static str> {
     const CLASS_64: u8 = 2;
     const X86_64: u64 = 62;
+    const LOADED: u64 = 1;
+    const DYNAMIC: u64 = 2;
     const INTERPRETER: u64 = 3;
     if !begin.starts_with(b"\x7fELF") {
         return None;
     }
     if has_other_rights(path, &file.metadata().ok()?) {
-        return Some("has the rights of another user");
+        return Some("has the rights of another user: it is not checked");
     }
     if begin.get(4) != Some(&CLASS_64) || number(begin, 18, 2)? != X86_64 {
-        return Some("is for another machine");
+        return Some("is for another machine: it is not checked");
     }
     let (at, size) = (number(begin, 32, 8)?, number(begin, 54, 2)?);
+    let (mut has_loader, mut dynamic, mut loaded) = (false, None, Vec::new());
     for index in 0..number(begin, 56, 2)? {
-        let mut kind = [0; 4];
-        file.read_exact_at(&mut kind, at.checked_add(index * size)?).ok()?;
-        if number(&kind, 0, 4)? == INTERPRETER {
-            return None;
+        let mut header = [0; 56];
+        file.read_exact_at(&mut header, at.checked_add(index * size)?).ok()?;
+        // Where it is in the file and in memory, and how long.
+        let part = Part {
+            offset: number(&header, 8, 8)?,
+            address: number(&header, 16, 8)?,
+            bytes: number(&header, 32, 8)?,
+        };
+        match number(&header, 0, 4)? {
+            LOADED => loaded.push(part),
+            DYNAMIC => dynamic = Some(part),
+            INTERPRETER => has_loader = true,
+            _ => {}
         }
+    }
+    if has_loader {
+        let wants_first = needs_sanitizer(file, &dynamic?, &loaded)? && !is_order_free();
+        return wants_first.then_some(
+            "has AddressSanitizer's library, which wants to be loaded first: it does not start \
+             without ASAN_OPTIONS=verify_asan_link_order=0",
+        );
     }
     // The loader is no program of its own: it is given one.
     let is_loader = path.file_name()?.as_bytes().starts_with(b"ld-");
-    (!is_loader).then_some("is statically linked")
+    (!is_loader).then_some("is statically linked: it is not checked")
+}
+
+/// A part of a program.
+struct Part {
+    offset: u64,
+    address: u64,
+    bytes: u64,
+}
+
+/// Whether a program needs the library of AddressSanitizer, as those of gcc do.
+fn needs_sanitizer(file: &File, dynamic: &Part, loaded: &[Part]) -> Option<bool> {
+    const NEEDED: u64 = 1;
+    const STRINGS: u64 = 5;
+    let mut bytes = vec![0; usize::try_from(dynamic.bytes.min(1 << 16)).ok()?];
+    file.read_exact_at(&mut bytes, dynamic.offset).ok()?;
+    let entries = || bytes.chunks_exact(16).map(|of| Some((number(of, 0, 8)?, number(of, 8, 8)?)));
+    let (_, strings) = entries().flatten().find(|(kind, _)| *kind == STRINGS)?;
+    let within = |part: &&Part| {
+        strings.checked_sub(part.address).is_some_and(|offset| offset < part.bytes)
+    };
+    let part = loaded.iter().find(within)?;
+    let strings = part.offset.checked_add(strings - part.address)?;
+    let is_it = |at: u64| {
+        let mut name = [0; 20];
+        let count = file.read_at(&mut name, strings.checked_add(at)?).ok()?;
+        let name = name.get(..count)?;
+        Some(name.starts_with(b"libasan.so") || name.starts_with(b"libclang_rt.asan"))
+    };
+    let mut needed = entries().flatten().filter(|(kind, _)| *kind == NEEDED);
+    Some(needed.any(|(_, at)| is_it(at) == Some(true)))
+}
+
+/// Whether the library of AddressSanitizer may come later.
+fn is_order_free() -> bool {
+    let options = env::var_os("ASAN_OPTIONS").unwrap_or_default();
+    options.to_string_lossy().contains("verify_asan_link_order=0")
 }
 
 /// So many bytes at an offset.

@@ -852,6 +852,60 @@ int main(int count, char **words)
 }
 "#;
 
+/// The library of AddressSanitizer does not start a program in which it does not come first.
+#[test]
+fn a_program_with_a_sanitizer_is_named() {
+    let folder = Folder::new("sanitizer");
+    // In its place.
+    let library = ["-shared", "-fPIC", "-Wl,-soname,libasan.so.8"];
+    if !compiled(&folder, "libasan.so.8", "int asan;", &library) {
+        return;
+    }
+    let linked = ["-Wl,--no-as-needed", "-L.", "-l:libasan.so.8", "-Wl,-rpath,$ORIGIN"];
+    compiled(&folder, "sanitized", "int main(void) { return 0; }", &linked);
+    for (options, lines) in [("", 2), ("verify_asan_link_order=0", 1)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.args(["run", "--library"]).arg(shared_library()).args(["--", "./sanitized"]);
+        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+        let done = command.env("ASAN_OPTIONS", options).output().expect("the command is there");
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((done.status.code(), errors.lines().count()), (Some(0), lines), "{errors}");
+        let line = "cuda-order-check: ./sanitized has AddressSanitizer's library, ";
+        assert_eq!(errors.contains(line), lines == 2, "{errors}");
+    }
+}
+
+/// A library that prefers its own dependencies has the wrappers all the same.
+#[test]
+fn a_deeply_bound_library_has_the_wrappers() {
+    let folder = Folder::new("deep");
+    if !compiled(&folder, "deep.so", DEEP, &["-shared", "-fPIC"]) {
+        return;
+    }
+    compiled(&folder, "deep", DEEP_MAIN, &[]);
+    let (done, errors) = run_compiled(&folder, &[], &["./deep"]);
+    assert!(done.status.success(), "{:?}: {errors}", done.status);
+}
+
+const DEEP: &str = r#"
+#include <unistd.h>
+
+void *reads(void)
+{
+    return (void *)read;
+}
+"#;
+
+const DEEP_MAIN: &str = r#"
+#include <dlfcn.h>
+
+int main(void)
+{
+    void *library = dlopen("./deep.so", RTLD_NOW | RTLD_DEEPBIND);
+    return !library || ((void *(*)(void))dlsym(library, "reads"))() != dlsym(RTLD_DEFAULT, "read");
+}
+"#;
+
 /// A library whose constructor comes before that of the stand-in, as the runtime's does.
 const EARLY: &str = r#"
 #include <dlfcn.h>

@@ -216,8 +216,9 @@ pub unsafe fn sigaction(
     0
 }
 
-/// `signal` of the program. Returns the old handler or `SIG_ERR`. `real` is the C library's function,
-/// which knows what `siginterrupt` has set; only what must be another action is set with `flags`.
+/// `signal` of the program. Returns the old handler or `SIG_ERR`. `real` is the C library's
+/// function, which knows what `siginterrupt` has set; only what must be another action is set with
+/// `flags`.
 ///
 /// # Safety
 ///
