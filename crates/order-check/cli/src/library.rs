@@ -233,7 +233,10 @@ struct Opens {
 
 /// The program opens a library. If it is the driver's, what it looks up there must be right from
 /// the begin, as functions that the driver lacks are hidden; and a full path is one to this file.
-extern "C" fn opens(name: *const c_char) -> Opens {
+extern "C" fn opens(name: *const c_char, flags: c_int) -> Opens {
+    if flags & libc::RTLD_DEEPBIND != 0 {
+        faults::go_around();
+    }
     static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
     if NEXT.load(Ordering::Relaxed).is_null() {
         // SAFETY: a C string.
@@ -253,12 +256,11 @@ extern "C" fn opens(name: *const c_char) -> Opens {
 }
 
 /// In front of the loader's function, which must see the program's return address: where a library
-/// is looked for depends on who asks. Without `RTLD_DEEPBIND`, which goes around this library.
+/// is looked for depends on who asks.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void {
     core::arch::naked_asm!(
-        "and esi, {flags}",
         "push rdi",
         "push rsi",
         "sub rsp, 8",
@@ -268,7 +270,6 @@ pub unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_voi
         "pop rdi",
         "mov rdi, rdx",
         "jmp rax",
-        flags = const !libc::RTLD_DEEPBIND,
         opens = sym opens,
     )
 }

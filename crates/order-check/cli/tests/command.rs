@@ -875,37 +875,6 @@ fn a_program_with_a_sanitizer_is_named() {
     }
 }
 
-/// A library that prefers its own dependencies has the wrappers all the same.
-#[test]
-fn a_deeply_bound_library_has_the_wrappers() {
-    let folder = Folder::new("deep");
-    if !compiled(&folder, "deep.so", DEEP, &["-shared", "-fPIC"]) {
-        return;
-    }
-    compiled(&folder, "deep", DEEP_MAIN, &[]);
-    let (done, errors) = run_compiled(&folder, &[], &["./deep"]);
-    assert!(done.status.success(), "{:?}: {errors}", done.status);
-}
-
-const DEEP: &str = r#"
-#include <unistd.h>
-
-void *reads(void)
-{
-    return (void *)read;
-}
-"#;
-
-const DEEP_MAIN: &str = r#"
-#include <dlfcn.h>
-
-int main(void)
-{
-    void *library = dlopen("./deep.so", RTLD_NOW | RTLD_DEEPBIND);
-    return !library || ((void *(*)(void))dlsym(library, "reads"))() != dlsym(RTLD_DEFAULT, "read");
-}
-"#;
-
 /// A library whose constructor comes before that of the stand-in, as the runtime's does.
 const EARLY: &str = r#"
 #include <dlfcn.h>

@@ -1131,6 +1131,15 @@ fn the_class_is_off_where_it_would_break_a_program() {
     let test = "the_class_is_off_where_it_would_break_a_program";
     if let Some(role) = role() {
         let p = Program::new(false);
+        if role == "deep" {
+            p.download(0, LARGE);
+            // SAFETY: a name, and flags of the call.
+            let library = unsafe {
+                libc::dlopen(c"libm.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_DEEPBIND)
+            };
+            assert!(!library.is_null());
+            assert_eq!(direct_write(p.pinned), 8192, "{}", std::io::Error::last_os_error());
+        }
         if role == "taken" {
             // SAFETY: the system's form of an action: SIG_DFL.
             let code = unsafe {
@@ -1160,6 +1169,7 @@ fn the_class_is_off_where_it_would_break_a_program() {
     let runs = [
         (start(test, "path", no_preload), "the library was not loaded by LD_PRELOAD"),
         (start(test, OFF, |_| ()), "the class `host` is off"),
+        (start(test, "deep", |_| ()), "a library was opened with RTLD_DEEPBIND"),
         (start(test, "taken", |_| ()), "the program has a handler of SIGSEGV that cannot be kept"),
     ];
     fs::remove_dir_all(folder).expect("it was made here");

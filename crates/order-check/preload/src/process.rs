@@ -139,13 +139,13 @@ pub fn before_exit() {
         return;
     }
     want(LEAVES);
-    is_written();
+    is_written(PATIENCE);
 }
 
 /// Waits for the summary, though not without end. A handler may call it.
-fn is_written() -> bool {
+fn is_written(milliseconds: u32) -> bool {
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    (0..PATIENCE).any(|_| {
+    (0..milliseconds).any(|_| {
         let written = WRITTEN.load(Ordering::Acquire);
         if !written {
             // SAFETY: a time, and no place for what is left of it.
@@ -162,9 +162,9 @@ extern "C" fn on_signal(signal: c_int) {
         end(signal);
     } else {
         want(signal);
-        // A program that sends itself the signal does not expect to go on. Within the library this
-        // thread may have what the summary needs.
-        if !is_inside() && is_written() {
+        // A program that sends itself the signal does not expect to go on. But this thread may have
+        // what the summary needs: an allocator's lock, say.
+        if !is_inside() && is_written(PATIENCE / 50) {
             end(signal);
         }
     }

@@ -216,6 +216,20 @@ pub unsafe fn sigaction(
     0
 }
 
+/// Libraries of the program have the C library's own functions, and not the wrappers.
+static AROUND: AtomicBool = AtomicBool::new(false);
+
+/// The program opens a library that finds the C library's functions before the wrappers: its system
+/// calls would fail in protected pages.
+pub fn go_around() {
+    AROUND.store(true, Ordering::Relaxed);
+    table::lift_all();
+}
+
+pub(crate) fn is_around() -> bool {
+    AROUND.load(Ordering::Relaxed)
+}
+
 /// `signal` of the program. Returns the old handler or `SIG_ERR`. `real` is the C library's
 /// function, which knows what `siginterrupt` has set; only what must be another action is set with
 /// `flags`.

@@ -281,6 +281,9 @@ impl Watch {
 
     /// A hook begins: what the host has accessed meanwhile.
     pub(super) fn facts(&mut self) {
+        if faults::is_around() && matches!(self.pinned.state, State::On) {
+            self.pinned.turn_off("a library was opened with RTLD_DEEPBIND");
+        }
         if !table::waiting() {
             return;
         }
