@@ -385,7 +385,7 @@ fn open(pages: [usize; 2], why: u8) {
 
 /// So many bytes, at most eight, as the system reads them: a page may be closed at any time. The
 /// memory is the driver's, which `process_vm_readv` refuses.
-fn read(first: usize, bytes: usize) -> Option<u64> {
+pub(crate) fn read(first: usize, bytes: usize) -> Option<u64> {
     let mut value = [0_u8; 8];
     let bytes = bytes.min(value.len());
     // SAFETY: system calls on a file of their own. What cannot be read is an error. They are not the

@@ -9,14 +9,17 @@ struct Before {
     places: [Place; 2],
     /// Of what the host may see.
     place: Option<u64>,
-    /// What the program has there becomes the value of a word.
-    content: Option<Cell>,
+    /// Whether it writes a word that counts as seen at once.
+    is_seen: bool,
+    /// The value that it writes to a word.
+    content: Option<u64>,
     awaited: Awaited,
 }
 
 impl Before {
-    fn seen(&self) -> (StreamId, Vec<u64>) {
-        (self.stream, self.place.into_iter().collect())
+    fn seen(&self) -> Visible {
+        let places = self.place.into_iter().collect();
+        Visible { stream: self.stream, places, at_once: self.is_seen }
     }
 }
 
@@ -180,14 +183,21 @@ impl Watch {
         }
         let flag = self.before_write(to.address, bytes).filter(|_| one);
         let place = self.place_of(stream, flag);
-        let readable = match places[1] {
-            Place::Pinned => self.pinned.may_be_read(from.address),
-            of => of == Place::Pageable,
+        let word = bytes <= 8 && one;
+        let is_seen = word
+            && place.is_none()
+            && matches!(places[0], Place::Managed | Place::Mapped | Place::Pinned)
+            && self.feed.capture_of(stream).is_none();
+        let content = match places[1] {
+            Place::Pinned if word && self.pinned.may_be_read(from.address) => {
+                Some(load(Cell { address: from.address, bytes: bytes as u8 }))
+            }
+            // The driver has not looked whether it can be read.
+            Place::Pageable if word => table::read(from.address as usize, bytes as usize),
+            _ => None,
         };
-        let content = (readable && bytes <= 8 && one)
-            .then_some(Cell { address: from.address, bytes: bytes as u8 });
         let awaited = self.feed.await_stream(stream);
-        Before { stream, places, place, content, awaited }
+        Before { stream, places, place, is_seen, content, awaited }
     }
 
     /// The contexts of the two devices, if the legacy stream copies from one to the other. Such a
@@ -226,10 +236,8 @@ impl Watch {
                 self.feed.pageable(&accesses(to, extent, Access::write));
             }
             if let Some(content) = content {
-                // The driver has accepted it, so it is there.
-                let content = load(*content);
                 let writes = all.iter_mut().filter(|access| access.kind == AccessKind::Write);
-                writes.for_each(|write| *write = write.clone().filled(content));
+                writes.for_each(|write| *write = write.clone().filled(*content));
             }
         }
         self.wrote(*stream, *place, &all);
@@ -459,12 +467,17 @@ fn submit_all(
             (watch.before_copy(call, *blocks, *extent, stream), *blocks, *extent)
         };
         let mut all: Vec<_> = all.iter().map(before).collect();
-        all.iter_mut().for_each(|(before, ..)| watch.keep_pending(&mut before.place));
+        for (before, ..) in &mut all {
+            let had = before.place.is_some();
+            watch.keep_pending(&mut before.place);
+            before.is_seen |= had && before.place.is_none();
+        }
         all
     };
-    let seen = |all: &Vec<(Before, [Block; 2], Extent)>| {
-        let stream = all.first().map_or(StreamId(0), |(before, ..)| before.stream);
-        (stream, all.iter().filter_map(|(before, ..)| before.place).collect())
+    let seen = |all: &Vec<(Before, [Block; 2], Extent)>| Visible {
+        stream: all.first().map_or(StreamId(0), |(before, ..)| before.stream),
+        places: all.iter().filter_map(|(before, ..)| before.place).collect(),
+        at_once: all.iter().any(|(before, ..)| before.is_seen),
     };
     around_seen(call, before, real, seen, move |watch, all| {
         for (before, blocks, extent) in &all {
@@ -588,9 +601,11 @@ pub(crate) fn peer(
     extent: Extent,
     [to, from]: [Handle; 2],
 ) -> Code {
-    let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, 0);
-    around_seen(call, before, real, Before::seen, move |watch, before| {
-        let mut contexts = vec![to, from, watch.current().0];
+    let before =
+        |watch: &mut Watch| (watch.before_copy(call, blocks, extent, 0), watch.current().0);
+    let seen = |(before, _): &(Before, Handle)| before.seen();
+    around_seen(call, before, real, seen, move |watch, (before, current)| {
+        let mut contexts = vec![to, from, current];
         // One side may be memory of the host.
         contexts.retain(|context| *context != 0);
         contexts.sort_unstable();

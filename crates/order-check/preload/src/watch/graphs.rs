@@ -185,9 +185,22 @@ impl Watch {
             }
         }
         let places = nodes.iter().filter_map(|(_, place)| *place).collect();
-        let number = self
-            .under_way(stream, (places, false), move |watch| watch.launch(stream, graph, nodes));
+        let is_seen =
+            |(node, place): &(Node, Option<u64>)| place.is_none() && self.is_visible(node);
+        let at_once = nodes.iter().any(is_seen);
+        let visible = Visible { stream, places, at_once };
+        let number = self.under_way(visible, move |watch| watch.launch(stream, graph, nodes));
         (number, hosts)
+    }
+
+    /// Whether a node writes a word that others than streams can see.
+    fn is_visible(&self, node: &Node) -> bool {
+        let address = match node {
+            Node::WriteValue(cell, _) => cell.address,
+            Node::Write(access) if access.range.end - access.range.start <= 8 => access.range.start,
+            _ => return false,
+        };
+        !matches!(self.feed.memory(address), None | Some(Memory::Device))
     }
 
     /// The driver has accepted a launch of these nodes, with the places of host functions and of

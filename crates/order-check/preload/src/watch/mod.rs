@@ -60,7 +60,7 @@ use pinned::Pinned;
 use summary::{COUNTED, Seen};
 use threads::{note_end, threads};
 use trace::{NUMBER, TRACE, Trace, note};
-use underway::{UnderWay, around_seen};
+use underway::{UnderWay, Visible, around_seen};
 use values::{Pending, load};
 
 pub(crate) use copies::{BatchCopy, Block, Copy2D, Copy3D};

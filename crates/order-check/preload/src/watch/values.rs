@@ -275,9 +275,9 @@ pub(crate) fn apply(
         let mut values: Vec<_> = values.iter().map(with_place).collect();
         values.iter_mut().for_each(|(_, place)| watch.keep_pending(place));
         let places = values.iter().filter_map(|(_, place)| *place).collect();
-        let is_seen = watch.feed.capture_of(stream).is_none()
+        let at_once = watch.feed.capture_of(stream).is_none()
             && values.iter().any(|(value, place)| value.wait.is_none() && place.is_none());
-        watch.under_way(stream, (places, is_seen), move |watch| {
+        watch.under_way(Visible { stream, places, at_once }, move |watch| {
             for (Value { cell, value, wait }, place) in values {
                 match wait {
                     Some(compare) => {

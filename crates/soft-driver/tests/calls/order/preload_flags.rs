@@ -66,7 +66,15 @@ slow! {
 
 type Kind = (&'static str, fn(&Desk<'_>) -> u32);
 
-const KINDS: [Kind; 3] = [
+/// A word of managed memory, of which nobody looks at the value.
+fn managed(p: &Desk<'_>) -> u64 {
+    let mut word = 0;
+    let code = call!(p.raw, cuMemAllocManaged(&mut word => *mut u64, 4 => usize, 1 => u32));
+    assert_eq!(code, OK);
+    word
+}
+
+const KINDS: [Kind; 5] = [
     ("a value", |p| {
         call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, word_address(p) => u64, 1 => u32,
             0 => u32))
@@ -75,6 +83,14 @@ const KINDS: [Kind; 3] = [
         call!(p.raw, cuMemcpyDtoHAsync_v2(word_address(p) => u64, p.other => u64, 4 => usize,
             p.a => CUstream))
     }),
+    ("a copy to managed memory", |p| {
+        call!(p.raw, cuMemcpyDtoHAsync_v2(managed(p) => u64, p.other => u64, 4 => usize,
+            p.a => CUstream))
+    }),
+    (
+        "a memset of managed memory",
+        |p| call!(p.raw, cuMemsetD32Async(managed(p) => u64, 1 => u32, 1 => usize, p.a => CUstream)),
+    ),
     ("a memset", |p| {
         call!(p.raw, cuMemsetD32Async(word_address(p) => u64, 1 => u32, 1 => usize,
             p.a => CUstream))
