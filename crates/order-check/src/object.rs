@@ -59,24 +59,94 @@ fn describe(of: &libc::dl_phdr_info, asked: &Asked) -> Option<Object> {
     Some(Object { path: path.unwrap_or_default().into_owned(), base, symbol })
 }
 
+const STRINGS: usize = 5;
+const SYMBOLS: usize = 6;
+const HASH: usize = 4;
+const GNU_HASH: usize = 0x6fff_fef5;
+
+/// A table of a file's dynamic section, by its tag.
+///
 /// # Safety
 ///
 /// The dynamic section of a file that is loaded with this bias.
+unsafe fn table(dynamic: usize, bias: usize, tag: usize) -> Option<usize> {
+    // SAFETY: words of the section, as the caller says.
+    let word = |at: usize| unsafe { core::ptr::with_exposed_provenance::<usize>(at).read() };
+    let entries = (0..).map(|at| dynamic + 16 * at).take_while(|at| word(*at) != 0);
+    let value = entries.filter(|at| word(*at) == tag).map(|at| word(at + 8)).next()?;
+    // Not all loaders, and not all files, have addresses there.
+    Some(if value < bias { value + bias } else { value })
+}
+
+/// The address of the first function or variable of this name that a loaded file exports. Files
+/// without the usual hash table are left out.
+pub(crate) fn named(name: &CStr) -> Option<usize> {
+    extern "C" fn look(of: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
+        // SAFETY: the loader's description, and what the call below has given.
+        let (of, asked) = unsafe { (&*of, &mut *asked.cast::<(&CStr, Option<usize>)>()) };
+        // SAFETY: the file's headers, so many.
+        let headers = unsafe { core::slice::from_raw_parts(of.dlpi_phdr, of.dlpi_phnum.into()) };
+        let mut dynamic = headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC);
+        let bias = of.dlpi_addr as usize;
+        let dynamic = dynamic.next().map(|header| bias.wrapping_add(header.p_vaddr as usize));
+        // SAFETY: the loader does not unload the file before this function has returned.
+        asked.1 = dynamic.and_then(|dynamic| unsafe { defined(dynamic, bias, asked.0) });
+        c_int::from(asked.1.is_some())
+    }
+    let mut asked = (name, None);
+    // SAFETY: a function that takes these, and a place that outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut asked).cast()) };
+    asked.1
+}
+
+/// # Safety
+///
+/// As for [`table`].
+unsafe fn defined(dynamic: usize, bias: usize, name: &CStr) -> Option<usize> {
+    // SAFETY: as the caller says.
+    let table = |tag| unsafe { table(dynamic, bias, tag) };
+    // SAFETY: words of tables, and of nothing behind these.
+    let word = |at: usize| unsafe { core::ptr::with_exposed_provenance::<usize>(at).read() };
+    // SAFETY: as above.
+    let half = |at: usize| unsafe { core::ptr::with_exposed_provenance::<u32>(at).read() };
+    let (hashes, symbols, strings) = (table(GNU_HASH)?, table(SYMBOLS)?, table(STRINGS)?);
+    let hash = name
+        .to_bytes()
+        .iter()
+        .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+    let [buckets, first, bloom] = [0, 4, 8].map(|at| half(hashes + at) as usize);
+    let start = hashes + 16 + 8 * bloom;
+    let chosen = (buckets > 0).then(|| half(start + 4 * (hash as usize % buckets)) as usize)?;
+    let mut chain = chosen.checked_sub(first)?;
+    loop {
+        let own = half(start + 4 * (buckets + chain));
+        let symbol = symbols + 24 * (first + chain);
+        let text = core::ptr::with_exposed_provenance(strings + half(symbol) as usize);
+        // SAFETY: a string of the file's table.
+        if own | 1 == hash | 1 && unsafe { CStr::from_ptr(text) } == name {
+            let (info, section) = (half(symbol + 4) & 0xf, half(symbol + 4) >> 16);
+            // Variables and functions; what is chosen when the file is loaded would have to be asked.
+            return ([1, 2].contains(&info) && section != 0)
+                .then(|| bias.wrapping_add(word(symbol + 8)));
+        }
+        // The last one has the lowest bit.
+        if own & 1 == 1 {
+            return None;
+        }
+        chain += 1;
+    }
+}
+
+/// # Safety
+///
+/// As for [`table`].
 unsafe fn exported(dynamic: usize, bias: usize, address: usize) -> Option<String> {
-    const STRINGS: usize = 5;
-    const SYMBOLS: usize = 6;
-    const HASH: usize = 4;
-    const GNU_HASH: usize = 0x6fff_fef5;
-    // SAFETY: words of the section, of its tables, and of nothing behind these, as the caller says.
+    // SAFETY: as the caller says.
+    let table = |tag| unsafe { table(dynamic, bias, tag) };
+    // SAFETY: words of tables, and of nothing behind these, as the caller says.
     let word = |at: usize| unsafe { core::ptr::with_exposed_provenance::<usize>(at).read() };
     // SAFETY: as above.
     let half = |at: usize| unsafe { core::ptr::with_exposed_provenance::<u32>(at).read() } as usize;
-    let table = |tag: usize| {
-        let entries = (0..).map(|at| dynamic + 16 * at).take_while(|at| word(*at) != 0);
-        let value = entries.filter(|at| word(*at) == tag).map(|at| word(at + 8)).next()?;
-        // Not all loaders, and not all files, have addresses there.
-        Some(if value < bias { value + bias } else { value })
-    };
     let count = match (table(HASH), table(GNU_HASH)) {
         (Some(hash), _) => half(hash + 4),
         (None, Some(hash)) => {
@@ -137,6 +207,16 @@ mod tests {
             at(it_is_what_the_loader_says as *const () as usize, false).expect("it is loaded");
         assert_eq!(here.path, "", "the program");
         assert!(at(8, false).is_none());
+    }
+
+    #[test]
+    fn names_are_found() {
+        for name in [c"getpid", c"qsort", c"_Unwind_Backtrace", c"environ"] {
+            // SAFETY: a name, which is looked up.
+            let loader = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr();
+            assert_eq!(super::named(name), Some(loader), "{name:?}");
+        }
+        assert_eq!(super::named(c"no function has this name"), None);
     }
 
     fn named(name: &str) -> usize {

@@ -53,11 +53,17 @@ impl Trace {
     }
 }
 
-/// Finds Python's function for [`print_python`] and [`Trace::here`], if it is loaded by now. It asks
-/// the loader, which may run constructors that make calls: so the caller may have no lock for which
-/// a call waits.
+/// Finds Python's function for [`print_python`]. It may be loaded later than this library.
 pub fn look_for_python() {
-    python::look();
+    python::functions();
+}
+
+/// Gets the calling thread's variables ready. To note what a thread does at its end takes the
+/// loader's lock, and a library's constructor that makes a call has it: so the caller may have no
+/// lock for which a call waits.
+pub fn thread_is_ready() {
+    python::ready();
+    let _ = std::thread::current();
 }
 
 /// The first address of the loaded file that an address is in.
@@ -241,7 +247,7 @@ mod python {
     //! lock can be asked: the one that prints the stack after a crash.
 
     use core::ffi::{CStr, c_int, c_void};
-    use core::sync::atomic::{AtomicBool, Ordering};
+    use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::cell::RefCell;
     use std::fs::File;
     use std::io::{Read, Seek};
@@ -396,9 +402,25 @@ mod python {
         file == NOWHERE && WRITTEN.try_with(take).unwrap_or(false)
     }
 
-    fn find() -> Option<Python> {
+    /// Not by `dlsym`, which waits for a thread in a library's constructor, whose call may wait for
+    /// a lock of the caller.
+    #[cfg(all(target_pointer_width = "64", target_endian = "little"))]
+    fn symbol(name: &CStr) -> *mut c_void {
+        core::ptr::with_exposed_provenance_mut(crate::object::named(name).unwrap_or_default())
+    }
+
+    #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+    fn symbol(name: &CStr) -> *mut c_void {
         // SAFETY: a look-up by name.
-        let symbol = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    }
+
+    fn find() -> Option<Python> {
+        // It may be loaded later, but a look at all libraries takes long.
+        static LOOKED: AtomicU32 = AtomicU32::new(0);
+        if !LOOKED.fetch_add(1, Ordering::Relaxed).wrapping_add(1).is_power_of_two() {
+            return None;
+        }
         let state = symbol(c"PyGILState_GetThisThreadState");
         if state.is_null() {
             return None;
@@ -425,12 +447,19 @@ mod python {
         }
     }
 
-    pub(super) fn look() {
-        if PYTHON.get().is_none()
-            && let Some(found) = find()
-        {
-            let _ = PYTHON.set(found);
+    pub(super) fn functions() -> Option<Python> {
+        match PYTHON.get() {
+            Some(python) => Some(*python),
+            // It may be loaded later.
+            None => {
+                let found = find()?;
+                Some(*PYTHON.get_or_init(|| found))
+            }
         }
+    }
+
+    pub(super) fn ready() {
+        let _ = WRITTEN.try_with(|_| ());
     }
 
     /// Prints this thread's stack to a file, if it is a thread of Python's.
@@ -450,7 +479,7 @@ mod python {
 
     /// What Python prints of this thread's stack, if it is a thread of Python's.
     pub(super) fn stack() -> Option<String> {
-        if let Python { state, how: How::Frames(line, offsets) } = *PYTHON.get()? {
+        if let Python { state, how: How::Frames(line, offsets) } = functions()? {
             // SAFETY: it reads this thread's own variable, and needs no lock.
             let state = unsafe { state() };
             if state.is_null() {
@@ -488,7 +517,9 @@ mod python {
 
 #[cfg(not(target_os = "linux"))]
 mod python {
-    pub(super) fn look() {}
+    pub(super) fn functions() {}
+
+    pub(super) fn ready() {}
 
     pub(super) fn print(_descriptor: core::ffi::c_int) -> Option<()> {
         None

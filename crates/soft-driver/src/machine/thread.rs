@@ -74,9 +74,8 @@ impl Drop for Guard {
     }
 }
 
-/// Gets the calling thread ready. To note what a thread does at its end takes the loader's lock, as
-/// a look for Python does, and a library's constructor that makes a call has it: so no thread may
-/// have a machine's lock then.
+/// Gets the calling thread ready. To note what a thread does at its end takes the loader's lock, and
+/// a library's constructor that makes a call has it: so no thread may have a machine's lock then.
 pub(crate) fn ready() {
     machines();
 }
@@ -85,7 +84,6 @@ fn machines() -> &'static Machines {
     MACHINES.get().unwrap_or_else(|| {
         let machines: &'static Machines = Box::leak(Box::default());
         MACHINES.set(Some(machines));
-        cuda_order_check::trace::look_for_python();
         // The standard library notes it, too, when it is asked for the thread's name.
         if is_known() {
             let number = number();

@@ -57,9 +57,19 @@ pub(super) fn own<R>(work: impl FnOnce() -> R) -> Option<R> {
         UNSEEN.fetch_add(1, Ordering::Relaxed);
         return None;
     }
+    thread_is_ready();
     let done = caught(work);
     let _ = INSIDE.try_with(|inside| inside.set(false));
     done
+}
+
+/// What registers destructors of a thread's variables comes before any lock.
+fn thread_is_ready() {
+    thread_local!(static READY: Cell<bool> = const { Cell::new(false) });
+    if READY.try_with(|ready| ready.replace(true)) == Ok(false) {
+        cuda_order_check::trace::thread_is_ready();
+        super::output::thread_is_ready();
+    }
 }
 
 /// Own work. A panic switches the checker off.

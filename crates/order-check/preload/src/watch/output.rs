@@ -62,6 +62,11 @@ thread_local! {
     static REGIONS: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Gets the thread's variables ready.
+pub(super) fn thread_is_ready() {
+    let _ = REGIONS.try_with(|_| ());
+}
+
 /// The calling thread enters a region. Returns how many it is in.
 pub fn push_region(name: &str) -> usize {
     let push = |all: &RefCell<Vec<Arc<str>>>| {

@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 
-use cuda_order_check::trace::{Trace, file_of};
+use cuda_order_check::trace::{Trace, file_of, look_for_python};
 
 use super::*;
 use crate::pinned::budget::{Budget, PAGES, TIMES};
@@ -137,7 +137,9 @@ impl Pinned {
     /// Whether faults come to this library. The class is off if they do not.
     fn is_ready(&mut self) -> bool {
         let ready = faults::install();
-        if !ready {
+        if ready {
+            look_for_python();
+        } else {
             self.turn_off("the program has a handler of SIGSEGV that cannot be kept");
         }
         ready

@@ -10,7 +10,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use cuda_order_check::pipe::without_signal;
-use cuda_order_check::trace::look_for_python;
 
 use super::objects::failed;
 use super::{Bytes, COUNTED, Inside, LaunchConfig, NOT_READY, OK, guard, read, thread};
@@ -129,18 +128,6 @@ impl Argument for Bytes {
 /// Takes the name of an argument, its object, and its text.
 pub(crate) type Show<'a> = dyn FnMut(&str, Option<usize>, &dyn Fn() -> String) + 'a;
 
-/// At a thread's first call, and at fewer and fewer of its later ones.
-fn now_and_then(does: fn()) {
-    thread_local!(static CALLS: Local<u32> = const { Local::new(0) });
-    let count = |calls: &Local<u32>| {
-        calls.set(calls.get().wrapping_add(1));
-        calls.get().is_power_of_two()
-    };
-    if CALLS.try_with(count).unwrap_or(false) {
-        does();
-    }
-}
-
 /// A hook runs, and its line goes to the trace, if there is one. `made` is the code of the real
 /// call once that was made. Where the hook does not get so far, `forward` makes it.
 pub(crate) fn run(
@@ -151,7 +138,6 @@ pub(crate) fn run(
     arguments: impl Fn(bool, &mut Show<'_>),
 ) -> Code {
     let _inside = Inside::new();
-    now_and_then(look_for_python);
     let looked = || {
         let code = hook();
         if code != OK && code != NOT_READY {
