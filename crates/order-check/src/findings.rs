@@ -179,6 +179,7 @@ impl Named {
         self.forget_other();
         if self.file.is_none() {
             *self = Self::open(self.path.clone())?;
+            self.file = self.file.take().map(out_of_the_way);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         quietly(|| file.write_all(text.as_bytes()))
@@ -189,6 +190,21 @@ impl Drop for Named {
     fn drop(&mut self) {
         self.forget_other();
     }
+}
+
+/// With a number that the program, which has closed its files, does not expect for its next one.
+fn out_of_the_way(file: File) -> File {
+    #[cfg(unix)]
+    {
+        use std::os::fd::{AsRawFd, FromRawFd};
+        // SAFETY: the file's number; the copy is owned by nobody else.
+        unsafe {
+            let copy = libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100);
+            if copy >= 0 { File::from_raw_fd(copy) } else { file }
+        }
+    }
+    #[cfg(not(unix))]
+    file
 }
 
 /// Which file it is, where the system says so.
