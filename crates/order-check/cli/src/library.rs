@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Once;
 
 use cuda_order_check_preload::{
-    Settings, VARIABLE, count_by, exported, faults, find, for_each_name, install, open, summary,
+    Settings, VARIABLE, before_exit, count_by, exported, faults, find, for_each_name, install, open, summary,
     target, watch_host, watch_process,
 };
 
@@ -109,11 +109,15 @@ extern "C" fn at_exit() {
 
 /// The process ends by `quick_exit`, which leaves out the handlers of the exit.
 extern "C" fn at_quick_exit() {
-    summary();
+    unsafe extern "C" {
+        fn quick_exit(status: c_int) -> !;
+    }
+    // It may be called by a handler of a signal, as `_exit` may.
+    before_exit();
     let status = cuda_order_check::exit::status(-1);
     if status >= 0 {
-        // SAFETY: it has no preconditions. Nothing but that is left to be done.
-        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+        // SAFETY: the C library goes on with the handlers that are left.
+        unsafe { quick_exit(status) };
     }
 }
 

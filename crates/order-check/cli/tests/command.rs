@@ -709,6 +709,7 @@ fn signals_are_as_without_the_checker() {
         ("handler", Some(7), None),
         ("default", None, Some(libc::SIGTERM)),
         ("default again", None, Some(libc::SIGTERM)),
+        ("suspended", None, Some(libc::SIGTERM)),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
         command.args(["run", "--library"]).arg(shared_library()).args(["--", "./signals", what]);
@@ -762,13 +763,24 @@ int main(int count, char **words)
     if (!strcmp(words[1], "interrupt")) {
         siginterrupt(SIGALRM, 1);
         signal(SIGALRM, nothing);
-        ualarm(100000, 0);
+        ualarm(100000, 100000);
         /* The end of a read that goes on. */
         if (fork() == 0) {
             sleep(1);
             _exit(write(pipes[1], "", 1) != 1);
         }
         return !(read(pipes[0], &byte, 1) == -1 && errno == EINTR);
+    }
+    if (!strcmp(words[1], "suspended")) {
+        sigset_t only, none;
+        sigemptyset(&none);
+        sigemptyset(&only);
+        sigaddset(&only, SIGTERM);
+        /* Each thread blocks it, but where this one waits. */
+        sigprocmask(SIG_BLOCK, &only, 0);
+        kill(getpid(), SIGTERM);
+        sigsuspend(&none);
+        return 9;
     }
     if (sigaction(SIGTERM, 0, &old) || old.sa_handler != SIG_DFL)
         return 2;
@@ -815,6 +827,8 @@ fn other_ends_have_the_summary_too() {
             "{what}: {errors}"
         );
         assert_eq!(errors.matches("order check: 1 finding in").count(), 1, "{what}: {errors}");
+        let own = if what == "quick" { "own" } else { "" };
+        assert_eq!(String::from_utf8_lossy(&done.stdout), own, "{what}: the program's handler");
     }
 }
 
@@ -823,15 +837,23 @@ const ENDS: &str = r#"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CALL(name, types, values) \
     if (((int(*) types)dlsym(library, name))values) \
         return 1
 
+static void own(void)
+{
+    if (write(1, "own", 3) != 3)
+        abort();
+}
+
 int main(int count, char **words)
 {
     void *context, *one, *two;
     unsigned long long memory;
+    at_quick_exit(own);
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library)
         return 1;

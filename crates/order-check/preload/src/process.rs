@@ -118,8 +118,15 @@ pub(crate) fn instead_of(signal: c_int, handler: libc::sighandler_t) -> Option<l
 /// The signal ends the process, as if nobody had handled it.
 fn end(signal: c_int) {
     register(signal, Some(&default_action()), core::ptr::null_mut());
-    // SAFETY: both have no preconditions.
-    unsafe { libc::kill(libc::getpid(), signal) };
+    // Every thread may block it: this one in its handler, or where it waits with another mask.
+    // SAFETY: a set that is emptied first; the rest has no preconditions.
+    unsafe {
+        let mut only = core::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        libc::sigemptyset(only.as_mut_ptr());
+        libc::sigaddset(only.as_mut_ptr(), signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, only.as_ptr(), core::ptr::null_mut());
+        libc::kill(libc::getpid(), signal);
+    }
 }
 
 /// The program may become another one. In a child of a fork, which may have the memory of its
