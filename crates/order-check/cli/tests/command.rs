@@ -711,16 +711,9 @@ fn signals_are_as_without_the_checker() {
         ("default again", None, Some(libc::SIGTERM)),
         ("suspended", None, Some(libc::SIGTERM)),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
-        command.args(["run", "--library"]).arg(shared_library()).args(["--", "./signals", what]);
-        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
-        let done = command.output().expect("the command is there");
-        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert_eq!(
-            (done.status.code(), done.status.signal()),
-            (status, signal),
-            "{what}: {errors}"
-        );
+        let (done, errors) = run_compiled(&folder, &[], &["./signals", what]);
+        let ended = (done.status.code(), done.status.signal());
+        assert_eq!(ended, (status, signal), "{what}: {errors}");
         assert_eq!(errors.matches("order check: 0 findings in").count(), 1, "{what}: {errors}");
     }
 }
@@ -815,17 +808,9 @@ fn other_ends_have_the_summary_too() {
         ("assert", None, Some(libc::SIGABRT)),
         ("perror", None, Some(libc::SIGABRT)),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
-        command.args(["run", "--exitcode", "66", "--library"]).arg(shared_library());
-        command.args(["--", "./ends", what]);
-        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
-        let done = command.output().expect("the command is there");
-        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert_eq!(
-            (done.status.code(), done.status.signal()),
-            (status, signal),
-            "{what}: {errors}"
-        );
+        let (done, errors) = run_compiled(&folder, &["--exitcode", "66"], &["./ends", what]);
+        let ended = (done.status.code(), done.status.signal());
+        assert_eq!(ended, (status, signal), "{what}: {errors}");
         assert_eq!(errors.matches("order check: 1 finding in").count(), 1, "{what}: {errors}");
         let own = if what == "quick" { "own" } else { "" };
         assert_eq!(String::from_utf8_lossy(&done.stdout), own, "{what}: the program's handler");
