@@ -194,7 +194,7 @@ impl Drop for Named {
 
 /// With a number that the program, which has closed its files, does not expect for its next one.
 fn out_of_the_way(file: File) -> File {
-    #[cfg(unix)]
+    #[cfg(all(unix, feature = "process"))]
     {
         use std::os::fd::{AsRawFd, FromRawFd};
         // SAFETY: the file's number; the copy is owned by nobody else.
@@ -203,7 +203,7 @@ fn out_of_the_way(file: File) -> File {
             if copy >= 0 { File::from_raw_fd(copy) } else { file }
         }
     }
-    #[cfg(not(unix))]
+    #[cfg(not(all(unix, feature = "process")))]
     file
 }
 
