@@ -39,13 +39,6 @@ impl State {
     }
 }
 
-/// The live contexts of a device, or of all devices, with their green contexts.
-fn contexts_of(state: &State, device: Option<usize>) -> Vec<u32> {
-    let of = |context: &Context| device.is_none_or(|device| context.device as usize == device);
-    let live = state.contexts.iter().filter(|(_, context)| context.alive && of(context));
-    live.map(|(index, _)| index).collect()
-}
-
 pub(crate) fn mem_get_info(call: &CallFrame, free: Ptr<usize>, total: Ptr<usize>) -> Answer {
     let state = call.ready()?;
     free.required()?;
@@ -81,9 +74,8 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     state.current(call)?;
     state.captures.refuse_unsafe(call)?;
     let device = state.memory.freed_after_work_of(address);
-    if device.is_some() && !call.in_host_function() {
-        let contexts = contexts_of(&state, device);
-        state = after_the_work(call, state, &contexts)?;
+    if let Some(device) = device {
+        state = after_work_of(call, state, device)?;
     }
     let State { memory, feed, .. } = &mut *state;
     memory.free(feed.as_deref_mut(), address, false)
@@ -108,32 +100,38 @@ pub(crate) fn mem_host_alloc(
 pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
     state.current(call)?;
-    let pinned = match state.memory.starting_at(memory.addr()) {
+    let device = match state.memory.starting_at(memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), .. }) => return Err(INVALID_VALUE),
-        of => of.is_some_and(|allocation| allocation.kind.is_host()),
+        of => of.filter(|allocation| allocation.kind.is_host()).map(|of| of.device),
     };
-    if pinned && !call.in_host_function() {
-        // All devices may use it.
-        let contexts = contexts_of(&state, None);
-        state = after_the_work(call, state, &contexts)?;
+    if let Some(device) = device {
+        state = after_work_of(call, state, device)?;
     }
     let State { memory: all, feed, .. } = &mut *state;
     all.free(feed.as_deref_mut(), memory.addr(), true)
 }
 
-/// Documented in NVIDIA's programming guide: freeing memory waits for the work that was submitted
-/// before.
-fn after_the_work(
+/// What gives memory back waits for the work of its device that was submitted before. Measured: not
+/// for that of other devices, though it may use the memory.
+pub(crate) fn after_work_of(
     call: &CallFrame,
     mut state: Locked,
-    contexts: &[u32],
+    device: usize,
 ) -> Result<Locked, CUresult> {
-    let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(contexts)));
+    if call.in_host_function() {
+        return Ok(state);
+    }
+    // Green contexts are among them.
+    let of = |context: &Context| context.alive && context.device as usize == device;
+    let all = state.contexts.iter().filter(|(_, context)| of(context));
+    let contexts: Vec<u32> = all.map(|(context, _)| context).collect();
+    let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(&contexts)));
     let busy: Vec<u32> =
         contexts.iter().flat_map(|context| state.engine.busy_in(*context)).collect();
     let points = state.running(call.machine).marks(busy);
     if !points.is_empty() {
-        state = call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
+        state =
+            call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))?;
     }
     if let Some(awaited) = awaited {
         state.feed(|feed, _| feed.reached(&awaited));

@@ -443,7 +443,7 @@ impl SoftDriver {
         self.machine().lock()
     }
 
-    /// The number of calls that now wait for work in order to end a context or unregister memory.
+    /// The number of calls that now wait for work in order to end a context or memory.
     #[doc(hidden)]
     pub fn waiting_for_work(&self) -> usize {
         self.state().engine.waiting_for_idle()

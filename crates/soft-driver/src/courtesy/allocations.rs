@@ -2,16 +2,14 @@
 //! (managed memory, questions about addresses): allocations that `cuda-events` does not bind.
 
 use core::ffi::{c_uint, c_void};
-use std::sync::Arc;
 
 use crate::abi::*;
-use crate::allocation::{allocate, mem_host_alloc};
+use crate::allocation::{after_work_of, allocate, mem_host_alloc};
 use crate::arg::{Array, Memory, Ptr};
-use crate::machine::Locked;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
+use crate::memory::Kind;
 use crate::memory::allocations::Allocation;
-use crate::memory::{Kind, Region};
 
 /// What the device can use well: each row begins where a texture could.
 const PITCH: usize = 512;
@@ -68,31 +66,18 @@ pub(crate) fn mem_host_get_flags(call: &CallFrame, flags: Ptr<c_uint>, memory: M
     }
 }
 
-/// Measured: what gives pinned memory back waits for the streams that wait on it.
-fn after_the_uses(
-    call: &CallFrame,
-    mut state: Locked,
-    region: &Arc<Region>,
-) -> Result<Locked, CUresult> {
-    let points = match call.in_host_function() {
-        true => Vec::new(),
-        false => state.running(call.machine).marks_after_uses(region),
-    };
-    points.iter().for_each(|point| point.want());
-    call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))
-}
-
 pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
     const NOT_REGISTERED: CUresult = CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     let state = call.ready()?;
     memory.required()?;
-    let region = match state.memory.starting_at(memory.addr()) {
-        Some(Allocation { kind: Kind::Registered(_), region, .. }) => region.clone(),
+    let (device, region) = match state.memory.starting_at(memory.addr()) {
+        Some(Allocation { kind: Kind::Registered(_), device, region, .. }) => {
+            (*device, region.clone())
+        }
         _ => return Err(NOT_REGISTERED),
     };
-    let mut state = after_the_uses(call, state, &region)?;
+    let mut state = after_work_of(call, state, device)?;
     let State { memory, feed, .. } = &mut *state;
-    // Whatever the streams had to do with it is over.
     if memory.unregister(feed.as_deref_mut(), &region) { Ok(()) } else { Err(NOT_REGISTERED) }
 }
 

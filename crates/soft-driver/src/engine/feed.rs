@@ -48,7 +48,7 @@ impl Running<'_> {
                     feed.signal(stream, at, &of.semaphore.order, of.value);
                 }
                 Task::Free(region) => feed.free_async(stream, region.base as u64),
-                Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running(_) => {}
+                Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running => {}
             }
         });
     }

@@ -54,8 +54,6 @@ pub(crate) mod busy;
 pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod context;
-#[cfg(feature = "courtesy")]
-mod courtesy;
 pub(crate) mod deadlock;
 mod default_stream;
 mod feed;
@@ -407,7 +405,7 @@ impl Running<'_> {
             }
             Task::Host(call) => {
                 if failed.is_none() || matches!(call, HostCall::Callback(..)) {
-                    self.streams[stream].queue.push_front(again(Task::Running(None)));
+                    self.streams[stream].queue.push_front(again(Task::Running));
                     let work = Work::Host(call);
                     self.engine.host_queue.push_back(Job { stream, id, at, work });
                     self.machine.host.notify_one();
@@ -428,7 +426,7 @@ impl Running<'_> {
                     // The host may see the bytes before the thread that writes them comes back.
                     self.feed(|feed| work.begins(feed, at));
                     let work = Work::Memory(work);
-                    self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
+                    self.streams[stream].queue.push_front(again(Task::Running));
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
                     self.machine.pool.notify_one();
                     return false;
@@ -437,7 +435,7 @@ impl Running<'_> {
             Task::Device(work) => {
                 if failed.is_none() {
                     let work = Work::Device(work);
-                    self.streams[stream].queue.push_front(again(Task::Running(Some(work.clone()))));
+                    self.streams[stream].queue.push_front(again(Task::Running));
                     self.engine.pool_queue.push_back(Job { stream, id, at, work });
                     self.machine.pool.notify_one();
                     return false;
@@ -446,13 +444,13 @@ impl Running<'_> {
             Task::Free(region) => self.memory.free_now(&region),
             Task::Busy(ns) => {
                 if failed.is_none() {
-                    self.streams[stream].queue.push_front(again(Task::Running(None)));
+                    self.streams[stream].queue.push_front(again(Task::Running));
                     self.begin_busy(stream, id, ns);
                     return false;
                 }
             }
-            running @ Task::Running(_) => {
-                self.streams[stream].queue.push_front(again(running));
+            Task::Running => {
+                self.streams[stream].queue.push_front(again(Task::Running));
                 return false;
             }
         }
@@ -558,7 +556,7 @@ impl Running<'_> {
     pub(crate) fn go_on(&mut self, stream: u32, id: u64) {
         if let Some(entry) = self.streams.get_mut(stream)
             && entry.id == id
-            && let Some(Queued { task: Task::Running(_), .. }) = entry.queue.front()
+            && let Some(Queued { task: Task::Running, .. }) = entry.queue.front()
         {
             entry.queue.pop_front();
             self.engine.ready.push(stream);

@@ -77,19 +77,18 @@ pub(crate) enum Task {
     /// Memory is freed in stream order (`cuMemFreeAsync`).
     #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Free(Arc<Region>),
-    /// Stands for the first task while a thread does it; with its work, if that uses memory.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
-    Running(Option<Work>),
+    /// Stands for the first task while a thread does it.
+    Running,
 }
 
 impl Task {
     /// Whether the device does it, so that it waits for its turn in its stream's channel.
     pub(crate) fn takes_turns(&self) -> bool {
-        !matches!(self, Self::Wait(_) | Self::WaitShared(_) | Self::Running(_))
+        !matches!(self, Self::Wait(_) | Self::WaitShared(_) | Self::Running)
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Work {
     Host(HostCall),
     Memory(MemoryWork),

@@ -5,19 +5,9 @@ use std::sync::Arc;
 
 use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::MemoryWork;
-use crate::memory::{Keeper, Place, Region};
+use crate::memory::{Keeper, Place};
 
 impl MemoryWork {
-    /// Whether it reads or writes a piece of memory.
-    pub(crate) fn uses(&self, region: &Arc<Region>) -> bool {
-        match self {
-            Self::Set { to, .. } => to.is_in(region),
-            Self::Copy { to, from, .. } => to.is_in(region) || from.is_in(region),
-            Self::SetRows(rows) => rows.to.is_in(region),
-            Self::CopyRows(rows) => rows.to.is_in(region) || rows.from.is_in(region),
-        }
-    }
-
     /// Whether it is about one piece without gaps.
     pub(crate) fn is_one_row(&self) -> bool {
         match self {
@@ -59,10 +49,6 @@ impl Block {
         places(self) == places(other)
     }
 
-    pub(crate) fn is_in(&self, region: &Arc<Region>) -> bool {
-        self.place.is_in(region)
-    }
-
     /// A copy of what is there now, without gaps.
     pub(crate) fn staged(&self, extent: Extent) -> Self {
         let mut bytes = Vec::with_capacity(extent.bytes());
@@ -83,11 +69,5 @@ impl Block {
             pitch: extent.width,
             slice: extent.width * extent.height,
         }
-    }
-}
-
-impl Place {
-    pub(crate) fn is_in(&self, region: &Arc<Region>) -> bool {
-        matches!(&self.keeper, Keeper::Region(kept) if Arc::ptr_eq(kept, region))
     }
 }

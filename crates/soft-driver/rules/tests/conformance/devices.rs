@@ -9,10 +9,12 @@ use cuda_test_harness::soft_settings;
 
 use crate::capture::{GLOBAL, begin, fate};
 use crate::raw::{
-    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, TIMING, code_text, must,
+    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, Sent, TIMING, code_text,
+    must,
 };
 use crate::rules;
 use crate::rules::{Saw, do_not_hang, in_child};
+use crate::values::beside_a_wait;
 
 /// The primary context of the second device, which is current nowhere.
 struct Second<'a> {
@@ -251,6 +253,26 @@ rules! {
         saw.code("there", rig.within(second.context, || rig.cuStreamSynchronize(NULL_STREAM)));
         latch.release();
         rig.synchronize(stream);
+    }
+
+    /// `cuMemFree` and `cuMemFreeHost` do not wait for the work of another device, though that may
+    /// use the memory.
+    [two_devices]
+    fn frees(rig, saw) =
+        "cuMemFree returns at once, success; cuMemFreeHost returns at once, success"
+    {
+        const PORTABLE: u32 = 1;
+        let second = Second::new(rig);
+        let (mut device, mut pinned) = (0, null_mut());
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, 64));
+        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, 64, PORTABLE));
+        let (raw, pinned) = (**rig, Sent::new(pinned));
+        let latch = rig.within(second.context, || rig.hold(rig.stream(NON_BLOCKING)));
+        let freed = beside_a_wait(rig, move || raw.cuMemFree_v2(device), || latch.release());
+        saw.text(format_args!("cuMemFree {freed}"));
+        let latch = rig.within(second.context, || rig.hold(rig.stream(NON_BLOCKING)));
+        let freed = beside_a_wait(rig, move || raw.cuMemFreeHost(pinned.get()), || latch.release());
+        saw.text(format_args!("cuMemFreeHost {freed}"));
     }
 
     /// `cuStreamGetDevice` returns the device of a stream.

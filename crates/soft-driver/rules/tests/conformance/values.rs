@@ -229,7 +229,7 @@ type Unregister = unsafe extern "C" fn(*mut c_void) -> CUresult;
 
 /// Makes a call that may wait for a stream in another thread, and then stores the value for which
 /// the stream waits. If the call returns before that, the process cannot continue safely.
-fn beside_a_wait(
+pub(crate) fn beside_a_wait(
     rig: &Rig,
     call: impl FnOnce() -> CUresult + Send + 'static,
     release: impl FnOnce(),
@@ -703,6 +703,20 @@ rules! {
         saw.text(beside_a_wait(rig, call, || page.word().store(1, Ordering::SeqCst)));
         page.word().store(1, Ordering::SeqCst);
         std::process::exit(0);
+    }
+
+    /// Unregistering memory waits for the work of the device, also for work that does not use the
+    /// memory.
+    fn unregistering_waits_for_the_device(rig, saw) = "waits, then success" {
+        // SAFETY: that is the function's type.
+        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
+        let page = Page::of(&memory::plain(PAGE));
+        must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
+        let memory = crate::raw::Sent::new(page.0.as_ptr());
+        // SAFETY: the page stays mapped.
+        let call = move || unsafe { unregister(memory.get()) };
+        let latch = rig.hold(rig.stream(NON_BLOCKING));
+        saw.text(beside_a_wait(rig, call, || latch.release()));
     }
 
     /// If a stream waits for a value in pinned memory, freeing the memory waits for that stream.
