@@ -125,6 +125,7 @@ impl<O: Observer> Feed<O> {
     pub fn unregister(&mut self, address: u64) {
         if let Some((bytes, _)) = self.memory.remove(address) {
             self.forget_words(address, bytes);
+            self.host(&[Access::free(address, bytes)]);
             self.host(&[Access::allocate(address, bytes)]);
         }
     }

@@ -264,6 +264,14 @@ impl<O: Observer> Feed<O> {
         EventId((1 << 62) + self.last_event)
     }
 
+    /// A stream waits for what another one has got.
+    pub fn stream_waits_for_stream(&mut self, stream: StreamId, earlier: StreamId) {
+        let event = self.own_event();
+        self.apply(Op::Record { event, stream: earlier, external: false });
+        self.apply(Op::Join { stream, event });
+        self.apply(Op::EventDestroy { event });
+    }
+
     /// A stream waits for all work of some contexts, as for a copy between contexts.
     pub fn stream_waits_for_contexts(&mut self, stream: StreamId, contexts: &[ContextId]) {
         let event = self.own_event();

@@ -200,9 +200,8 @@ impl Watch {
         Before { stream, places, place, is_seen, content, awaited }
     }
 
-    /// The contexts of the two devices, if the legacy stream copies from one to the other. Such a
-    /// copy comes after all work of both, and before all their later work.
-    fn devices_between(&self, blocks: [Block; 2]) -> Option<Vec<ContextId>> {
+    /// The contexts of the other device, if the legacy stream copies from one to the other.
+    fn other_device(&self, blocks: [Block; 2]) -> Option<Vec<Handle>> {
         /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
         const DEVICE: c_uint = 9;
         let mut all = self.contexts.values();
@@ -219,9 +218,10 @@ impl Watch {
         };
         let [to, from] = blocks.map(device);
         let two = [to?, from?];
-        let mut contexts = self.all_contexts(Some(two[0]));
-        contexts.extend(self.all_contexts(Some(two[1])));
-        (two[0] != two[1]).then_some(contexts)
+        let own = self.contexts.get(&self.context())?;
+        let is_other = |device: &i32| two.contains(device) && device != own;
+        let others = self.contexts.iter().filter(|(_, device)| is_other(device));
+        (two[0] != two[1]).then(|| others.map(|(context, _)| *context).collect())
     }
 
     fn copied(&mut self, before: &Before, [to, from]: [Block; 2], extent: Extent, rows: bool) {
@@ -305,22 +305,24 @@ fn submit(
     }
     let handle = stream.unwrap_or(0);
     let is_legacy = handle <= 1 && call.thread_of_default(handle) == 0;
-    let between = match is_legacy {
-        true => enter(|watch| watch.devices_between(blocks)).flatten(),
+    let others = match is_legacy {
+        true => enter(|watch| watch.other_device(blocks)).flatten(),
         false => None,
     };
-    if between.is_none() && stream.is_some() && only_on_device(blocks) {
+    if others.is_none() && stream.is_some() && only_on_device(blocks) {
         return later(call, real, handle, || both(blocks, extent, rows));
     }
     let before = |watch: &mut Watch| watch.before_copy(call, blocks, extent, handle);
     around_seen(call, before, real, Before::seen, move |watch, before| {
-        let between = between.unwrap_or_default();
-        if !between.is_empty() {
-            watch.feed.stream_waits_for_contexts(before.stream, &between);
+        // It is in the legacy streams of both devices, as two H200s have shown.
+        let others: Vec<StreamId> =
+            others.into_iter().flatten().map(|context| watch.legacy_stream(context)).collect();
+        for legacy in &others {
+            watch.feed.stream_waits_for_stream(before.stream, *legacy);
         }
         watch.copied(&before, blocks, extent, rows);
-        if !between.is_empty() {
-            watch.feed.contexts_wait_for_stream(&between, before.stream);
+        for legacy in &others {
+            watch.feed.stream_waits_for_stream(*legacy, before.stream);
         }
         if watch.feed.capture_of(before.stream).is_some() {
             return;

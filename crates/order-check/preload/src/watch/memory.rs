@@ -70,23 +70,32 @@ impl Watch {
         }
     }
 
-    /// A primary context may have ended: the driver says what is no memory any longer. It may not
-    /// say so while the context is current.
+    /// Memory ends by a call that waits for the work of its device. Measured on two H200s: for that
+    /// of another device a free of device memory waits only if it is a copy, and not even for each
+    /// of those; what gives back memory of the host does not.
+    fn after_work_with(&mut self, address: Address) {
+        self.unpinned(address);
+        let Some(of) = self.forget(address) else { return };
+        let device = match self.feed.memory(address) {
+            Some(Memory::Host) => self.contexts.get(&of.context).copied(),
+            _ => None,
+        };
+        let awaited = self.feed.await_contexts(&self.all_contexts(device));
+        self.feed.reached(&awaited);
+    }
+
+    /// A primary context may have ended: the driver says what is no memory any longer.
     pub(super) fn forget_gone(&mut self) {
         /// `CUDA_ERROR_INVALID_VALUE`.
         const NONE: Code = 1;
         let Some(ask) = self.questions.attribute else { return };
-        let mut gone = Vec::new();
-        for address in self.devices.keys() {
+        let is_gone = |address: &Address| {
             let mut kind: u32 = 0;
             // SAFETY: a place for CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
-            match unsafe { ask((&raw mut kind).cast(), 2, *address) } {
-                OK => {}
-                NONE => gone.push(*address),
-                _ => return self.may_be_gone = true,
-            }
-        }
-        self.may_be_gone = false;
+            let code = unsafe { ask((&raw mut kind).cast(), 2, *address) };
+            code == NONE
+        };
+        let gone: Vec<Address> = self.devices.keys().copied().filter(is_gone).collect();
         gone.into_iter().for_each(|address| self.ends(address));
     }
 }
@@ -278,28 +287,22 @@ pub(crate) fn register(
 
 pub(crate) fn unregister(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
     begin(call, |watch| {
-        watch.unpinned(address);
-        watch.forget(address);
+        watch.after_work_with(address);
         watch.feed.unregister(address);
     });
     real()
 }
 
-/// A free waits for the work before. That of other devices may use the memory, too.
 pub(crate) fn free(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
     begin(call, |watch| {
-        watch.unpinned(address);
-        if watch.forget(address).is_some() {
-            let awaited = watch.feed.await_contexts(&watch.all_contexts(None));
-            watch.feed.reached(&awaited);
-        }
+        watch.after_work_with(address);
         watch.feed.free(address);
     });
     real()
 }
 
 /// Memory is no longer at these addresses, which the program keeps. It counts as a free of each
-/// part that was mapped; no documentation says that it waits.
+/// part that was mapped, and waits for nothing: measured on an H200.
 pub(crate) fn unmap(
     call: &Call,
     real: impl FnOnce() -> Code,
@@ -310,8 +313,6 @@ pub(crate) fn unmap(
         let range = address..address.saturating_add(bytes as u64);
         let parts: Vec<Address> =
             watch.devices.keys().copied().filter(|part| range.contains(part)).collect();
-        let awaited = watch.feed.await_contexts(&watch.all_contexts(None));
-        watch.feed.reached(&awaited);
         for part in parts {
             watch.forget(part);
             watch.feed.free(part);

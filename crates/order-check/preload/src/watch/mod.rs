@@ -133,8 +133,6 @@ struct Watch {
     /// The objects of memory that ends with them: the module, library or graphics resource that the
     /// program has asked, and the library that it is a module of, or the same.
     owned: BTreeMap<Address, [Handle; 2]>,
-    /// A primary context may have ended, and the driver has not said yet what is left.
-    may_be_gone: bool,
     /// The modules of libraries, each with its library and its context.
     modules: HashMap<Handle, (Handle, Handle)>,
     pending: Vec<Pending>,
@@ -217,7 +215,6 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         contexts: BTreeMap::new(),
         devices: HashMap::new(),
         owned: BTreeMap::new(),
-        may_be_gone: false,
         modules: HashMap::new(),
         pending: Vec::new(),
         captured: HashMap::new(),
@@ -390,9 +387,6 @@ impl Watch {
         self.threads_ended();
         if unseen > 0 {
             self.order_everything();
-        }
-        if self.may_be_gone {
-            self.forget_gone();
         }
     }
 

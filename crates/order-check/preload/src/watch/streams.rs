@@ -261,15 +261,24 @@ impl Watch {
             self.found(stream);
             return StreamId(stream as u64);
         }
-        let thread = call.thread_of_default(stream);
-        let per_thread = thread != 0;
         let (context, device) = self.current();
+        self.default_stream(context, device, call.thread_of_default(stream))
+    }
+
+    /// The legacy default stream of a context that was current before.
+    pub(super) fn legacy_stream(&mut self, context: Handle) -> StreamId {
+        let known = self.defaults.get(&(context, 0)).copied();
+        let device = self.contexts.get(&context).copied().unwrap_or_default();
+        known.unwrap_or_else(|| self.default_stream(context, device, 0))
+    }
+
+    fn default_stream(&mut self, context: Handle, device: i32, thread: u64) -> StreamId {
         // Not the number of those that are left: a context that ends takes its own away.
         let stream = StreamId((1 << 61) + self.new_place());
         self.defaults.insert((context, thread), stream);
-        let (kind, creator) = match per_thread {
-            true => (StreamKind::Blocking, Creator::PerThread),
-            false => (StreamKind::Legacy, Creator::Driver),
+        let (kind, creator) = match thread {
+            0 => (StreamKind::Legacy, Creator::Driver),
+            _ => (StreamKind::Blocking, Creator::PerThread),
         };
         self.feed.stream_create(stream, (ContextId(context as u64), device), kind, creator);
         stream

@@ -240,7 +240,7 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
                     p.buffer => u64, 64 => usize, null() => *const c_void, p.b => CUstream));
                 assert_eq!(code, OK);
             }),
-            ("memory that is mapped", |p| {
+            ("an unmap waits for nothing", |p| {
                 let (at, bytes) = (0x7_0000_0000_u64, 1_usize << 21);
                 let map = || {
                     call!(p.raw, cuMemMap(at => u64, bytes => usize, 0 => usize, 8 => u64,
@@ -249,9 +249,10 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
                 assert_eq!(map(), OK);
                 (FRONT.declare)(Some(p.a), at + 64, 64, true);
                 if p.mended {
-                    assert_eq!(call!(p.raw, cuMemUnmap(at => u64, bytes => usize)), OK);
-                    assert_eq!(map(), OK);
+                    p.raw.sync(p.a);
                 }
+                assert_eq!(call!(p.raw, cuMemUnmap(at => u64, bytes => usize)), OK);
+                assert_eq!(map(), OK);
                 (FRONT.declare)(Some(p.b), at + 64, 64, true);
             }),
             ("memory that is mapped no longer", |p| {
@@ -298,14 +299,14 @@ fn calls_that_the_software_driver_lacks_have_their_order() {
 }
 
 /// Two devices, with memory and a stream of each, and work in the second one's.
-fn two_devices(then: impl Fn(&Raw, [CUcontext; 2], [CUstream; 2], [u64; 2])) -> usize {
+fn two_devices(flags: u32, then: impl Fn(&Raw, [CUcontext; 2], [CUstream; 2], [u64; 2])) -> usize {
     let raw = Raw::behind(builder(0).devices(2), FRONT);
     let contexts = [raw.retain(0), raw.retain(1)];
     let mut memory = [0; 2];
     let streams = [0, 1].map(|device: usize| {
         raw.set_current(contexts[device]);
         assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory[device], 64) }.0, OK);
-        raw.stream(0)
+        raw.stream(flags)
     });
     assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory[1], 1, 64, streams[1]) }.0, OK);
     then(&raw, contexts, streams, memory);
@@ -325,33 +326,70 @@ fn a_copy_between_devices_in_the_legacy_stream_waits_for_both() {
             assert_eq!(copied, OK);
         };
         let here = |raw: &Raw, contexts: [CUcontext; 2]| raw.set_current(contexts[0]);
-        let by_copy = two_devices(|raw, contexts, _, memory| {
+        let by_copy = two_devices(0, |raw, contexts, _, memory| {
             here(raw, contexts);
             copy(raw, memory);
         });
-        let by_peer = two_devices(|raw, contexts, streams, memory| {
+        let by_peer = two_devices(0, |raw, contexts, streams, memory| {
             here(raw, contexts);
             peer(raw, contexts, memory, null_mut());
             // What comes later in the other device's stream is after it.
             assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory[0], 1, 64, streams[1]) }.0, OK);
         });
-        let in_a_stream = two_devices(|raw, contexts, streams, memory| {
+        let in_a_stream = two_devices(0, |raw, contexts, streams, memory| {
             here(raw, contexts);
             peer(raw, contexts, memory, streams[0]);
         });
-        assert_eq!([by_copy, by_peer, in_a_stream], [0, 0, 1]);
+        let beside = two_devices(NON_BLOCKING, |raw, contexts, _, memory| {
+            here(raw, contexts);
+            copy(raw, memory);
+        });
+        assert_eq!([by_copy, by_peer, in_a_stream, beside], [0, 0, 1, 1]);
     });
 }
 
 #[test]
 fn a_free_waits_for_work_of_other_devices() {
     aside("a_free_waits_for_work_of_other_devices", || {
-        let found = two_devices(|raw, contexts, streams, [to, from]| {
+        let found = two_devices(0, |raw, contexts, streams, [to, from]| {
             let copied = unsafe { (raw.cuMemcpyDtoDAsync_v2)(to, from, 64, streams[1]) };
             assert_eq!(copied.0, OK);
             raw.set_current(contexts[0]);
             assert_eq!(unsafe { (raw.cuMemFree_v2)(to) }.0, OK);
         });
         assert_eq!(found, 0);
+    });
+}
+
+#[test]
+fn what_gives_back_host_memory_waits_for_its_device_alone() {
+    aside("what_gives_back_host_memory_waits_for_its_device_alone", || {
+        #[repr(align(4096))]
+        struct Page([u8; 4096]);
+        for registered in [false, true] {
+            let found = [0, 1].map(|device: usize| {
+                two_devices(0, |raw, contexts, streams, memory| {
+                    raw.set_current(contexts[0]);
+                    let page = Box::leak(Box::new(Page([0; 4096])));
+                    let mut host: *mut c_void = page.0.as_mut_ptr().cast();
+                    let code = match registered {
+                        true => call!(raw, cuMemHostRegister_v2(host => *mut c_void,
+                            4096 => usize, 1 => u32)),
+                        false => unsafe { (raw.cuMemHostAlloc)(&mut host, 64, 1) }.0,
+                    };
+                    assert_eq!(code, OK);
+                    raw.set_current(contexts[device]);
+                    let copy = raw.cuMemcpyHtoDAsync_v2;
+                    assert_eq!(unsafe { copy(memory[device], host, 64, streams[device]) }.0, OK);
+                    raw.set_current(contexts[0]);
+                    let code = match registered {
+                        true => call!(raw, cuMemHostUnregister(host => *mut c_void)),
+                        false => unsafe { (raw.cuMemFreeHost)(host) }.0,
+                    };
+                    assert_eq!(code, OK);
+                })
+            });
+            assert_eq!(found, [0, 1], "registered: {registered}");
+        }
     });
 }
