@@ -291,6 +291,25 @@ def compiled():
 
 
 @program
+def expandable_segments():
+    """The allocator maps and unmaps memory."""
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    import torch
+
+    side = torch.cuda.Stream()
+    for i in range(20):
+        x = torch.randn(1 << 20 << i % 5, device="cuda")
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            y = x * 2
+            x.record_stream(side)
+        torch.cuda.current_stream().wait_stream(side)
+        (x + y).sum().item()
+        del x, y
+        torch.cuda.empty_cache()
+
+
+@program
 def threads():
     import torch
 

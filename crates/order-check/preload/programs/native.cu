@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda.h>
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -206,6 +207,34 @@ static void native_flag(bool right) {
     }
 }
 
+// Memory is unmapped while a stream may use it: that call waits for nothing.
+static void native_unmap(bool right) {
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
+#define DRIVER(name) auto name = (decltype(&::name))dlsym(driver, #name)
+    DRIVER(cuMemAddressReserve);
+    DRIVER(cuMemCreate);
+    DRIVER(cuMemMap);
+    DRIVER(cuMemSetAccess);
+    DRIVER(cuMemUnmap);
+    cudaStream_t work = stream();
+    float *x = device();
+    CUmemAllocationProp memory = {};
+    memory.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    memory.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemAccessDesc access = {memory.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr at;
+    if (cuMemCreate(&handle, SIZE, &memory, 0) || cuMemAddressReserve(&at, SIZE, 0, 0, 0)) exit(2);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (cuMemMap(at, SIZE, 0, handle, 0) || cuMemSetAccess(at, SIZE, &access, 1)) exit(2);
+        CHECK(cudaMemcpyAsync((void *)at, x, SIZE, cudaMemcpyDeviceToDevice, work));
+        if (right) CHECK(cudaStreamSynchronize(work));
+        // The copy is most likely done, but nothing says so.
+        usleep(2000);
+        if (cuMemUnmap(at, SIZE)) exit(2);
+    }
+}
+
 __global__ void spin(long long cycles) {
     long long begin = clock64();
     while (clock64() - begin < cycles) {}
@@ -247,6 +276,7 @@ static const struct {
     {"native_rows", "copy", native_rows},
     {"native_free", "free", native_free},
     {"native_allocated_in_another_stream", "free", native_allocated_in_another_stream},
+    {"native_unmap", "free", native_unmap},
     {"native_built_graph", "copy", native_built_graph},
     {"native_refill", "host", native_refill},
     {"native_read", "host", native_read},
