@@ -18,6 +18,23 @@ pub fn leave_out(path: std::path::PathBuf) {
     let _ = LEFT_OUT.set(format!("{}+0x", path.display()));
 }
 
+/// The name of a function as in its source.
+type Demangle = fn(&str) -> Option<String>;
+
+static DEMANGLE: OnceLock<Demangle> = OnceLock::new();
+
+/// Says what the names of C++ are in the source.
+pub fn demangle_with(f: Demangle) {
+    let _ = DEMANGLE.set(f);
+}
+
+/// A frame with the name of its function as in the source.
+fn readable(frame: &str) -> Option<String> {
+    let name = frame.split(", in ").next().filter(|name| name.starts_with("_Z"))?;
+    let place = frame.get(name.len()..)?;
+    Some(DEMANGLE.get()?(name)? + place)
+}
+
 /// A backtrace without this crate's own frames and without what every thread begins with. It is
 /// made text when it is printed.
 #[derive(Debug)]
@@ -104,7 +121,8 @@ impl fmt::Display for Trace {
         // The lines of Python tell more than those of its interpreter.
         let end = frames.iter().position(|frame| !python.is_empty() && is_interpreter(frame));
         for frame in frames.iter().take(end.unwrap_or(frames.len())) {
-            writeln!(f, "{frame}")?;
+            let readable = readable(frame);
+            writeln!(f, "{}", readable.as_deref().unwrap_or(frame))?;
         }
         Ok(())
     }

@@ -564,6 +564,7 @@ fn a_program_in_c_declares_what_its_kernels_do() {
         "(cuda_order_check_host_reads) reads them on thread",
         " \"work\", submitted by",
         "Region: step",
+        "           stream()\n           main\n",
         "order check: 2 findings in",
     ] {
         assert!(errors.contains(part), "{part}:\n{errors}");
@@ -907,6 +908,14 @@ static void good(int code)
 
 #define CALL(name, types, values) good(((int(*) types)dlsym(library, name))values)
 
+/* As C++ names it. */
+static void *_Z6streamv(void)
+{
+    void *made;
+    CALL("cuStreamCreate", (void **, unsigned), (&made, 1));
+    return made;
+}
+
 int main(void)
 {
     void *context, *one, *two, *memory;
@@ -916,8 +925,8 @@ int main(void)
     CALL("cuInit", (unsigned), (0));
     CALL("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
     CALL("cuCtxSetCurrent", (void *), (context));
-    CALL("cuStreamCreate", (void **, unsigned), (&one, 1));
-    CALL("cuStreamCreate", (void **, unsigned), (&two, 1));
+    one = _Z6streamv();
+    two = _Z6streamv();
     CALL("cuMemAllocHost_v2", (void **, size_t), (&memory, 4096));
     cuda_order_check_name_stream(one, "work");
     cuda_order_check_push("step");

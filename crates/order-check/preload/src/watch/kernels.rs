@@ -156,10 +156,9 @@ struct Attribute {
 
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<Attribute>() == 72);
 
-/// A kernel's name as in its source.
-fn demangled(name: &str) -> String {
-    let symbol = cpp_demangle::Symbol::new(name).ok();
-    symbol.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
+/// A function's name as in its source.
+pub(super) fn demangled(name: &str) -> Option<String> {
+    cpp_demangle::Symbol::new(name).ok()?.demangle().ok()
 }
 
 impl Questions {
@@ -188,7 +187,7 @@ impl Questions {
                     _ => return None,
                 }
             };
-            Some(demangled(&text))
+            Some(demangled(&text).unwrap_or_else(|| text.into_owned()))
         };
         // A handle of the other kind is refused.
         let parameters = [self.kernel_parameter, self.function_parameter].into_iter().flatten();

@@ -204,6 +204,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
     }
     let output = Output::new(settings);
     guard::start();
+    cuda_order_check::trace::demangle_with(kernels::demangled);
     let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     *watch = Some(Watch {
         feed: Feed::new(Options::new().unseen_writers(true), output),
