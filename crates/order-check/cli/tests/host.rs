@@ -18,6 +18,10 @@ use cuda_test_harness::{TestDriver, shared_library};
 
 #[macro_use]
 mod driver;
+#[path = "host/flags.rs"]
+mod flags;
+#[path = "host/memory.rs"]
+mod memory;
 
 const PAGE: usize = 4096;
 /// So much that the driver does not read it within the call.
@@ -402,242 +406,6 @@ fn neighbours(p: &Program) {
     });
 }
 
-/// Four pages, which the software driver can map once more.
-fn four_pages() -> *mut u8 {
-    let flags = libc::MAP_SHARED | libc::MAP_ANON;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: new pages.
-    unsafe { libc::mmap(std::ptr::null_mut(), 4 * PAGE, access, flags, -1, 0) }.cast()
-}
-
-/// Registered memory: pages that it has for itself.
-fn registered(p: &Program) {
-    // SAFETY: within the pages.
-    let memory = unsafe { four_pages().add(100) };
-    p.cuda.cuMemHostRegister_v2(memory, 3 * PAGE, 0);
-    p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, 3 * PAGE, p.stream);
-    // SAFETY: within the pages.
-    unsafe {
-        // This page is shared with others, and is not protected.
-        memory.sub(50).write_volatile(1);
-        p.wait();
-        memory.add(PAGE).read_volatile();
-    }
-    p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, 3 * PAGE, p.stream);
-    p.cuda.cuMemHostUnregister(memory);
-    assert_eq!(direct_write(memory), 8192, "{}", std::io::Error::last_os_error());
-}
-
-/// A free waits.
-fn freed(p: &Program) {
-    for _ in 0..3 {
-        let mut memory = std::ptr::null_mut();
-        p.cuda.cuMemHostAlloc(&mut memory, LARGE, 0);
-        p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, LARGE, p.stream);
-        p.cuda.cuMemFreeHost(memory);
-    }
-    p.wait();
-}
-
-/// The end of a context waits, and leaves the program's own pages as they were.
-fn ended_context(p: &Program) {
-    let (mut context, mut stream, mut device) = (0, 0, 0);
-    let memory = four_pages();
-    p.cuda.cuCtxCreate_v2(&mut context, 0, 0);
-    p.cuda.cuStreamCreate(&mut stream, 1);
-    p.cuda.cuMemAlloc_v2(&mut device, 3 * PAGE);
-    p.cuda.cuMemHostRegister_v2(memory, 4 * PAGE, 0);
-    p.cuda.cuMemcpyDtoHAsync_v2(memory, device, 3 * PAGE, stream);
-    p.cuda.cuCtxDestroy_v2(context);
-    assert_eq!(direct_write(memory), 8192, "{}", std::io::Error::last_os_error());
-    p.cuda.cuCtxSetCurrent(p.context);
-    is_pageable(p, memory);
-}
-
-/// It is not registered any longer: the driver reads it within the call.
-fn is_pageable(p: &Program, memory: *mut u8) {
-    p.cuda.cuMemcpyHtoDAsync_v2(p.device, memory, 4 * PAGE, p.stream);
-    // SAFETY: within the pages.
-    unsafe { memory.add(PAGE).write_volatile(1) };
-}
-
-/// Registers of a device are not read by anybody else.
-fn io_memory(p: &Program) {
-    /// `CU_MEMHOSTREGISTER_IOMEMORY`.
-    const IO: c_uint = 4;
-    let (memory, goes_on) = (four_pages(), Flag::new(p, 0));
-    p.cuda.cuMemHostRegister_v2(memory, PAGE, IO);
-    let access = |to| {
-        // SAFETY: a page of this program, which nobody uses before it is open again.
-        assert_eq!(unsafe { libc::mprotect(memory.cast(), PAGE, to) }, 0);
-    };
-    goes_on.holds();
-    access(libc::PROT_NONE);
-    p.cuda.cuStreamWriteValue64_v2(p.stream, memory.expose_provenance() as u64, 1, 0);
-    p.any_call();
-    access(libc::PROT_READ | libc::PROT_WRITE);
-    goes_on.store(1);
-    p.synchronize();
-}
-
-/// The driver looks at the arguments.
-fn refused(p: &Program) {
-    // SAFETY: a source that is none.
-    let copy = |bytes| unsafe {
-        (p.cuda.cuMemcpyHtoDAsync_v2)(p.device, std::ptr::null(), bytes, p.stream)
-    };
-    assert!([4, 8, 64].iter().all(|bytes| copy(*bytes) != 0));
-}
-
-/// The memory of a primary context ends with the last reference to it.
-fn released_context(p: &Program) {
-    let memory = four_pages();
-    p.cuda.cuMemHostRegister_v2(memory, 4 * PAGE, 0);
-    let (mut context, mut stream, mut device) = (0, 0, 0);
-    p.cuda.cuDevicePrimaryCtxRelease_v2(0);
-    p.cuda.cuDevicePrimaryCtxRetain(&mut context, 0);
-    p.cuda.cuCtxSetCurrent(context);
-    p.cuda.cuStreamCreate(&mut stream, 1);
-    p.cuda.cuMemAlloc_v2(&mut device, 4 * PAGE);
-    is_pageable(&Program { cuda: Cuda::load(), stream, device, ..*p }, memory);
-    // The stream of the program has ended.
-    std::process::exit(0);
-}
-
-/// The default streams of three contexts are three streams, also after one of them has ended.
-fn default_streams(p: &Program) {
-    let contexts = [(); 3].map(|()| std::cell::Cell::new(0));
-    let begin = |at: usize| {
-        let (mut context, mut device) = (0, 0);
-        p.cuda.cuCtxCreate_v2(&mut context, 0, 0);
-        p.cuda.cuMemAlloc_v2(&mut device, LARGE);
-        p.cuda.cuMemsetD8Async(device, 7, LARGE, 0);
-        p.cuda.cuCtxSynchronize();
-        contexts[at].set(context);
-        device
-    };
-    begin(0);
-    let device = begin(1);
-    p.cuda.cuCtxDestroy_v2(contexts[0].get());
-    begin(2);
-    p.cuda.cuCtxSetCurrent(contexts[1].get());
-    p.cuda.cuMemcpyDtoHAsync_v2(p.at(0), device, LARGE, 0);
-    p.cuda.cuCtxSynchronize();
-    p.read(5);
-    p.cuda.cuCtxSetCurrent(p.context);
-}
-
-/// A word of pinned memory on a page of its own, as a flag of the stream.
-struct Flag<'a> {
-    p: &'a Program,
-    word: *mut u64,
-}
-
-impl<'a> Flag<'a> {
-    /// The last one but so many.
-    fn new(p: &'a Program, back: usize) -> Self {
-        let flag = Self { p, word: p.at(2 * LARGE - 8 - 8 * back).cast() };
-        flag.store(0);
-        flag
-    }
-
-    fn store(&self, value: u64) {
-        // SAFETY: pinned memory, of which no copy is under way.
-        unsafe { self.word.write_volatile(value) };
-    }
-
-    /// The stream writes a value.
-    fn write(&self, value: u64) {
-        let (p, address) = (self.p, self.word.expose_provenance() as u64);
-        p.cuda.cuStreamWriteValue64_v2(p.stream, address, value, 0);
-    }
-
-    /// The stream waits for it.
-    fn holds(&self) {
-        let (p, address) = (self.p, self.word.expose_provenance() as u64);
-        p.cuda.cuStreamWaitValue64_v2(p.stream, address, 1, 0);
-    }
-
-    /// Waits for a value.
-    fn poll(&self, value: u64) {
-        // SAFETY: as above; the stream writes it in one piece.
-        while unsafe { self.word.read_volatile() } != value {
-            std::thread::yield_now();
-        }
-    }
-}
-
-/// The host sees a value that the stream writes after the copy.
-fn polled_value(p: &Program) {
-    let flag = Flag::new(p, 0);
-    p.download(0, LARGE);
-    flag.write(1);
-    flag.poll(1);
-    p.read(5);
-}
-
-/// It does not look: the stream comes to the value later.
-fn value_not_polled(p: &Program) {
-    let [flag, goes_on] = [Flag::new(p, 0), Flag::new(p, PAGE / 8)];
-    p.download(0, LARGE);
-    goes_on.holds();
-    flag.write(1);
-    if p.good {
-        goes_on.store(1);
-        flag.poll(1);
-    }
-    p.any_call();
-    p.read(5);
-    // The next call looks whether the value is there.
-    p.any_call();
-    goes_on.store(1);
-}
-
-/// The stream counts up, and the host has seen the first value alone.
-fn counter(p: &Program) {
-    let [flag, begins, goes_on] = [0, PAGE / 8, PAGE / 4].map(|back| Flag::new(p, back));
-    begins.holds();
-    flag.write(1);
-    p.download(0, LARGE);
-    goes_on.holds();
-    flag.write(2);
-    begins.store(1);
-    if p.good {
-        goes_on.store(1);
-        flag.poll(2);
-    } else {
-        flag.poll(1);
-    }
-    p.any_call();
-    p.read(5);
-    p.any_call();
-    goes_on.store(1);
-}
-
-/// The host has filled, and read, the buffers when it stores the values that the stream waits for.
-fn released(p: &Program) {
-    let [begins, goes_on] = [0, PAGE / 8].map(|back| Flag::new(p, back));
-    begins.holds();
-    p.upload(0, 100);
-    goes_on.holds();
-    p.download(0, 100);
-    p.write(0);
-    begins.store(1);
-    p.read(PAGE);
-    p.any_call();
-    goes_on.store(1);
-}
-
-/// More than are looked at.
-fn many_values(p: &Program) {
-    let goes_on = Flag::new(p, PAGE / 8);
-    goes_on.holds();
-    let flags: Vec<Flag<'_>> = (0..70).map(|at| Flag::new(p, at)).collect();
-    flags.iter().for_each(|flag| flag.write(1));
-    goes_on.store(1);
-    p.synchronize();
-}
-
 /// A call that has nothing to read, and so does not write the buffer, is no access.
 fn nothing_to_read(p: &Program) {
     let [read, _write] = pipe();
@@ -648,149 +416,6 @@ fn nothing_to_read(p: &Program) {
     // SAFETY: pinned memory.
     assert_eq!(unsafe { libc::read(read.as_raw_fd(), p.pinned.cast(), 8192) }, -1);
     p.any_call();
-    p.read(5);
-}
-
-/// The host sets the flag back before its next call: one of two flags of a page, one of a graph,
-/// and one on a page that cannot be protected.
-fn flags_set_back(p: &Program) {
-    let flags = [Flag::new(p, 0), Flag::new(p, 1)];
-    p.download(0, LARGE);
-    flags.iter().for_each(|flag| flag.write(1));
-    for flag in &flags {
-        flag.poll(1);
-        flag.store(0);
-    }
-    p.read(5);
-    let [flag, _] = flags;
-    p.cuda.cuGraphLaunch(p.graph(|| flag.write(1)), p.stream);
-    p.synchronize();
-    flag.store(0);
-    let exec = p.graph(|| {
-        p.download(0, LARGE);
-        flag.write(1);
-    });
-    p.cuda.cuGraphLaunch(exec, p.stream);
-    flag.poll(1);
-    flag.store(0);
-    p.read(5);
-    let mut part = vec![0_u64; 8];
-    let word = part.as_mut_ptr();
-    p.cuda.cuMemHostRegister_v2(word.cast(), 64, 0);
-    let flag = Flag { p, word };
-    p.download(0, LARGE);
-    flag.write(1);
-    flag.poll(1);
-    flag.store(0);
-    p.read(5);
-    p.synchronize();
-    p.cuda.cuMemHostUnregister(word.cast());
-}
-
-/// Another process sees a flag, sets it back and tells the host. Here a second mapping of the
-/// memory stands for the process.
-fn flag_set_back_by_another_mapping(p: &Program) {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a file of four pages, and new mappings of it.
-    let [own, theirs] = unsafe {
-        let file = libc::memfd_create(c"shared".as_ptr(), 0);
-        assert_eq!(libc::ftruncate(file, 4 * PAGE as libc::off_t), 0);
-        let map = || libc::mmap(std::ptr::null_mut(), 4 * PAGE, access, libc::MAP_SHARED, file, 0);
-        [map(), map()].map(<*mut c_void>::cast::<u64>)
-    };
-    let flag = Flag { p, word: theirs };
-    p.cuda.cuMemHostRegister_v2(own.cast(), 4 * PAGE, 0);
-    let write = |value| Flag { p, word: own }.write(value);
-    let copy = |_| p.cuda.cuMemcpyDtoHAsync_v2(own.cast(), p.device, 8, p.stream);
-    let ways: [(&dyn Fn(u64), u64); 2] = [(&write, 1), (&copy, 0x0707_0707_0707_0707)];
-    for (comes, value) in ways {
-        p.download(0, LARGE);
-        comes(value);
-        flag.poll(value);
-        flag.store(0);
-        p.read(5);
-        p.synchronize();
-    }
-    p.cuda.cuMemHostUnregister(own.cast());
-}
-
-/// The result and the flag are on one page. The host reads the result before the stream comes to
-/// the flag, or waits for it and sets it back.
-fn flag_beside_the_result(p: &Program) {
-    let goes_on = Flag::new(p, 0);
-    let flag = Flag { p, word: p.at(0).cast() };
-    flag.store(0);
-    p.download(64, 1024);
-    goes_on.holds();
-    flag.write(1);
-    if p.good {
-        goes_on.store(1);
-        flag.poll(1);
-        flag.store(0);
-    }
-    p.read(70);
-    p.any_call();
-    goes_on.store(1);
-}
-
-/// Two streams work in turn, by a flag that the host sets back without a call in between.
-fn flag_for_another_stream(p: &Program) {
-    let [ready, done] = [Flag::new(p, 0), Flag::new(p, 1)];
-    let mut other = 0;
-    p.cuda.cuStreamCreate(&mut other, 1);
-    let address = |flag: &Flag<'_>| flag.word.expose_provenance() as u64;
-    for _ in 0..4 {
-        p.cuda.cuMemsetD8Async(p.device, 1, LARGE, p.stream);
-        ready.write(1);
-        p.cuda.cuStreamWaitValue64_v2(other, address(&ready), 1, 0);
-        p.cuda.cuMemsetD8Async(p.device, 2, LARGE, other);
-        p.cuda.cuStreamWriteValue64_v2(other, address(&done), 1, 0);
-        done.poll(1);
-        ready.store(0);
-        done.store(0);
-    }
-}
-
-/// A page is as it was once the host has waited for the stream, also if the value was there before.
-fn flag_without_news(p: &Program) {
-    let flag = Flag::new(p, 0);
-    flag.write(0);
-    p.synchronize();
-    // SAFETY: memory of the program. The library does not see this call.
-    let read = unsafe { libc::syscall(libc::SYS_getrandom, flag.word, 8, 0) };
-    assert_eq!(read, 8, "{}", std::io::Error::last_os_error());
-    p.download(0, LARGE);
-    p.synchronize();
-}
-
-/// A batch sets its flag back, once the host lets it.
-fn flag_set_back_in_a_batch(p: &Program) {
-    let [flag, goes_on] = [Flag::new(p, 0), Flag::new(p, PAGE / 8)];
-    p.download(0, LARGE);
-    let address = |flag: &Flag<'_>| flag.word.expose_provenance() as u64;
-    let [wait, write] = [4, 5];
-    let mut batch = [
-        [write, address(&flag), 1, 0, 0, 0],
-        [wait, address(&goes_on), 1, 0, 0, 0],
-        [write, address(&flag), 0, 0, 0, 0],
-    ];
-    p.cuda.cuStreamBatchMemOp_v2(p.stream, 3, &mut batch, 0);
-    flag.poll(1);
-    goes_on.store(1);
-    flag.poll(0);
-    p.read(5);
-}
-
-/// The stream itself sets the flag back once it may.
-fn flag_set_back_by_the_stream(p: &Program) {
-    let [flag, goes_on] = [Flag::new(p, 0), Flag::new(p, PAGE / 8)];
-    p.download(0, LARGE);
-    flag.write(1);
-    goes_on.holds();
-    flag.write(0);
-    flag.poll(1);
-    goes_on.store(1);
-    flag.poll(0);
     p.read(5);
 }
 
@@ -855,7 +480,7 @@ fn host_function(p: &Program) {
 
 /// An event that a thread waits for is destroyed.
 fn destroyed_while_awaited(p: &Program) {
-    let goes_on = Flag::new(p, 0);
+    let goes_on = flags::Flag::new(p, 0);
     goes_on.holds();
     let mut event = 0;
     // CU_EVENT_BLOCKING_SYNC
@@ -943,11 +568,11 @@ const PLANTED: &[Role<2>] = &[
     ("crowd", crowd, [TO_HOST, LOAD]),
     ("refill_of_a_graph", refill_of_a_graph, ["(cuGraphLaunch) reads", STORE]),
     ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
-    ("registered", registered, [TO_HOST, LOAD]),
-    ("value_not_polled", value_not_polled, [TO_HOST, LOAD]),
-    ("counter", counter, [TO_HOST, LOAD]),
+    ("registered", memory::registered, [TO_HOST, LOAD]),
+    ("value_not_polled", flags::value_not_polled, [TO_HOST, LOAD]),
+    ("counter", flags::counter, [TO_HOST, LOAD]),
     ("nothing_to_read", nothing_to_read, [TO_HOST, LOAD]),
-    ("flag_beside_the_result", flag_beside_the_result, [TO_HOST, LOAD]),
+    ("flag_beside_the_result", flags::flag_beside_the_result, [TO_HOST, LOAD]),
     (
         "destroyed_while_awaited",
         destroyed_while_awaited,
@@ -961,25 +586,25 @@ const CORRECT: &[Role<1>] = &[
     ("host_function", host_function, ["2 copies of pinned memory were watched"]),
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
-    ("ended_context", ended_context, ["1 copies of pinned memory were watched"]),
-    ("io_memory", io_memory, ["order check: 0 findings"]),
-    ("refused", refused, ["order check: 0 findings"]),
-    ("released_context", released_context, ["order check: 0 findings"]),
-    ("default_streams", default_streams, ["1 copies of pinned memory were watched"]),
-    ("polled_value", polled_value, ["1 copies of pinned memory were watched"]),
-    ("flags_set_back", flags_set_back, ["3 copies of pinned memory were watched"]),
+    ("ended_context", memory::ended_context, ["1 copies of pinned memory were watched"]),
+    ("io_memory", memory::io_memory, ["order check: 0 findings"]),
+    ("refused", memory::refused, ["order check: 0 findings"]),
+    ("released_context", memory::released_context, ["order check: 0 findings"]),
+    ("default_streams", memory::default_streams, ["1 copies of pinned memory were watched"]),
+    ("polled_value", flags::polled_value, ["1 copies of pinned memory were watched"]),
+    ("flags_set_back", flags::flags_set_back, ["3 copies of pinned memory were watched"]),
     (
         "flag_set_back_by_another_mapping",
-        flag_set_back_by_another_mapping,
+        flags::flag_set_back_by_another_mapping,
         ["2 copies of pinned memory were watched"],
     ),
-    ("flag_set_back_by_the_stream", flag_set_back_by_the_stream, ["1 copies of pinned"]),
-    ("flag_set_back_in_a_batch", flag_set_back_in_a_batch, ["1 copies of pinned"]),
-    ("flag_for_another_stream", flag_for_another_stream, ["order check: 0 findings"]),
-    ("flag_without_news", flag_without_news, ["1 copies of pinned"]),
-    ("released", released, ["2 copies of pinned memory were watched"]),
-    ("many_values", many_values, ["6 values that streams write counted as seen at once"]),
-    ("freed", freed, ["3 copies of pinned memory were watched"]),
+    ("flag_set_back_by_the_stream", flags::flag_set_back_by_the_stream, ["1 copies of pinned"]),
+    ("flag_set_back_in_a_batch", flags::flag_set_back_in_a_batch, ["1 copies of pinned"]),
+    ("flag_for_another_stream", flags::flag_for_another_stream, ["order check: 0 findings"]),
+    ("flag_without_news", flags::flag_without_news, ["1 copies of pinned"]),
+    ("released", flags::released, ["2 copies of pinned memory were watched"]),
+    ("many_values", flags::many_values, ["6 values that streams write counted as seen at once"]),
+    ("freed", memory::freed, ["3 copies of pinned memory were watched"]),
     (
         "ten_copies",
         ten_copies,
