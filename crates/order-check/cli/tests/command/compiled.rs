@@ -1,0 +1,410 @@
+//! Programs in C.
+
+use super::*;
+
+#[test]
+fn a_program_in_c_declares_what_its_kernels_do() {
+    let folder = Folder::new("header");
+    let [source, program] = ["program.c", "program"].map(|name| folder.0.join(name));
+    let [early_source, early] = ["early.c", "libearly.so"].map(|name| folder.0.join(name));
+    fs::write(&source, PROGRAM).expect("a new file");
+    fs::write(&early_source, EARLY).expect("a new file");
+    let compile = |output: &Path, source: &Path, more: &[&str]| {
+        let mut command = Command::new("cc");
+        command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I"]);
+        command.args([env!("CARGO_MANIFEST_DIR").as_ref(), "-o".as_ref(), output.as_os_str()]);
+        command.arg(source).args(more).arg("-ldl").current_dir(&folder.0).status()
+    };
+    let Ok(compiled) = compile(&early, &early_source, &["-shared", "-fPIC"]) else {
+        return say_not_run("there is no C compiler");
+    };
+    assert!(compiled.success());
+    let linked = ["-Wl,--no-as-needed", "-L.", "-learly", "-Wl,-rpath,$ORIGIN"];
+    assert!(compile(&program, &source, &linked).expect("as before").success());
+    let run = |options: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.arg("run").args(options.split_whitespace()).arg("--library").arg(shared_library());
+        command.env("XDG_CACHE_HOME", folder.0.join("cache")).arg("--").arg(&program);
+        let output = command.output().expect("the command is there");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let errors = run("");
+    for part in [
+        "(cuda_order_check_writes) writes them on stream 0x",
+        "(cuda_order_check_host_reads) reads them on thread",
+        " \"work\", submitted by",
+        "Region: step",
+        "           stream()\n           main\n",
+        "order check: 2 findings in",
+    ] {
+        assert!(errors.contains(part), "{part}:\n{errors}");
+    }
+    // The host's reads are of a class of their own.
+    assert!(run("--class -host").contains("order check: 1 finding in"), "{errors}");
+    // Without the checker the functions do nothing.
+    std::os::unix::fs::symlink(shared_library(), folder.0.join("libcuda.so.1")).expect("a link");
+    let plain = Command::new(&program).env("LD_LIBRARY_PATH", &folder.0).output();
+    let plain = plain.expect("it runs");
+    assert!(plain.status.success() && plain.stderr.is_empty(), "{plain:?}");
+}
+
+/// Compiles a program or a library in C. `false` if there is no compiler.
+fn compiled(folder: &Folder, name: &str, source: &str, more: &[&str]) -> bool {
+    let file = format!("{name}.c");
+    fs::write(folder.0.join(&file), source).expect("a new file");
+    let mut command = Command::new("cc");
+    command.args(["-Wall", "-Werror", "-D_GNU_SOURCE", "-o", name, &file]).args(more);
+    let Ok(status) = command.args(["-ldl", "-lpthread"]).current_dir(&folder.0).status() else {
+        say_not_run("there is no C compiler");
+        return false;
+    };
+    assert!(status.success(), "{name}");
+    true
+}
+
+/// Runs a program of the folder, with these options of the command, until it ends or hangs.
+fn run_compiled(folder: &Folder, options: &[&str], program: &[&str]) -> (Output, String) {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "30", env!("CARGO_BIN_EXE_cuda-order-check"), "run", "--library"]);
+    command.arg(shared_library()).args(options).arg("--").args(program);
+    command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+    let output = command.output().expect("the command is there");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, errors)
+}
+
+/// The threads of a linked program make the first call at once.
+#[test]
+fn first_calls_of_several_threads_all_reach_the_driver() {
+    let folder = Folder::new("first-calls");
+    std::os::unix::fs::symlink(shared_library(), folder.0.join("libcuda.so.1")).expect("a link");
+    if !compiled(&folder, "first", FIRST_CALLS, &["-L.", "-l:libcuda.so.1"]) {
+        return;
+    }
+    for _ in 0..5 {
+        let (done, errors) = run_compiled(&folder, &[], &["./first"]);
+        assert!(done.status.success(), "{:?}: {errors}", done.status);
+    }
+}
+
+const FIRST_CALLS: &str = r#"
+#include <pthread.h>
+
+unsigned cuInit(unsigned);
+static pthread_barrier_t all;
+
+static void *call(void *code)
+{
+    pthread_barrier_wait(&all);
+    *(unsigned *)code = cuInit(0);
+    return 0;
+}
+
+int main(void)
+{
+    pthread_t threads[8];
+    unsigned codes[8];
+    pthread_barrier_init(&all, 0, 8);
+    for (int at = 0; at < 8; at++)
+        pthread_create(&threads[at], 0, call, &codes[at]);
+    for (int at = 0; at < 8; at++)
+        pthread_join(threads[at], 0);
+    for (int at = 0; at < 8; at++)
+        if (codes[at])
+            return 1;
+    return 0;
+}
+"#;
+
+/// A thread opens the driver while the constructor of a library does, which has the loader's lock.
+#[test]
+fn a_constructor_opens_the_driver_at_the_same_time() {
+    let folder = Folder::new("constructor");
+    let library = shared_library();
+    let library = library.to_str().expect("it is text");
+    let slow = ["-shared", "-fPIC", "-Wl,--no-as-needed", library];
+    if !compiled(&folder, "libslow.so", SLOW, &slow) {
+        return;
+    }
+    compiled(&folder, "plugin.so", EARLY, &["-shared", "-fPIC"]);
+    compiled(&folder, "both", BOTH, &[]);
+    for _ in 0..5 {
+        let (done, errors) = run_compiled(&folder, &["--library", "libslow.so"], &["./both"]);
+        assert!(done.status.success(), "{:?}: {errors}", done.status);
+    }
+}
+
+/// The driver, which takes a while to open.
+const SLOW: &str = r#"
+#include <unistd.h>
+
+__attribute__((constructor)) static void slow(void)
+{
+    usleep(200000);
+}
+"#;
+
+const BOTH: &str = r#"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static void *plugin(void *nothing)
+{
+    usleep(100000);
+    return dlopen("./plugin.so", RTLD_NOW);
+}
+
+int main(void)
+{
+    pthread_t thread;
+    void *opened = 0;
+    pthread_create(&thread, 0, plugin, 0);
+    if (!dlopen("libcuda.so.1", RTLD_NOW))
+        return 1;
+    pthread_join(thread, &opened);
+    return !opened;
+}
+"#;
+
+/// For a program the handler of the checker is the default.
+#[test]
+fn signals_are_as_without_the_checker() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("signals");
+    if !compiled(&folder, "signals", SIGNALS, &["-Wno-deprecated-declarations"]) {
+        return;
+    }
+    for (what, status, signal) in [
+        ("interrupt", Some(0), None),
+        ("handler", Some(7), None),
+        ("default", None, Some(libc::SIGTERM)),
+        ("default again", None, Some(libc::SIGTERM)),
+        ("suspended", None, Some(libc::SIGTERM)),
+    ] {
+        let (done, errors) = run_compiled(&folder, &[], &["./signals", what]);
+        let ended = (done.status.code(), done.status.signal());
+        assert_eq!(ended, (status, signal), "{what}: {errors}");
+        assert_eq!(errors.matches("order check: 0 findings in").count(), 1, "{what}: {errors}");
+    }
+}
+
+const SIGNALS: &str = r#"
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CALL(name, types, values) \
+    if (((int(*) types)dlsym(library, name))values) \
+        return 1
+
+static void nothing(int number)
+{
+}
+
+static void leave(int number)
+{
+    _exit(7);
+}
+
+int main(int count, char **words)
+{
+    int pipes[2];
+    char byte;
+    struct sigaction old;
+    void *context, *stream;
+    /* As in a shell, whatever the tests have. */
+    signal(SIGTERM, SIG_DFL);
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library || pipe(pipes))
+        return 1;
+    CALL("cuInit", (unsigned), (0));
+    CALL("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
+    CALL("cuCtxSetCurrent", (void *), (context));
+    CALL("cuStreamCreate", (void **, unsigned), (&stream, 1));
+    if (!strcmp(words[1], "interrupt")) {
+        siginterrupt(SIGALRM, 1);
+        signal(SIGALRM, nothing);
+        ualarm(100000, 100000);
+        /* The end of a read that goes on. */
+        if (fork() == 0) {
+            sleep(1);
+            _exit(write(pipes[1], "", 1) != 1);
+        }
+        return !(read(pipes[0], &byte, 1) == -1 && errno == EINTR);
+    }
+    if (!strcmp(words[1], "suspended")) {
+        sigset_t only, none;
+        sigemptyset(&none);
+        sigemptyset(&only);
+        sigaddset(&only, SIGTERM);
+        /* Each thread blocks it, but where this one waits. */
+        sigprocmask(SIG_BLOCK, &only, 0);
+        kill(getpid(), SIGTERM);
+        sigsuspend(&none);
+        return 9;
+    }
+    if (sigaction(SIGTERM, 0, &old) || old.sa_handler != SIG_DFL)
+        return 2;
+    if (!strcmp(words[1], "handler")) {
+        if (signal(SIGTERM, leave) != SIG_DFL)
+            return 3;
+    } else if (!strcmp(words[1], "default again")) {
+        if (signal(SIGTERM, nothing) != SIG_DFL || signal(SIGTERM, SIG_DFL) != nothing)
+            return 4;
+        struct sigaction handled = { .sa_handler = nothing };
+        if (sigaction(SIGTERM, &handled, &old) || old.sa_handler != SIG_DFL)
+            return 5;
+        handled.sa_handler = SIG_DFL;
+        if (sigaction(SIGTERM, &handled, &old) || old.sa_handler != nothing)
+            return 6;
+    }
+    kill(getpid(), SIGTERM);
+    return 8;
+}
+"#;
+
+/// Ends that leave out the handlers of the exit, and that the C library makes by itself.
+#[test]
+fn other_ends_have_the_summary_too() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new("ends");
+    if !compiled(&folder, "ends", ENDS, &[]) {
+        return;
+    }
+    for (what, status, signal) in [
+        ("quick", Some(66), None),
+        ("assert", None, Some(libc::SIGABRT)),
+        ("perror", None, Some(libc::SIGABRT)),
+    ] {
+        let (done, errors) = run_compiled(&folder, &["--exitcode", "66"], &["./ends", what]);
+        let ended = (done.status.code(), done.status.signal());
+        assert_eq!(ended, (status, signal), "{what}: {errors}");
+        assert_eq!(errors.matches("order check: 1 finding in").count(), 1, "{what}: {errors}");
+        let own = if what == "quick" { "own" } else { "" };
+        assert_eq!(String::from_utf8_lossy(&done.stdout), own, "{what}: the program's handler");
+    }
+}
+
+const ENDS: &str = r#"
+#include <assert.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CALL(name, types, values) \
+    if (((int(*) types)dlsym(library, name))values) \
+        return 1
+
+static void own(void)
+{
+    if (write(1, "own", 3) != 3)
+        abort();
+}
+
+int main(int count, char **words)
+{
+    void *context, *one, *two;
+    unsigned long long memory;
+    at_quick_exit(own);
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library)
+        return 1;
+    CALL("cuInit", (unsigned), (0));
+    CALL("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
+    CALL("cuCtxSetCurrent", (void *), (context));
+    CALL("cuStreamCreate", (void **, unsigned), (&one, 1));
+    CALL("cuStreamCreate", (void **, unsigned), (&two, 1));
+    CALL("cuMemAlloc_v2", (void *, size_t), (&memory, 256));
+    CALL("cuMemsetD8Async", (unsigned long long, char, size_t, void *), (memory, 1, 256, one));
+    CALL("cuMemsetD8Async", (unsigned long long, char, size_t, void *), (memory, 1, 256, two));
+    if (!strcmp(words[1], "quick"))
+        quick_exit(0);
+    if (!strcmp(words[1], "perror"))
+        assert_perror(count);
+    assert(!library);
+    return 0;
+}
+"#;
+
+/// The library of AddressSanitizer does not start a program in which it does not come first.
+#[test]
+fn a_program_with_a_sanitizer_is_named() {
+    let folder = Folder::new("sanitizer");
+    // In its place.
+    let library = ["-shared", "-fPIC", "-Wl,-soname,libasan.so.8"];
+    if !compiled(&folder, "libasan.so.8", "int asan;", &library) {
+        return;
+    }
+    let linked = ["-Wl,--no-as-needed", "-L.", "-l:libasan.so.8", "-Wl,-rpath,$ORIGIN"];
+    compiled(&folder, "sanitized", "int main(void) { return 0; }", &linked);
+    for (options, lines) in [("", 2), ("verify_asan_link_order=0", 1)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+        command.args(["run", "--library"]).arg(shared_library()).args(["--", "./sanitized"]);
+        command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+        let done = command.env("ASAN_OPTIONS", options).output().expect("the command is there");
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((done.status.code(), errors.lines().count()), (Some(0), lines), "{errors}");
+        let line = "cuda-order-check: ./sanitized has AddressSanitizer's library, ";
+        assert_eq!(errors.contains(line), lines == 2, "{errors}");
+    }
+}
+
+/// A library whose constructor comes before that of the stand-in, as the runtime's does.
+const EARLY: &str = r#"
+#include <dlfcn.h>
+
+__attribute__((constructor)) static void early(void)
+{
+    dlopen("libcuda.so.1", RTLD_NOW);
+}
+"#;
+
+/// A kernel that the checker cannot see writes what another stream and the host read.
+const PROGRAM: &str = r#"
+#include "cuda_order_check.h"
+#include <stdlib.h>
+
+static void *library;
+
+static void good(int code)
+{
+    if (code)
+        exit(1);
+}
+
+#define CALL(name, types, values) good(((int(*) types)dlsym(library, name))values)
+
+/* As C++ names it. */
+static void *_Z6streamv(void)
+{
+    void *made;
+    CALL("cuStreamCreate", (void **, unsigned), (&made, 1));
+    return made;
+}
+
+int main(void)
+{
+    void *context, *one, *two, *memory;
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library)
+        return 1;
+    CALL("cuInit", (unsigned), (0));
+    CALL("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
+    CALL("cuCtxSetCurrent", (void *), (context));
+    one = _Z6streamv();
+    two = _Z6streamv();
+    CALL("cuMemAllocHost_v2", (void **, size_t), (&memory, 4096));
+    cuda_order_check_name_stream(one, "work");
+    cuda_order_check_push("step");
+    cuda_order_check_writes(one, memory, 64);
+    cuda_order_check_pop();
+    cuda_order_check_reads(two, memory, 64);
+    cuda_order_check_host_reads(memory, 64);
+    return 0;
+}
+"#;
