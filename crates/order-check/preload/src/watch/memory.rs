@@ -311,8 +311,7 @@ pub(crate) fn unmap(
 ) -> Code {
     begin(call, |watch| {
         let range = address..address.saturating_add(bytes as u64);
-        let parts: Vec<Address> =
-            watch.devices.keys().copied().filter(|part| range.contains(part)).collect();
+        let parts: Vec<Address> = watch.devices.range(range).map(|(part, _)| *part).collect();
         for part in parts {
             watch.forget(part);
             watch.feed.free(part);

@@ -129,7 +129,7 @@ struct Watch {
     defaults: BTreeMap<(Handle, u64), StreamId>,
     contexts: BTreeMap<Handle, i32>,
     /// Memory whose free waits.
-    devices: HashMap<Address, Allocation>,
+    devices: BTreeMap<Address, Allocation>,
     /// The objects of memory that ends with them: the module, library or graphics resource that the
     /// program has asked, and the library that it is a module of, or the same.
     owned: BTreeMap<Address, [Handle; 2]>,
@@ -214,7 +214,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         place: 0,
         defaults: BTreeMap::new(),
         contexts: BTreeMap::new(),
-        devices: HashMap::new(),
+        devices: BTreeMap::new(),
         owned: BTreeMap::new(),
         modules: HashMap::new(),
         pending: Vec::new(),
