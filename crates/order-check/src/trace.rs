@@ -30,7 +30,7 @@ pub fn demangle_with(f: Demangle) {
 
 /// A frame with the name of its function as in the source.
 fn readable(frame: &str) -> Option<String> {
-    let name = frame.split(", in ").next().filter(|name| name.starts_with("_Z"))?;
+    let name = frame.split(", ").next().filter(|name| name.starts_with("_Z"))?;
     let place = frame.get(name.len()..)?;
     Some(DEMANGLE.get()?(name)? + place)
 }
@@ -551,6 +551,15 @@ mod python {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_cpp_are_as_in_the_source() {
+        demangle_with(|name| (name == "_Z1fv").then(|| "f()".into()));
+        let shown = ["_Z1fv", "_Z1fv, at ./a.cpp:10:73", "_Z1fv, in /x.so+0x1"].map(readable);
+        let known = ["f()", "f(), at ./a.cpp:10:73", "f(), in /x.so+0x1"];
+        assert_eq!(shown, known.map(|text| Some(text.into())));
+        assert_eq!(["main", "_Z1gv", "f, at ./_Z1fv.c"].map(readable), [const { None }; 3]);
+    }
 
     #[test]
     fn the_programs_frames_stay_in_the_trace() {

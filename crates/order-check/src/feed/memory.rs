@@ -121,11 +121,19 @@ impl<O: Observer> Feed<O> {
         }
     }
 
-    /// The memory is no longer registered. It remains memory of the program.
+    /// The call unregisters memory, which remains memory of the program. It counts as a free: what
+    /// the call has waited for is [reached](Self::reached) before.
     pub fn unregister(&mut self, address: u64) {
+        if let Some(bytes) = self.bytes_at(address) {
+            self.host(&[Access::free(address, bytes)]);
+        }
+        self.registration_ends(address);
+    }
+
+    /// Memory is no longer registered, as its context has ended.
+    pub fn registration_ends(&mut self, address: u64) {
         if let Some((bytes, _)) = self.memory.remove(address) {
             self.forget_words(address, bytes);
-            self.host(&[Access::free(address, bytes)]);
             self.host(&[Access::allocate(address, bytes)]);
         }
     }

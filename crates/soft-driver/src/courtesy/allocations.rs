@@ -78,7 +78,11 @@ pub(crate) fn mem_host_unregister(call: &CallFrame, memory: Memory) -> Answer {
     };
     let mut state = after_work_of(call, state, device)?;
     let State { memory, feed, .. } = &mut *state;
-    if memory.unregister(feed.as_deref_mut(), &region) { Ok(()) } else { Err(NOT_REGISTERED) }
+    if !memory.unregister(feed.as_deref_mut(), &region) {
+        return Err(NOT_REGISTERED);
+    }
+    state.running(call.machine).fail_users_of_lost_memory();
+    Ok(())
 }
 
 pub(crate) fn mem_get_address_range(

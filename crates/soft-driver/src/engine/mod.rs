@@ -54,6 +54,8 @@ pub(crate) mod busy;
 pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod context;
+#[cfg(feature = "courtesy")]
+mod courtesy;
 pub(crate) mod deadlock;
 mod default_stream;
 mod feed;

@@ -346,7 +346,7 @@ impl Allocations {
             for (address, kind, freeing) in &theirs {
                 match kind {
                     _ if *freeing => {}
-                    Kind::Registered(_) => feed.unregister(*address),
+                    Kind::Registered(_) => feed.registration_ends(*address),
                     _ => feed.free(*address),
                 }
             }

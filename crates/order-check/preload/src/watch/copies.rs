@@ -201,7 +201,7 @@ impl Watch {
     }
 
     /// The contexts of the other device, if the legacy stream copies from one to the other.
-    fn other_device(&self, blocks: [Block; 2]) -> Option<Vec<Handle>> {
+    fn other_device(&mut self, blocks: [Block; 2]) -> Option<Vec<Handle>> {
         /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
         const DEVICE: c_uint = 9;
         let mut all = self.contexts.values();
@@ -218,9 +218,9 @@ impl Watch {
         };
         let [to, from] = blocks.map(device);
         let two = [to?, from?];
-        let own = self.contexts.get(&self.context())?;
-        let is_other = |device: &i32| two.contains(device) && device != own;
-        let others = self.contexts.iter().filter(|(_, device)| is_other(device));
+        let (_, own) = self.current();
+        let is_other = |device: i32| two.contains(&device) && device != own;
+        let others = self.contexts.iter().filter(|(of, device)| **of != 0 && is_other(**device));
         (two[0] != two[1]).then(|| others.map(|(context, _)| *context).collect())
     }
 

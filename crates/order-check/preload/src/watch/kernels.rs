@@ -156,9 +156,11 @@ struct Attribute {
 
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<Attribute>() == 72);
 
-/// A function's name as in its source.
+/// A function's name as in its source, unless that is very long: templates of templates can be.
 pub(super) fn demangled(name: &str) -> Option<String> {
-    cpp_demangle::Symbol::new(name).ok()?.demangle().ok()
+    const LONG: usize = 1000;
+    let name = cpp_demangle::Symbol::new(name).ok()?.demangle().ok()?;
+    (name.len() <= LONG).then_some(name)
 }
 
 impl Questions {

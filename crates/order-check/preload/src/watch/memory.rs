@@ -24,7 +24,7 @@ impl Watch {
     pub(super) fn unmapped(&mut self, stream: StreamId, resource: Handle) {
         for address in self.owned_by(resource) {
             self.owned.remove(&address);
-            self.forget(address);
+            self.forget(address, true);
             self.feed.free_async(stream, address);
         }
     }
@@ -51,9 +51,9 @@ impl Watch {
     fn ends(&mut self, address: Address) {
         self.owned.remove(&address);
         self.unpinned(address);
-        self.forget(address);
+        self.forget(address, true);
         match self.feed.memory(address) {
-            Some(Memory::Host) => self.feed.unregister(address),
+            Some(Memory::Host) => self.feed.registration_ends(address),
             _ => self.feed.free(address),
         }
     }
@@ -75,7 +75,7 @@ impl Watch {
     /// of those; what gives back memory of the host does not.
     fn after_work_with(&mut self, address: Address) {
         self.unpinned(address);
-        let Some(of) = self.forget(address) else { return };
+        let Some(of) = self.forget(address, false) else { return };
         let device = match self.feed.memory(address) {
             Some(Memory::Host) => self.contexts.get(&of.context).copied(),
             _ => None,
@@ -84,18 +84,23 @@ impl Watch {
         self.feed.reached(&awaited);
     }
 
-    /// A primary context may have ended: the driver says what is no memory any longer.
+    /// A primary context may have ended: the driver says what is no memory any longer. It may not
+    /// say so to a thread without a context.
     pub(super) fn forget_gone(&mut self) {
         /// `CUDA_ERROR_INVALID_VALUE`.
         const NONE: Code = 1;
         let Some(ask) = self.questions.attribute else { return };
-        let is_gone = |address: &Address| {
+        let mut gone = Vec::new();
+        for address in self.devices.keys() {
             let mut kind: u32 = 0;
             // SAFETY: a place for CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
-            let code = unsafe { ask((&raw mut kind).cast(), 2, *address) };
-            code == NONE
-        };
-        let gone: Vec<Address> = self.devices.keys().copied().filter(is_gone).collect();
+            match unsafe { ask((&raw mut kind).cast(), 2, *address) } {
+                OK => {}
+                NONE => gone.push(*address),
+                _ => return self.may_be_gone = true,
+            }
+        }
+        self.may_be_gone = false;
         gone.into_iter().for_each(|address| self.ends(address));
     }
 }
@@ -313,7 +318,7 @@ pub(crate) fn unmap(
         let range = address..address.saturating_add(bytes as u64);
         let parts: Vec<Address> = watch.devices.range(range).map(|(part, _)| *part).collect();
         for part in parts {
-            watch.forget(part);
+            watch.forget(part, false);
             watch.feed.free(part);
         }
     });

@@ -133,6 +133,8 @@ struct Watch {
     /// The objects of memory that ends with them: the module, library or graphics resource that the
     /// program has asked, and the library that it is a module of, or the same.
     owned: BTreeMap<Address, [Handle; 2]>,
+    /// A primary context may have ended, and the driver has not said yet what is left.
+    may_be_gone: bool,
     /// The modules of libraries, each with its library and its context.
     modules: HashMap<Handle, (Handle, Handle)>,
     pending: Vec<Pending>,
@@ -216,6 +218,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         contexts: BTreeMap::new(),
         devices: BTreeMap::new(),
         owned: BTreeMap::new(),
+        may_be_gone: false,
         modules: HashMap::new(),
         pending: Vec::new(),
         captured: HashMap::new(),
@@ -389,6 +392,9 @@ impl Watch {
         if unseen > 0 {
             self.order_everything();
         }
+        if self.may_be_gone {
+            self.forget_gone();
+        }
     }
 
     /// A call was not seen, or nothing is known of what it does.
@@ -435,12 +441,13 @@ impl Watch {
         self.loaded.clear();
     }
 
-    /// The memory ends: nobody looks there any longer. What is pending counts as seen.
-    fn forget(&mut self, address: Address) -> Option<Allocation> {
+    /// The memory ends: nobody looks there any longer. What is pending counts as seen, or can be
+    /// seen no longer.
+    fn forget(&mut self, address: Address, seen: bool) -> Option<Allocation> {
         let of = self.devices.remove(&address)?;
         let range = address..address.saturating_add(of.bytes as u64);
         let gone = self.pending.extract_if(.., |of| range.contains(&of.cell.address));
-        gone.collect::<Vec<_>>().into_iter().for_each(|of| self.has_seen(of));
+        gone.collect::<Vec<_>>().into_iter().for_each(|of| self.ends_looking(of, seen));
         Some(of)
     }
 

@@ -116,10 +116,14 @@ impl Watch {
     }
 
     /// The host may have seen the value, and nothing more is to be seen there.
-    pub(super) fn has_seen(&mut self, Pending { place, page, .. }: Pending) {
+    pub(super) fn has_seen(&mut self, of: Pending) {
+        self.ends_looking(of, true);
+    }
+
+    pub(super) fn ends_looking(&mut self, Pending { place, page, .. }: Pending, seen: bool) {
         page.into_iter().for_each(table::remove);
         self.begins_with(place);
-        self.feed.written(place, true);
+        self.feed.written(place, seen);
     }
 
     /// Values that streams have written meanwhile: the host may have seen them.

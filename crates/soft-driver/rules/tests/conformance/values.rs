@@ -719,6 +719,23 @@ rules! {
         saw.text(beside_a_wait(rig, call, || latch.release()));
     }
 
+    /// Unregistering memory does not wait for the work of another device.
+    [two_devices]
+    fn unregistering_beside_another_device(rig, saw) = "returns at once, success" {
+        let (mut second, mut context) = (0, null_mut());
+        must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
+        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
+        // SAFETY: that is the function's type.
+        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
+        let page = Page::of(&memory::plain(PAGE));
+        must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
+        let memory = crate::raw::Sent::new(page.0.as_ptr());
+        // SAFETY: the page stays mapped.
+        let call = move || unsafe { unregister(memory.get()) };
+        let latch = rig.within(context, || rig.hold(rig.stream(NON_BLOCKING)));
+        saw.text(beside_a_wait(rig, call, || latch.release()));
+    }
+
     /// If a stream waits for a value in pinned memory, freeing the memory waits for that stream.
     // The order checker would report the free as an access without an order. Here the call waits,
     // but a program must not rely on that.

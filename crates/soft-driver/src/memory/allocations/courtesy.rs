@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Allocations;
 use crate::abi::*;
-use crate::memory::{Kind, Region};
+use crate::memory::{Keeper, Kind, Place, Region};
 use crate::order::Feed;
 
 /// What can be asked about an address.
@@ -42,6 +42,11 @@ impl Allocations {
         }
         allocation.freeing = true;
         Ok(allocation.region.clone())
+    }
+
+    /// Whether memory of the program was unregistered since a place in it was given.
+    pub(crate) fn is_lost(&self, place: &Place) -> bool {
+        matches!(&place.keeper, Keeper::Region(region) if !region.owned) && self.is_gone(place)
     }
 
     /// Ends a registration, if it still is that of this region.

@@ -344,7 +344,14 @@ fn a_copy_between_devices_in_the_legacy_stream_waits_for_both() {
             here(raw, contexts);
             copy(raw, memory);
         });
-        assert_eq!([by_copy, by_peer, in_a_stream, beside], [0, 0, 1, 1]);
+        // No call that the stand-in knows has been made in it.
+        let in_a_new_context = two_devices(0, |raw, _, _, memory| {
+            let mut context = null_mut();
+            assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+            copy(raw, memory);
+        });
+        let all = [by_copy, by_peer, in_a_stream, beside, in_a_new_context];
+        assert_eq!(all, [0, 0, 1, 1, 0]);
     });
 }
 
@@ -381,6 +388,9 @@ fn what_gives_back_host_memory_waits_for_its_device_alone() {
                     raw.set_current(contexts[device]);
                     let copy = raw.cuMemcpyHtoDAsync_v2;
                     assert_eq!(unsafe { copy(memory[device], host, 64, streams[device]) }.0, OK);
+                    // The stand-in does not see that it is done.
+                    let synchronize = raw.soft.driver().symbols().cuStreamSynchronize;
+                    assert_eq!(unsafe { synchronize(streams[device]) }.0, OK);
                     raw.set_current(contexts[0]);
                     let code = match registered {
                         true => call!(raw, cuMemHostUnregister(host => *mut c_void)),
@@ -391,5 +401,20 @@ fn what_gives_back_host_memory_waits_for_its_device_alone() {
             });
             assert_eq!(found, [0, 1], "registered: {registered}");
         }
+        // The host may wait for so few bytes, but has not seen them.
+        let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
+            raw.set_current(contexts[0]);
+            let mut host = null_mut();
+            assert_eq!(unsafe { (raw.cuMemHostAlloc)(&mut host, 64, 1) }.0, OK);
+            raw.set_current(contexts[1]);
+            raw.soft.hold_host_functions(true);
+            raw.host(streams[1], || {});
+            let copy = raw.cuMemcpyDtoHAsync_v2;
+            assert_eq!(unsafe { copy(host, memory[1], 8, streams[1]) }.0, OK);
+            raw.set_current(contexts[0]);
+            assert_eq!(unsafe { (raw.cuMemFreeHost)(host) }.0, OK);
+            raw.soft.hold_host_functions(false);
+        });
+        assert_eq!(found, 1);
     });
 }
