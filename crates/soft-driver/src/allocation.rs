@@ -112,7 +112,7 @@ pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
 }
 
 /// What gives memory back waits for the work of its device that was submitted before. Measured: not
-/// for that of other devices, though it may use the memory.
+/// for that of other devices (but `cuMemFree` for some copies of the memory, which is left out).
 pub(crate) fn after_work_of(
     call: &CallFrame,
     mut state: Locked,

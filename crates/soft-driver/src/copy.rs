@@ -33,6 +33,40 @@ pub(crate) fn waits_for_copy(memory: &Allocations, to: &Place, from: &Place) -> 
     to.pageable() || memory.is_of_host(to) && memory.is_of_host(from)
 }
 
+impl State {
+    /// The other device's legacy stream, if a legacy stream copies from one device to another.
+    /// Measured: such a copy is in the legacy streams of both.
+    fn legacy_stream_of_other_device(
+        &mut self,
+        call: &CallFrame,
+        stream: u32,
+        places: [&Place; 2],
+    ) -> Result<Option<u32>, CUresult> {
+        let of = &self.streams[stream];
+        if !of.is_legacy {
+            return Ok(None);
+        }
+        let own = self.contexts[of.context].device as usize;
+        let owner = |place: &Place| {
+            let (_, of) = self.memory.around(place.address as u64)?;
+            (!of.kind.is_host()).then_some((of.device, of.context))
+        };
+        let (Some(to), Some(from)) = (owner(places[0]), owner(places[1])) else { return Ok(None) };
+        let other = [to, from].into_iter().find(|(device, _)| *device != own);
+        let other = other.filter(|_| to.0 != from.0);
+        other.map(|(_, context)| self.legacy_stream(call, context)).transpose()
+    }
+
+    /// What a stream gets from now on waits for what another one has.
+    fn stream_after(&mut self, call: &CallFrame, later: u32, earlier: u32) {
+        let point = self.engine.new_point(false, None);
+        let mut running = self.running(call.machine);
+        running.submit(earlier, Task::Complete(point.clone()));
+        running.submit(later, Task::Wait(point));
+        self.feed(|feed, of| feed.stream_waits_for_stream(of.stream(later), of.stream(earlier)));
+    }
+}
+
 pub(crate) fn submit(call: &CallFrame, mut state: Locked, stream: u32, work: MemoryWork) -> Answer {
     let State { captures, streams, graphs, .. } = &mut *state;
     if captures.add(streams, graphs, call, stream, || NodeKind::Memory(work.clone()))? {
@@ -134,7 +168,14 @@ pub(crate) fn copy(
     feed_pageable(state.feed.as_deref_mut(), &to, || {
         vec![Access::write(to.address as u64, bytes as u64)]
     });
+    let other = state.legacy_stream_of_other_device(call, stream, [&to, &from])?;
+    if let Some(other) = other {
+        state.stream_after(call, stream, other);
+    }
     submit(call, state, stream, MemoryWork::Copy { to, from, bytes })?;
+    if let Some(other) = other {
+        call.ready()?.stream_after(call, other, stream);
+    }
     if waits {
         wait_idle(call, call.ready()?, stream, true)?;
     }

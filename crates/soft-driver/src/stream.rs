@@ -71,20 +71,27 @@ impl State {
         });
     }
 
+    /// The legacy default stream of a context.
+    pub(crate) fn legacy_stream(
+        &mut self,
+        call: &CallFrame,
+        context: u32,
+    ) -> Result<u32, CUresult> {
+        if let Some(index) = self.engine.legacy_stream(context) {
+            return Ok(index);
+        }
+        let (index, _) = self.new_stream(call, context, 0, 0, true)?;
+        self.engine.set_legacy_stream(context, index);
+        self.feed_stream(index, Creator::Driver);
+        Ok(index)
+    }
+
     /// The stream that an argument names, if its context can be used.
     pub(crate) fn stream(&mut self, call: &CallFrame, stream: StreamArg) -> Result<u32, CUresult> {
         let index = match named(call, stream) {
             Named::Legacy => {
                 let context = self.current(call)?;
-                match self.engine.legacy_stream(context) {
-                    Some(index) => index,
-                    None => {
-                        let (index, _) = self.new_stream(call, context, 0, 0, true)?;
-                        self.engine.set_legacy_stream(context, index);
-                        self.feed_stream(index, Creator::Driver);
-                        index
-                    }
-                }
+                self.legacy_stream(call, context)?
             }
             Named::PerThread => {
                 let context = self.current(call)?;

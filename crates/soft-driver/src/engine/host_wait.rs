@@ -97,7 +97,7 @@ impl Machine {
         Ok(state)
     }
 
-    /// The same for what is over when streams have no work, or do not use some memory.
+    /// The same for what is over when streams have no work.
     pub(crate) fn wait_until_idle(
         &'static self,
         mut state: Locked,

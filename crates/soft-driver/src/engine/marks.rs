@@ -65,7 +65,7 @@ impl Engine {
         &self.deadlocks
     }
 
-    /// How many threads wait for a context to have no work, or for memory not to be used.
+    /// How many threads wait for streams to have no work, to end a context or memory.
     pub(crate) fn waiting_for_idle(&self) -> usize {
         self.idle_waiters
     }

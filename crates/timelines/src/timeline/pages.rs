@@ -4,11 +4,11 @@
 //!
 //! Any thread may read a point at any time. A point is a plain value: it keeps nothing alive. So a
 //! line stays readable forever. This also makes dropping a timeline free of waiting:
-//! `cuMemHostUnregister` would block while a stream waits for a value in the page. A page stays
-//! registered as long as its context lives. When the driver destroys the context, it ends the
-//! registration, and the page serves the next context: registering it again succeeds then, and only
-//! then. A page of which no line can be used again is forgotten. So the process has as many pages
-//! as it has ever needed at one time, and one for each 64 lines that were lost.
+//! `cuMemHostUnregister` would block while the device has any work. A page stays registered as long
+//! as its context lives. When the driver destroys the context, it ends the registration, and the
+//! page serves the next context: registering it again succeeds then, and only then. A page of which
+//! no line can be used again is forgotten. So the process has as many pages as it has ever needed
+//! at one time, and one for each 64 lines that were lost.
 //!
 //! # When a line is used again
 //!

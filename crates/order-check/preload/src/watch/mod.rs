@@ -128,7 +128,7 @@ struct Watch {
     /// The default streams, by context and thread (0: the legacy one).
     defaults: BTreeMap<(Handle, u64), StreamId>,
     contexts: BTreeMap<Handle, i32>,
-    /// Memory whose free waits.
+    /// Memory that is not allocated in stream order.
     devices: BTreeMap<Address, Allocation>,
     /// The objects of memory that ends with them: the module, library or graphics resource that the
     /// program has asked, and the library that it is a module of, or the same.

@@ -255,8 +255,8 @@ rules! {
         rig.synchronize(stream);
     }
 
-    /// `cuMemFree` and `cuMemFreeHost` do not wait for the work of another device, though that may
-    /// use the memory.
+    /// `cuMemFree` and `cuMemFreeHost` do not wait for the work of another device that does not use
+    /// the memory.
     [two_devices]
     fn frees(rig, saw) =
         "cuMemFree returns at once, success; cuMemFreeHost returns at once, success"
@@ -273,6 +273,47 @@ rules! {
         let latch = rig.within(second.context, || rig.hold(rig.stream(NON_BLOCKING)));
         let freed = beside_a_wait(rig, move || raw.cuMemFreeHost(pinned.get()), || latch.release());
         saw.text(format_args!("cuMemFreeHost {freed}"));
+    }
+
+    /// A copy from one device to another in the legacy stream is also in the other device's: it
+    /// waits for the blocking streams of both, and they wait for it.
+    [two_devices]
+    fn copies_in_the_legacy_stream(rig, saw) =
+        "beside a blocking stream there CUDA_ERROR_NOT_READY (600); \
+         beside a non-blocking one success; \
+         a blocking stream there, later CUDA_ERROR_NOT_READY (600)"
+    {
+        const BYTES: usize = 64;
+        let second = Second::new(rig);
+        let allocate = || {
+            let mut memory = 0;
+            must("cuMemAlloc", rig.cuMemAlloc_v2(&mut memory, BYTES));
+            memory
+        };
+        let (here, there) = (allocate(), rig.within(second.context, allocate));
+        let copy = || must("cuMemcpyDtoD", rig.cuMemcpyDtoDAsync_v2(here, there, BYTES, NULL_STREAM));
+        let beside = |flags| {
+            let latch = rig.within(second.context, || rig.hold(rig.stream(flags)));
+            copy();
+            let code = match flags {
+                BLOCKING => rig.cuStreamQuery(NULL_STREAM),
+                _ => rig.cuStreamSynchronize(NULL_STREAM),
+            };
+            latch.release();
+            rig.synchronize(NULL_STREAM);
+            code
+        };
+        saw.code("beside a blocking stream there", beside(BLOCKING));
+        saw.code("beside a non-blocking one", beside(NON_BLOCKING));
+        let latch = rig.hold(rig.stream(BLOCKING));
+        copy();
+        rig.within(second.context, || {
+            let stream = rig.stream(BLOCKING);
+            must("cuMemsetD8Async", rig.cuMemsetD8Async(there, 1, BYTES, stream));
+            saw.code("a blocking stream there, later", rig.cuStreamQuery(stream));
+            latch.release();
+            rig.synchronize(stream);
+        });
     }
 
     /// `cuStreamGetDevice` returns the device of a stream.
