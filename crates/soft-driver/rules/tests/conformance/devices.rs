@@ -9,12 +9,11 @@ use cuda_test_harness::soft_settings;
 
 use crate::capture::{GLOBAL, begin, fate};
 use crate::raw::{
-    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, Sent, TIMING, code_text,
-    must,
+    BLOCKING, INTERPROCESS, LONG, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, Sent, TIMING,
+    beside_a_wait, code_text, must,
 };
 use crate::rules;
 use crate::rules::{Saw, do_not_hang, in_child};
-use crate::values::beside_a_wait;
 
 /// The primary context of the second device, which is current nowhere.
 struct Second<'a> {
@@ -268,10 +267,10 @@ rules! {
         must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, 64, PORTABLE));
         let (raw, pinned) = (**rig, Sent::new(pinned));
         let latch = rig.within(second.context, || rig.hold(rig.stream(NON_BLOCKING)));
-        let freed = beside_a_wait(rig, move || raw.cuMemFree_v2(device), || latch.release());
+        let freed = beside_a_wait(rig, LONG, move || raw.cuMemFree_v2(device), || latch.release());
         saw.text(format_args!("cuMemFree {freed}"));
         let latch = rig.within(second.context, || rig.hold(rig.stream(NON_BLOCKING)));
-        let freed = beside_a_wait(rig, move || raw.cuMemFreeHost(pinned.get()), || latch.release());
+        let freed = beside_a_wait(rig, LONG, move || raw.cuMemFreeHost(pinned.get()), || latch.release());
         saw.text(format_args!("cuMemFreeHost {freed}"));
     }
 

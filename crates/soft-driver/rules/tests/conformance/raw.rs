@@ -6,7 +6,7 @@ use std::mem::transmute;
 use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -652,5 +652,36 @@ impl Sent {
 
     pub fn get<T>(self) -> *mut T {
         std::ptr::with_exposed_provenance_mut(self.0)
+    }
+}
+
+/// The time for which a call that waits is watched.
+pub const SHORT: Duration = Duration::from_millis(300);
+/// On a busy machine, a call that does not wait returns within this time.
+pub const LONG: Duration = Duration::from_secs(10);
+
+/// Makes a call that may wait for a stream in another thread, and has the stream go on once the
+/// call has returned or the time is over.
+pub fn beside_a_wait(
+    rig: &Rig,
+    patience: Duration,
+    call: impl FnOnce() -> CUresult + Send + 'static,
+    release: impl FnOnce(),
+) -> String {
+    let (sender, receiver) = channel();
+    let (context, raw) = (Sent::new(rig.current()), **rig);
+    let thread = std::thread::spawn(move || {
+        must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
+        let _ = sender.send(call());
+    });
+    match receiver.recv_timeout(patience) {
+        Ok(code) => format!("returns at once, {}", code_text(code)),
+        Err(RecvTimeoutError::Timeout) => {
+            release();
+            let code = receiver.recv_timeout(LONG).map_or("never".to_owned(), code_text);
+            thread.join().expect("no panic");
+            format!("waits, then {code}")
+        }
+        Err(RecvTimeoutError::Disconnected) => "panicked".to_owned(),
     }
 }

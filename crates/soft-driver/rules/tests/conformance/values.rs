@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use cuda_events::sys::*;
@@ -18,7 +18,9 @@ use cuda_test_harness::{TestDriver, soft_settings};
 
 use crate::capture::{RELAXED, capturing, end};
 use crate::green;
-use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Raw, Rig, code_text, must};
+use crate::raw::{
+    INTERPROCESS, LONG, NO_TIMING, NON_BLOCKING, Raw, Rig, SHORT, beside_a_wait, code_text, must,
+};
 use crate::rules;
 use crate::rules::do_not_hang;
 
@@ -121,11 +123,9 @@ fn come_to_an_end(raw: &Raw, streams: &[CUstream], limit: Duration) -> bool {
 
 /// Between two looks, so that a wait for what does not come takes no processor.
 const BETWEEN: Duration = Duration::from_micros(500);
-const SHORT: Duration = Duration::from_millis(300);
 /// Without a call that returns, after which the next one is taken to block: on a busy machine a
 /// thread may not run for long.
 const QUIET: Duration = Duration::from_secs(3);
-const LONG: Duration = Duration::from_secs(10);
 
 fn streams(raw: &Raw, count: usize) -> Vec<CUstream> {
     (0..count).map(|_| raw.stream(NON_BLOCKING)).collect()
@@ -227,38 +227,14 @@ impl Page {
 
 type Unregister = unsafe extern "C" fn(*mut c_void) -> CUresult;
 
-/// Makes a call that may wait for a stream in another thread, and then stores the value for which
-/// the stream waits. If the call returns before that, the process cannot continue safely.
-pub(crate) fn beside_a_wait(
-    rig: &Rig,
-    call: impl FnOnce() -> CUresult + Send + 'static,
-    release: impl FnOnce(),
-) -> String {
-    let (sender, receiver) = channel();
-    let context = crate::raw::Sent::new(rig.current());
-    let raw = **rig;
-    let thread = std::thread::spawn(move || {
-        must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
-        let _ = sender.send(call());
-    });
-    match receiver.recv_timeout(SHORT) {
-        Ok(code) => format!("returns at once, {}", code_text(code)),
-        Err(RecvTimeoutError::Timeout) => {
-            release();
-            let code = receiver.recv_timeout(LONG).map_or("never".to_owned(), code_text);
-            thread.join().expect("no panic");
-            format!("waits, then {code}")
-        }
-        Err(RecvTimeoutError::Disconnected) => "panicked".to_owned(),
-    }
-}
-
 /// The last release of the primary context, while a stream of another context waits for the first
 /// word.
 fn released_beside_a_wait(rig: &Rig, other: CUcontext, words: &Words) -> String {
     let (raw, device) = (**rig, rig.device);
     let call = move || raw.cuDevicePrimaryCtxRelease_v2(device);
-    rig.within(other, || beside_a_wait(rig, call, || words.word(0).store(1, Ordering::SeqCst)))
+    rig.within(other, || {
+        beside_a_wait(rig, SHORT, call, || words.word(0).store(1, Ordering::SeqCst))
+    })
 }
 
 /// Ends a capture; an executable graph of it.
@@ -700,7 +676,7 @@ rules! {
         let memory = crate::raw::Sent::new(page.0.as_ptr());
         // SAFETY: the page stays mapped.
         let call = move || unsafe { unregister(memory.get()) };
-        saw.text(beside_a_wait(rig, call, || page.word().store(1, Ordering::SeqCst)));
+        saw.text(beside_a_wait(rig, SHORT, call, || page.word().store(1, Ordering::SeqCst)));
         page.word().store(1, Ordering::SeqCst);
         std::process::exit(0);
     }
@@ -716,7 +692,7 @@ rules! {
         // SAFETY: the page stays mapped.
         let call = move || unsafe { unregister(memory.get()) };
         let latch = rig.hold(rig.stream(NON_BLOCKING));
-        saw.text(beside_a_wait(rig, call, || latch.release()));
+        saw.text(beside_a_wait(rig, SHORT, call, || latch.release()));
     }
 
     /// Unregistering memory does not wait for the work of another device.
@@ -733,7 +709,7 @@ rules! {
         // SAFETY: the page stays mapped.
         let call = move || unsafe { unregister(memory.get()) };
         let latch = rig.within(context, || rig.hold(rig.stream(NON_BLOCKING)));
-        saw.text(beside_a_wait(rig, call, || latch.release()));
+        saw.text(beside_a_wait(rig, LONG, call, || latch.release()));
     }
 
     /// If a stream waits for a value in pinned memory, freeing the memory waits for that stream.
@@ -746,7 +722,7 @@ rules! {
         must("cuStreamWaitValue64", wait(rig, stream, words.at(0), 1));
         let (raw, memory) = (**rig, crate::raw::Sent::new(words.host));
         let call = move || raw.cuMemFreeHost(memory.get());
-        saw.text(beside_a_wait(rig, call, || words.word(0).store(1, Ordering::SeqCst)));
+        saw.text(beside_a_wait(rig, SHORT, call, || words.word(0).store(1, Ordering::SeqCst)));
         std::process::exit(0);
     }
 
