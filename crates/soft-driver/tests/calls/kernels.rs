@@ -679,6 +679,44 @@ fn memory_is_unregistered_after_kernels() {
     }
 }
 
+/// A call that unregisters memory waits for its own device alone. On two H200s a copy failed that
+/// used the memory afterwards.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_that_is_registered_no_longer_fails_its_users_on_other_devices() {
+    for waits in [false, true] {
+        let raw = Raw::with(SoftDriver::builder().devices(2).check_order(OrderCheck::Off));
+        let contexts = [raw.retain(0), raw.retain(1)];
+        raw.set_current(contexts[0]);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let page = unsafe { libc::mmap(null_mut(), 4096, access, flags, -1, 0) };
+        let registered =
+            call!(raw, cuMemHostRegister_v2(page => *mut c_void, 4096 => usize, 3 => u32));
+        assert_eq!(registered, OK);
+        raw.set_current(contexts[1]);
+        let (stream, address) = (raw.stream(NON_BLOCKING), page.expose_provenance() as u64);
+        raw.soft.hold_host_functions(true);
+        if waits {
+            let wait = raw.cuStreamWaitValue64_v2.unwrap();
+            let flags = CU_STREAM_WAIT_VALUE_GEQ;
+            assert_eq!(unsafe { wait(stream, address, 1, flags) }.0, OK);
+        } else {
+            raw.host(stream, || {});
+            let mut memory = 0;
+            assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 4096) }.0, OK);
+            let copied = unsafe { (raw.cuMemcpyHtoDAsync_v2)(memory, page, 4096, stream) };
+            assert_eq!(copied.0, OK);
+        }
+        assert_eq!(call!(raw, cuMemHostUnregister(page => *mut c_void)), OK);
+        assert_eq!(unsafe { libc::munmap(page, 4096) }, 0);
+        raw.soft.hold_host_functions(false);
+        assert_eq!(unsafe { (raw.cuStreamSynchronize)(stream) }.0, LAUNCH_FAILED, "{waits}");
+        raw.set_current(contexts[0]);
+        raw.sync(raw.stream(NON_BLOCKING));
+    }
+}
+
 /// The arrays of a launch are the program's, and a fault that leaves garbage leaves them alone.
 #[test]
 fn garbage_in_results_is_not_in_parameters() {

@@ -2,7 +2,6 @@
 
 use crate::common;
 
-use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +9,7 @@ use common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::cases;
 use cuda_events_test_support::child::{command, full_name, how_it_failed, own_binary, role};
-use cuda_soft_driver::{Builder, OnDeadlock, OrderCheck, SoftDriver};
+use cuda_soft_driver::{Builder, OnDeadlock, SoftDriver};
 
 const LAUNCH_TIMEOUT: u32 = 702;
 const NON_BLOCKING: u32 = 1;
@@ -526,42 +525,5 @@ mod memory {
             assert_eq!(unsafe { AtomicU64::from_ptr(word) }.swap(7, Ordering::AcqRel), 0);
             assert_eq!(unsafe { (raw.cuMemFree_v2)(address) }.0, OK);
         }
-    }
-}
-
-/// A call that unregisters memory waits for its own device alone. On two H200s a copy failed that
-/// used the memory afterwards.
-#[test]
-#[cfg(target_os = "linux")]
-fn memory_that_is_registered_no_longer_fails_its_users_on_other_devices() {
-    const LAUNCH_FAILED: u32 = 719;
-    for waits in [false, true] {
-        let raw = Raw::with(SoftDriver::builder().devices(2).check_order(OrderCheck::Off));
-        let contexts = [raw.retain(0), raw.retain(1)];
-        raw.set_current(contexts[0]);
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let page = unsafe { libc::mmap(null_mut(), 4096, access, flags, -1, 0) };
-        let registered =
-            call!(raw, cuMemHostRegister_v2(page => *mut c_void, 4096 => usize, 3 => u32));
-        assert_eq!(registered, OK);
-        raw.set_current(contexts[1]);
-        let (stream, address) = (raw.stream(NON_BLOCKING), page.expose_provenance() as u64);
-        raw.soft.hold_host_functions(true);
-        if waits {
-            assert_eq!(wait(&raw, stream, address, 1), OK);
-        } else {
-            raw.host(stream, || {});
-            let mut memory = 0;
-            assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 4096) }.0, OK);
-            let copied = unsafe { (raw.cuMemcpyHtoDAsync_v2)(memory, page, 4096, stream) };
-            assert_eq!(copied.0, OK);
-        }
-        assert_eq!(call!(raw, cuMemHostUnregister(page => *mut c_void)), OK);
-        assert_eq!(unsafe { libc::munmap(page, 4096) }, 0);
-        raw.soft.hold_host_functions(false);
-        assert_eq!(unsafe { (raw.cuStreamSynchronize)(stream) }.0, LAUNCH_FAILED, "{waits}");
-        raw.set_current(contexts[0]);
-        raw.sync(raw.stream(NON_BLOCKING));
     }
 }
