@@ -9,7 +9,7 @@ use cuda_test_harness::soft_settings;
 
 use crate::capture::{GLOBAL, begin, fate};
 use crate::raw::{
-    BLOCKING, INTERPROCESS, LONG, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, Sent, TIMING,
+    BLOCKING, INTERPROCESS, LONG, NO_TIMING, NON_BLOCKING, NULL_STREAM, Rig, SHORT, Sent, TIMING,
     beside_a_wait, code_text, must,
 };
 use crate::rules;
@@ -278,9 +278,9 @@ rules! {
     /// waits for the blocking streams of both, and they wait for it.
     [two_devices]
     fn copies_in_the_legacy_stream(rig, saw) =
-        "beside a blocking stream there CUDA_ERROR_NOT_READY (600); \
-         beside a non-blocking one success; \
-         a blocking stream there, later CUDA_ERROR_NOT_READY (600)"
+        "beside a blocking stream there: waits, then success; \
+         beside a non-blocking one: returns at once, success; \
+         a blocking stream there, later: waits, then success"
     {
         const BYTES: usize = 64;
         let second = Second::new(rig);
@@ -291,27 +291,24 @@ rules! {
         };
         let (here, there) = (allocate(), rig.within(second.context, allocate));
         let copy = || must("cuMemcpyDtoD", rig.cuMemcpyDtoDAsync_v2(here, there, BYTES, NULL_STREAM));
-        let beside = |flags| {
+        let raw = **rig;
+        let beside = |flags, patience| {
             let latch = rig.within(second.context, || rig.hold(rig.stream(flags)));
             copy();
-            let code = match flags {
-                BLOCKING => rig.cuStreamQuery(NULL_STREAM),
-                _ => rig.cuStreamSynchronize(NULL_STREAM),
-            };
-            latch.release();
-            rig.synchronize(NULL_STREAM);
-            code
+            let call = move || raw.cuStreamSynchronize(NULL_STREAM);
+            beside_a_wait(rig, patience, call, || latch.release())
         };
-        saw.code("beside a blocking stream there", beside(BLOCKING));
-        saw.code("beside a non-blocking one", beside(NON_BLOCKING));
+        saw.text(format_args!("beside a blocking stream there: {}", beside(BLOCKING, SHORT)));
+        saw.text(format_args!("beside a non-blocking one: {}", beside(NON_BLOCKING, LONG)));
         let latch = rig.hold(rig.stream(BLOCKING));
         copy();
         rig.within(second.context, || {
             let stream = rig.stream(BLOCKING);
             must("cuMemsetD8Async", rig.cuMemsetD8Async(there, 1, BYTES, stream));
-            saw.code("a blocking stream there, later", rig.cuStreamQuery(stream));
-            latch.release();
-            rig.synchronize(stream);
+            let stream = Sent::new(stream);
+            let call = move || raw.cuStreamSynchronize(stream.get());
+            let waited = beside_a_wait(rig, SHORT, call, || latch.release());
+            saw.text(format_args!("a blocking stream there, later: {waited}"));
         });
     }
 
