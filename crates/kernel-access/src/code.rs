@@ -1,0 +1,125 @@
+//! A kernel that is ready to be evaluated, and what it is launched with.
+
+use std::fmt;
+
+use crate::container::Kernel;
+use crate::decode::{DecodeError, Instruction, decode};
+use crate::flow::{Graph, NoGraph};
+
+/// Why a kernel cannot be evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoCode {
+    /// The code cannot be decoded.
+    Code(DecodeError),
+    /// The image does not say where the parameters are.
+    NoParameters,
+    /// The ways through the code are not known.
+    Graph(NoGraph),
+}
+
+impl fmt::Display for NoCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoCode::Code(error) => error.fmt(f),
+            NoCode::NoParameters => f.write_str("the image does not say where the parameters are"),
+            NoCode::Graph(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NoCode {}
+
+/// A kernel's instructions and the ways through them.
+#[derive(Clone, Debug)]
+pub struct Code {
+    pub(crate) architecture: u32,
+    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) graph: Graph,
+    /// Where the parameters are in constant bank 0, and how many bytes they have.
+    pub(crate) parameters: (u32, u32),
+    /// Constant bank 2.
+    constants: Vec<u8>,
+}
+
+impl Code {
+    /// Decodes a kernel and finds its ways.
+    ///
+    /// # Errors
+    ///
+    /// When any of its ways, or the place of its parameters, is not known.
+    pub fn new(architecture: u32, kernel: &Kernel<'_>) -> Result<Self, NoCode> {
+        let parameters = kernel.parameter_bank.ok_or(NoCode::NoParameters)?;
+        let instructions = decode(architecture, kernel.code).map_err(NoCode::Code)?;
+        let graph = Graph::new(&instructions).map_err(NoCode::Graph)?;
+        let constants = kernel.constants.unwrap_or_default().to_vec();
+        Ok(Self { architecture, instructions, graph, parameters, constants })
+    }
+
+    /// A number of at most 16 bytes that the compiler keeps in constant bank 2.
+    pub(crate) fn number(&self, offset: u32, bytes: u32) -> Option<u128> {
+        number(&self.constants, offset, bytes)
+    }
+
+    /// What a word of constant bank 0 is by its offset.
+    pub(crate) fn constant(&self, offset: u32) -> Constant {
+        // From sm_100 on the sizes are next to the parameters, each at a multiple of 16.
+        let (block, grid) = if self.architecture < 100 { (0, 12) } else { (0x360, 0x370) };
+        let axis = |first: u32| match offset.checked_sub(first)? {
+            at @ (0 | 4 | 8) => Some(at as usize / 4),
+            _ => None,
+        };
+        if let Some(axis) = axis(block) {
+            return Constant::Block(axis);
+        }
+        if let Some(axis) = axis(grid) {
+            return Constant::Grid(axis);
+        }
+        let (base, size) = self.parameters;
+        match offset.checked_sub(base) {
+            Some(at) if at < size => Constant::Parameter(at),
+            _ => Constant::Unknown,
+        }
+    }
+}
+
+/// What is in constant bank 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Constant {
+    /// The threads of a block along an axis.
+    Block(usize),
+    /// The blocks of the grid along an axis.
+    Grid(usize),
+    /// The parameters from this byte on.
+    Parameter(u32),
+    Unknown,
+}
+
+/// What a kernel is launched with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Launch {
+    /// The bytes of the parameters, each at its offset. Missing ones are unknown.
+    pub parameters: Vec<u8>,
+    /// How many blocks there are along each axis.
+    pub grid: [u32; 3],
+    /// How many threads a block has along each axis.
+    pub block: [u32; 3],
+}
+
+impl Launch {
+    /// A launch of `grid` blocks of `block` threads.
+    pub fn new(grid: [u32; 3], block: [u32; 3], parameters: impl Into<Vec<u8>>) -> Self {
+        Self { parameters: parameters.into(), grid, block }
+    }
+
+    /// A number among the parameters of at most 16 bytes.
+    pub(crate) fn parameter(&self, at: u32, bytes: u32) -> Option<u128> {
+        number(&self.parameters, at, bytes)
+    }
+}
+
+fn number(bytes: &[u8], at: u32, count: u32) -> Option<u128> {
+    let bytes = bytes.get(at as usize..at.checked_add(count)? as usize)?;
+    Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte)))
+}

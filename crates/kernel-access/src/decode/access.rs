@@ -1,0 +1,166 @@
+//! Instructions that access memory.
+
+use super::bits::Bits;
+use super::{Instruction, Operand, Operation, Register};
+
+/// Which memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Space {
+    /// The device's memory, and what it reaches.
+    Global,
+    /// Any, by the address.
+    Generic,
+    /// That of a block.
+    Shared,
+    /// That of a thread.
+    Local,
+}
+
+/// In which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AccessKind {
+    /// The destination is read.
+    Read,
+    /// A register is written.
+    Write,
+    /// Memory is changed, and what it was is the destination.
+    Atomic,
+    /// Memory is changed.
+    Reduce,
+    /// Memory of a block becomes a copy of the global memory that is read.
+    CopyToShared,
+    /// By a description in memory or by registers, where the address is not known from the
+    /// instruction alone.
+    Unknown,
+}
+
+/// An address: the sum of what is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Address {
+    /// A register, or the first of a pair if `wide`.
+    pub base: Register,
+    /// The address is 64 bits.
+    pub wide: bool,
+    /// By how much the base is multiplied.
+    pub scale: u8,
+    /// A register, or the first of a pair if `wide`.
+    pub uniform: Option<Register>,
+    /// Bytes.
+    pub offset: i32,
+}
+
+/// An access. Only the address of one to global or generic memory is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Access {
+    /// In which way.
+    pub kind: AccessKind,
+    /// Which memory.
+    pub space: Space,
+    /// How many bytes: exactly, for reads and writes; for the others at most.
+    pub bytes: u8,
+    /// Where, if it is known how it is computed.
+    pub address: Option<Address>,
+}
+
+/// Fills in an instruction if it is one of these.
+pub(super) fn decode(bits: Bits, to: &mut Instruction) -> bool {
+    fill(bits, to).is_some()
+}
+
+fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
+    use AccessKind::{Atomic, CopyToShared, Read, Reduce, Unknown, Write};
+    use Space::{Generic, Global, Local, Shared};
+    let number = bits.number();
+    let (kind, space) = match number {
+        0x180 => (Read, Generic),
+        0x181 => (Read, Global),
+        0x183 => (Read, Local),
+        0x184 => (Read, Shared),
+        0x185 => (Write, Generic),
+        0x186 => (Write, Global),
+        0x187 => (Write, Local),
+        0x188 => (Write, Shared),
+        0x18e | 0x1a6 => (Reduce, Global),
+        0x1a8 | 0x1a9 => (Atomic, Global),
+        0x18c => (Atomic, Shared),
+        0x1ae => (CopyToShared, Global),
+        // Bulk copies.
+        0x1ba => (Unknown, Global),
+        _ => return None,
+    };
+    let bytes = match kind {
+        Read | Write => super::compute::width(bits)?.0,
+        Atomic | Reduce => match bits.field(73, 76) {
+            0 | 1 => 4,
+            2 | 3 => 8,
+            _ => 16,
+        },
+        CopyToShared | Unknown => 16,
+    };
+    let address = match (kind, space) {
+        (Unknown, _) | (_, Shared | Local) => None,
+        _ => Some(global(bits)?),
+    };
+    to.operation = Operation::Access(Access { kind, space, bytes, address });
+    match kind {
+        Read => {
+            to.destination = Some((bits.general(16), bytes.div_ceil(4)));
+            // Of a load, whether it is a hit, for some.
+            if space == Global {
+                to.predicates_written = vec![bits.predicate(81)];
+            }
+        }
+        Atomic => {
+            to.destination = Some((bits.general(16), bytes.div_ceil(4)));
+            if space == Global {
+                to.predicates_written = vec![bits.predicate(81)];
+            }
+        }
+        Write => to.sources = vec![Operand::Register(bits.general(32)).into()],
+        Reduce => to.sources = vec![Operand::Register(bits.general(32)).into()],
+        CopyToShared | Unknown => {}
+    }
+    Some(())
+}
+
+/// The address of an access to global memory, where the instruction has one of the forms that are
+/// known. The uniform registers are those of a descriptor, which is not a part of the address, or
+/// are added to it, depending on bits that moved with the architecture.
+fn global(bits: Bits) -> Option<Address> {
+    let with_uniform = bits.bit(91);
+    let base_is_wide = bits.bit(90);
+    let plain = Address {
+        base: bits.general(24),
+        wide: bits.bit(72),
+        scale: 1,
+        uniform: None,
+        offset: bits.signed(40, 64) as i32,
+    };
+    match bits.number() {
+        0x180 | 0x181 | 0x185 | 0x186 => {
+            (with_uniform && base_is_wide && plain.wide).then_some(plain)
+        }
+        0x18e | 0x1a6 => match (with_uniform, base_is_wide) {
+            (false, _) => Some(plain),
+            (true, false) => None,
+            _ if bits.late || bits.bit(71) => Some(plain),
+            _ => Some(Address { uniform: Some(bits.uniform(64)), ..plain }),
+        },
+        0x1a8 if bits.late => (with_uniform && bits.bit(63))
+            .then_some(Address { offset: bits.signed(40, 63) as i32, ..plain }),
+        0x1a8 => (with_uniform && bits.field(70, 72) == 3).then_some(plain),
+        0x1a9 => (!with_uniform).then_some(plain),
+        // The place of an offset is not known.
+        0x1ae => {
+            let descriptor = bits.late || bits.bit(70);
+            (bits.field(88, 92) == 0xb && descriptor && plain.offset == 0)
+                .then_some(Address { wide: true, ..plain })
+        }
+        _ => None,
+    }
+    .filter(|address| address.wide)
+}

@@ -1,0 +1,161 @@
+//! Instructions that decide where a thread goes on, and those that compute no address.
+
+use super::bits::Bits;
+use super::{Instruction, Operand, Operation, Predicate};
+
+/// Fills in an instruction that says where a thread goes on, if it is one.
+pub(super) fn flow(bits: Bits, at: i64, to: &mut Instruction) -> bool {
+    let next = at + super::INSTRUCTION as i64;
+    // Newer architectures have eight bits of the distance at another place.
+    let far = if bits.architecture >= 90 {
+        next + ((bits.signed(34, 82) << 8 | bits.field(16, 24) as i64) * 4)
+    } else {
+        next + bits.signed(34, 82) * 4
+    };
+    match bits.field(0, 12) {
+        // BRA
+        0x947 | 0x547 => {
+            let uniform = bits.field(0, 12) == 0x547;
+            // Whether it is taken if threads differ, or if any of them has the predicate, which one
+            // thread does not know. A branch that all take together follows from its predicate.
+            let divergent = !uniform && bits.field(32, 34) >= 2 || bits.field(84, 87) != 0;
+            let read = if uniform {
+                Predicate { uniform, ..bits.predicate_read(24, 27) }
+            } else {
+                bits.predicate_read(87, 90)
+            };
+            to.operation = Operation::Branch { divergent };
+            to.predicates_read = vec![read];
+            to.target = Some(far);
+        }
+        // BRX, JMX, and those with a uniform register
+        0x949 | 0x94c | 0x958 | 0x959 | 0x94a => to.operation = Operation::BranchIndirect,
+        // EXIT
+        0x94d => {
+            to.operation = Operation::Exit;
+            to.predicates_read = vec![bits.predicate_read(87, 90)];
+        }
+        // CALL with a distance
+        0x944 => {
+            to.operation = Operation::Call;
+            to.target = Some(far);
+        }
+        // CALL to a place that is relocated, or in a register
+        0x943 | 0x343 | 0x344 => to.operation = Operation::Call,
+        // RET
+        0x950 => to.operation = Operation::Return,
+        // BSSY
+        0x945 => {
+            to.operation = Operation::SetConvergence(bits.field(16, 20) as u8);
+            to.target = Some(next + bits.signed(34, 64) * 4);
+        }
+        // BSYNC
+        0x941 => to.operation = Operation::Converge(bits.field(16, 20) as u8),
+        _ => return false,
+    }
+    true
+}
+
+/// How many registers one of the others writes.
+#[derive(Clone, Copy)]
+enum Writes {
+    No,
+    General(u8),
+    Uniform(u8),
+}
+
+/// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
+const OTHERS: [(u16, &str, Writes); 54] = {
+    use Writes::{General, No, Uniform};
+    [
+        (0x003, "P2R", General(1)),
+        (0x006, "VOTE", General(1)),
+        (0x008, "FSEL", General(1)),
+        (0x009, "FMNMX", General(1)),
+        (0x00b, "FSETP", No),
+        (0x016, "PRMT", General(1)),
+        (0x01b, "BMSK", General(1)),
+        (0x020, "FMUL", General(1)),
+        (0x021, "FADD", General(1)),
+        (0x023, "FFMA", General(1)),
+        (0x028, "DMUL", General(2)),
+        (0x029, "DADD", General(2)),
+        (0x02a, "DSETP", No),
+        (0x02b, "DFMA", General(2)),
+        (0x02d, "PREEXIT", No),
+        (0x02e, "ACQBULK", No),
+        (0x031, "HFMA2", General(1)),
+        (0x030, "HADD2", General(1)),
+        (0x032, "HMUL2", General(1)),
+        (0x034, "HSETP2", No),
+        (0x03c, "HMMA", General(4)),
+        (0x03e, "F2FP", General(1)),
+        (0x043, "F2IP", General(1)),
+        (0x045, "I2FP", General(1)),
+        (0x046, "VIADDMNMX", General(1)),
+        (0x086, "VOTEU", Uniform(1)),
+        (0x096, "UPRMT", Uniform(1)),
+        (0x09b, "UBMSK", Uniform(1)),
+        (0x0bd, "UFLO", Uniform(1)),
+        (0x0bf, "UPOPC", Uniform(1)),
+        (0x0cc, "CREDUX", Uniform(1)),
+        (0x100, "FLO", General(1)),
+        (0x101, "BREV", General(1)),
+        (0x102, "FCHK", No),
+        (0x104, "F2F", General(2)),
+        (0x105, "F2I", General(1)),
+        (0x106, "I2F", General(1)),
+        (0x108, "MUFU", General(1)),
+        (0x109, "POPC", General(1)),
+        (0x111, "F2I", General(2)),
+        (0x112, "I2F", General(2)),
+        (0x118, "NOP", No),
+        (0x11a, "DEPBAR", No),
+        (0x11b, "ENDCOLLECTIVE", No),
+        (0x11d, "BAR", No),
+        (0x142, "BREAK", No),
+        (0x146, "YIELD", No),
+        (0x148, "WARPSYNC", No),
+        (0x15d, "NANOSLEEP", No),
+        (0x189, "SHFL", General(1)),
+        (0x18f, "CCTL", No),
+        (0x192, "MEMBAR", No),
+        (0x1af, "LDGDEPBAR", No),
+        (0x1c4, "REDUX", Uniform(1)),
+    ]
+};
+
+/// Fills in an instruction that is of no use in an address, if it is one that is known.
+pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
+    let number = bits.number();
+    // The number was that of halves, and is another instruction's.
+    let number = if number == 0x35 && bits.architecture < 120 { 0x31 } else { number };
+    let Some(&(_, name, writes)) = OTHERS.iter().find(|(other, ..)| u64::from(*other) == number)
+    else {
+        return false;
+    };
+    to.operation = Operation::Other(name);
+    to.destination = match writes {
+        Writes::No => None,
+        // Pairs begin with an even register, so this one is no pair.
+        Writes::General(2) if bits.field(16, 17) == 1 => Some((bits.general(16), 1)),
+        Writes::General(count) => Some((bits.general(16), count)),
+        Writes::Uniform(count) => Some((bits.uniform(16), count)),
+    };
+    // Who writes predicates has them here, and the others have the one that is always true.
+    match name {
+        "FSETP" | "DSETP" | "HSETP2" => {
+            to.predicates_written = vec![bits.predicate(81), bits.predicate(84)]
+        }
+        "VOTE" | "SHFL" | "FCHK" => to.predicates_written = vec![bits.predicate(81)],
+        "VOTEU" => to.predicates_written = vec![Predicate { uniform: true, ..bits.predicate(81) }],
+        _ => {}
+    }
+    // Each that it may read, as what is at its place. A barrier's number is in the instruction, by the
+    // same form as a constant.
+    to.sources = match (name, bits.three()) {
+        ("BAR", _) | (_, None) => Vec::new(),
+        (_, Some(sources)) => sources.into_iter().map(Operand::into).collect(),
+    };
+    true
+}

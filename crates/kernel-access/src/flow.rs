@@ -1,0 +1,386 @@
+//! The ways that a thread can take through a kernel's code.
+//!
+//! A function that is called has blocks of its own for each place that it is called from, so each
+//! return goes back to one place. So has code that is reached with threads to meet at other places.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use crate::decode::{INSTRUCTION, Instruction, Operation};
+
+/// No graph has more blocks: it bounds what calls of calls cost.
+pub const MAX_BLOCKS: usize = 20_000;
+
+/// Calls within calls. A deeper one is taken for a recursion.
+const MAX_DEPTH: usize = 8;
+
+/// Why the ways through code are not known. Each has the offset of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoGraph {
+    /// It is not known, and may go anywhere.
+    Instruction(usize),
+    /// It goes to a computed place.
+    Indirect(usize),
+    /// It calls a function that is not in this code.
+    Call(usize),
+    /// It calls too deeply, perhaps a function that is running.
+    Recursion(usize),
+    /// It waits for threads without a place where they meet.
+    Convergence(usize),
+    /// It is not in the code, or between two instructions.
+    Outside(i64),
+    /// There are more than [`MAX_BLOCKS`].
+    TooLarge,
+}
+
+impl fmt::Display for NoGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoGraph::Instruction(at) => write!(f, "the instruction at {at:#x} is not known"),
+            NoGraph::Indirect(at) => write!(f, "the branch at {at:#x} goes to a computed place"),
+            NoGraph::Call(at) => write!(f, "the call at {at:#x} goes to another function"),
+            NoGraph::Recursion(at) => write!(f, "the call at {at:#x} is too deep"),
+            NoGraph::Convergence(at) => write!(f, "the place to meet at {at:#x} is not known"),
+            NoGraph::Outside(at) => write!(f, "{at:#x} is not an instruction of the code"),
+            NoGraph::TooLarge => write!(f, "there are more than {MAX_BLOCKS} blocks"),
+        }
+    }
+}
+
+impl std::error::Error for NoGraph {}
+
+/// Instructions that run one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Block {
+    /// Their indices.
+    pub instructions: Range<usize>,
+    /// The blocks that may follow: what comes after the last instruction, then where it goes to.
+    /// None where the thread ends.
+    pub next: Vec<usize>,
+}
+
+/// Blocks that run repeatedly, and the only one by which they are entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loop {
+    /// That block.
+    pub head: usize,
+    /// All of them, in order, with the head.
+    pub blocks: Vec<usize>,
+}
+
+/// The blocks of a kernel. The first is where it begins; all can be reached from there, if each
+/// condition can be true and false.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Graph {
+    /// In an order in which each comes before those that follow it, except around loops.
+    pub blocks: Vec<Block>,
+    /// Of each block the last one before it that every way to it takes. The first has none.
+    pub dominators: Vec<Option<usize>>,
+    /// Of each block the first one after it that every way from it to an end takes. None where
+    /// the ways end apart, or do not end.
+    pub post_dominators: Vec<Option<usize>>,
+    /// By their heads. Two with the same head are one.
+    pub loops: Vec<Loop>,
+    /// Whether blocks run repeatedly that have no single entry: these are in no loop.
+    pub irreducible: bool,
+}
+
+/// Where a thread is, what it returns to, and where it meets others.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    index: usize,
+    returns: Vec<usize>,
+    meetings: [Option<usize>; 16],
+}
+
+impl Graph {
+    /// The graph of a kernel's instructions, as [`decode`](crate::decode::decode) has them.
+    ///
+    /// # Errors
+    ///
+    /// When one of the ways is not known. No part of a graph would be sound then.
+    pub fn new(code: &[Instruction]) -> Result<Self, NoGraph> {
+        let starts = starts(code)?;
+        let first = Place { index: 0, returns: Vec::new(), meetings: [None; 16] };
+        let mut numbers = HashMap::from([(first.clone(), 0)]);
+        let mut places = vec![first];
+        let mut blocks: Vec<Block> = Vec::new();
+        while let Some(place) = places.get(blocks.len()).cloned() {
+            let (instructions, following) = block(code, &starts, place)?;
+            let mut next = Vec::new();
+            for place in following {
+                let number = *numbers.entry(place).or_insert_with_key(|place| {
+                    places.push(place.clone());
+                    places.len() - 1
+                });
+                if !next.contains(&number) {
+                    next.push(number);
+                }
+            }
+            if places.len() > MAX_BLOCKS {
+                return Err(NoGraph::TooLarge);
+            }
+            blocks.push(Block { instructions, next });
+        }
+        Ok(Self::ordered(&blocks))
+    }
+
+    fn ordered(found: &[Block]) -> Self {
+        let edges: Vec<Vec<usize>> = found.iter().map(|block| block.next.clone()).collect();
+        let order = order(&edges, 0);
+        let mut position = vec![0; found.len()];
+        for (at, &block) in order.iter().enumerate() {
+            position[block] = at;
+        }
+        let blocks: Vec<Block> = order
+            .iter()
+            .map(|&old| Block {
+                instructions: found[old].instructions.clone(),
+                next: found[old].next.iter().map(|&next| position[next]).collect(),
+            })
+            .collect();
+        let edges: Vec<Vec<usize>> = blocks.iter().map(|block| block.next.clone()).collect();
+        let dominators = dominators(&edges, 0);
+        // One more block, in which all ends meet.
+        let end = blocks.len();
+        let mut back = reversed(&edges);
+        back.push((0..end).filter(|&block| edges[block].is_empty()).collect());
+        let mut post_dominators = dominators_of_any(&back, end);
+        post_dominators.truncate(end);
+        let post_dominators =
+            post_dominators.into_iter().map(|block| block.filter(|&block| block != end)).collect();
+        let (loops, irreducible) = loops(&edges, &dominators);
+        Self { blocks, dominators, post_dominators, loops, irreducible }
+    }
+
+    /// Whether every way from the start to `block` takes `other`. Each block dominates itself.
+    pub fn dominates(&self, other: usize, block: usize) -> bool {
+        is_above(&self.dominators, other, block)
+    }
+}
+
+/// Whether a block may begin at each instruction.
+fn starts(code: &[Instruction]) -> Result<Vec<bool>, NoGraph> {
+    let mut starts = vec![false; code.len() + 1];
+    for (index, one) in code.iter().enumerate() {
+        match one.operation {
+            Operation::Branch { .. } | Operation::Call | Operation::SetConvergence(_) => {
+                // Code that is never reached may go anywhere.
+                if let Some(target) = one.target.and_then(|target| inside(code, target).ok()) {
+                    starts[target] = true;
+                }
+            }
+            Operation::Exit | Operation::Return | Operation::Converge(_) => {}
+            _ => continue,
+        }
+        starts[index + 1] |= !matches!(one.operation, Operation::SetConvergence(_));
+    }
+    Ok(starts)
+}
+
+fn inside(code: &[Instruction], target: i64) -> Result<usize, NoGraph> {
+    usize::try_from(target)
+        .ok()
+        .filter(|at| at.is_multiple_of(INSTRUCTION) && at / INSTRUCTION < code.len())
+        .map(|at| at / INSTRUCTION)
+        .ok_or(NoGraph::Outside(target))
+}
+
+/// The instructions of the block that begins there, and the places after it.
+fn block(
+    code: &[Instruction],
+    starts: &[bool],
+    mut place: Place,
+) -> Result<(Range<usize>, Vec<Place>), NoGraph> {
+    let first = place.index;
+    loop {
+        let index = place.index;
+        let at = index * INSTRUCTION;
+        let Some(one) = code.get(index) else { return Err(NoGraph::Outside(at as i64)) };
+        let target = || one.target.ok_or(NoGraph::Outside(at as i64));
+        let goes = match one.operation {
+            Operation::Unknown => return Err(NoGraph::Instruction(at)),
+            Operation::BranchIndirect => return Err(NoGraph::Indirect(at)),
+            Operation::SetConvergence(number) => {
+                place.meetings[usize::from(number) % 16] = Some(inside(code, target()?)?);
+                None
+            }
+            Operation::Branch { .. } => {
+                Some(Some(Place { index: inside(code, target()?)?, ..place.clone() }))
+            }
+            Operation::Converge(number) => {
+                let mut after = place.clone();
+                after.index = after.meetings[usize::from(number) % 16]
+                    .take()
+                    .ok_or(NoGraph::Convergence(at))?;
+                Some(Some(after))
+            }
+            Operation::Call => {
+                let target = one.target.and_then(|target| inside(code, target).ok());
+                let mut after = place.clone();
+                after.index = target.ok_or(NoGraph::Call(at))?;
+                after.returns.push(index + 1);
+                if after.returns.len() > MAX_DEPTH {
+                    return Err(NoGraph::Recursion(at));
+                }
+                Some(Some(after))
+            }
+            Operation::Return => {
+                let mut after = place.clone();
+                // A kernel that returns ends.
+                Some(after.returns.pop().map(|index| {
+                    after.index = index;
+                    after
+                }))
+            }
+            Operation::Exit => Some(None),
+            _ => None,
+        };
+        place.index += 1;
+        if let Some(target) = goes {
+            let always = one.guard.is_true()
+                && one.predicates_read.iter().all(|read| read.is_true())
+                && !matches!(one.operation, Operation::Branch { divergent: true });
+            let mut next = Vec::new();
+            if !always {
+                next.push(place.clone());
+            }
+            next.extend(target);
+            return Ok((first..place.index, next));
+        }
+        if starts[place.index] {
+            return Ok((first..place.index, vec![place]));
+        }
+    }
+}
+
+/// The blocks that can be reached from `first`, each before those that follow it except around
+/// loops.
+fn order(edges: &[Vec<usize>], first: usize) -> Vec<usize> {
+    let mut seen = vec![false; edges.len()];
+    seen[first] = true;
+    let mut done = Vec::new();
+    let mut way = vec![(first, 0)];
+    while let Some((block, next)) = way.last_mut() {
+        match edges[*block].get(*next) {
+            Some(&following) => {
+                *next += 1;
+                if !seen[following] {
+                    seen[following] = true;
+                    way.push((following, 0));
+                }
+            }
+            None => {
+                done.push(*block);
+                way.pop();
+            }
+        }
+    }
+    done.reverse();
+    done
+}
+
+fn reversed(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut back = vec![Vec::new(); edges.len()];
+    for (block, next) in edges.iter().enumerate() {
+        for &following in next {
+            back[following].push(block);
+        }
+    }
+    back
+}
+
+/// The immediate dominators where the blocks are in the order of [`order`].
+///
+/// After "A Simple, Fast Dominance Algorithm", Cooper, Harvey and Kennedy.
+fn dominators(edges: &[Vec<usize>], first: usize) -> Vec<Option<usize>> {
+    let back = reversed(edges);
+    let mut above: Vec<Option<usize>> = vec![None; edges.len()];
+    above[first] = Some(first);
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in (0..edges.len()).filter(|&block| block != first) {
+            let mut known = back[block].iter().copied().filter(|&before| above[before].is_some());
+            let Some(mut common) = known.next() else { continue };
+            for mut other in known {
+                while common != other {
+                    // The later one goes up; the first block is its own dominator.
+                    let later = if common > other { &mut common } else { &mut other };
+                    let Some(up) = above[*later] else { break };
+                    *later = up;
+                }
+            }
+            if above[block] != Some(common) {
+                above[block] = Some(common);
+                changed = true;
+            }
+        }
+    }
+    above[first] = None;
+    above
+}
+
+/// The same for blocks in any order, of which some may not be reached.
+fn dominators_of_any(edges: &[Vec<usize>], first: usize) -> Vec<Option<usize>> {
+    let order = order(edges, first);
+    let mut position = vec![None; edges.len()];
+    for (at, &block) in order.iter().enumerate() {
+        position[block] = Some(at);
+    }
+    let ordered: Vec<Vec<usize>> = order
+        .iter()
+        .map(|&block| edges[block].iter().filter_map(|&next| position[next]).collect())
+        .collect();
+    let mut result = vec![None; edges.len()];
+    for (at, above) in dominators(&ordered, 0).into_iter().enumerate() {
+        result[order[at]] = above.map(|above| order[above]);
+    }
+    result
+}
+
+fn is_above(above: &[Option<usize>], other: usize, mut block: usize) -> bool {
+    loop {
+        if block == other {
+            return true;
+        }
+        let Some(up) = above[block] else { return false };
+        block = up;
+    }
+}
+
+/// The loops, and whether there are cycles that are none.
+fn loops(edges: &[Vec<usize>], above: &[Option<usize>]) -> (Vec<Loop>, bool) {
+    let back = reversed(edges);
+    let mut loops = Vec::new();
+    let mut irreducible = false;
+    for (head, before) in back.iter().enumerate() {
+        let mut inside = vec![false; edges.len()];
+        let mut waiting = Vec::new();
+        // In their order only an edge that closes a cycle goes back.
+        for &last in before.iter().filter(|&&last| last >= head) {
+            if is_above(above, head, last) {
+                waiting.push(last);
+            } else {
+                irreducible = true;
+            }
+        }
+        if waiting.is_empty() {
+            continue;
+        }
+        inside[head] = true;
+        while let Some(block) = waiting.pop() {
+            if !inside[block] {
+                inside[block] = true;
+                waiting.extend(&back[block]);
+            }
+        }
+        loops.push(Loop { head, blocks: (0..edges.len()).filter(|&at| inside[at]).collect() });
+    }
+    (loops, irreducible)
+}

@@ -1,0 +1,509 @@
+//! Whole numbers that are sums of multiples of unknown numbers, and how large they can be.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// The number of a symbol in [`Symbols`].
+pub(crate) type Symbol = u32;
+
+/// Bounds, each if there is one.
+pub(crate) type Bounds = (Option<i128>, Option<i128>);
+
+/// Parameters by the offsets of their words of eight bytes, and [`MEMORY`].
+pub(crate) type Words = BTreeSet<u32>;
+
+/// Stands among [`Words`] for what memory contains.
+pub(crate) const MEMORY: u32 = u32::MAX;
+
+/// How often a loop turns at most: at some instructions for each turn a day is not enough for more.
+const MOST_TURNS: i128 = 1 << 48;
+
+/// No form has more terms, and no factor is larger: what would be has a symbol of its own.
+const MOST_TERMS: usize = 12;
+const MOST: i128 = 1 << 100;
+
+/// The numbers that a register can have.
+pub(crate) const SINGLE: i128 = 1 << 32;
+
+/// A number, and multiples of symbols.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Form {
+    pub(crate) constant: i128,
+    /// In the order of the symbols; no factor is zero.
+    pub(crate) terms: Vec<(Symbol, i128)>,
+}
+
+impl Form {
+    pub(crate) fn number(constant: i128) -> Self {
+        Self { constant, terms: Vec::new() }
+    }
+
+    pub(crate) fn symbol(symbol: Symbol) -> Self {
+        Self { constant: 0, terms: vec![(symbol, 1)] }
+    }
+
+    /// The number, if it is one without symbols.
+    pub(crate) fn as_number(&self) -> Option<i128> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    pub(crate) fn factor(&self, symbol: Symbol) -> i128 {
+        self.terms
+            .binary_search_by_key(&symbol, |term| term.0)
+            .map_or(0, |at| self.terms.get(at).map_or(0, |term| term.1))
+    }
+
+    /// The sum of this and `times` the other.
+    pub(crate) fn plus(&self, times: i128, other: &Self) -> Option<Self> {
+        let mut sum = Self {
+            constant: self.constant.checked_add(other.constant.checked_mul(times)?)?,
+            terms: Vec::with_capacity(self.terms.len() + other.terms.len()),
+        };
+        let (mut first, mut second) =
+            (self.terms.iter().copied().peekable(), other.terms.iter().copied().peekable());
+        loop {
+            let (symbol, factor) = match (first.peek().copied(), second.peek().copied()) {
+                (None, None) => break,
+                (Some(one), None) => {
+                    first.next();
+                    one
+                }
+                (Some(one), Some(other)) if one.0 < other.0 => {
+                    first.next();
+                    one
+                }
+                (Some(one), Some(other)) if one.0 == other.0 => {
+                    first.next();
+                    second.next();
+                    (one.0, one.1.checked_add(other.1.checked_mul(times)?)?)
+                }
+                (_, Some(other)) => {
+                    second.next();
+                    (other.0, other.1.checked_mul(times)?)
+                }
+            };
+            if factor != 0 {
+                sum.terms.push((symbol, factor));
+            }
+        }
+        let is_small = |number: i128| number.unsigned_abs() < MOST.unsigned_abs();
+        let small = is_small(sum.constant) && sum.terms.iter().all(|term| is_small(term.1));
+        (small && sum.terms.len() <= MOST_TERMS).then_some(sum)
+    }
+
+    pub(crate) fn times(&self, factor: i128) -> Option<Self> {
+        Self::number(0).plus(factor, self)
+    }
+
+    /// Whether both are the same modulo 2^32.
+    pub(crate) fn is_congruent(&self, other: &Self) -> bool {
+        self.plus(-1, other).is_some_and(|rest| {
+            rest.constant % SINGLE == 0 && rest.terms.iter().all(|term| term.1 % SINGLE == 0)
+        })
+    }
+
+    pub(crate) fn and(&self, number: i128) -> Option<Self> {
+        self.plus(number, &Self::number(1))
+    }
+}
+
+/// What is known of a symbol.
+#[derive(Clone, Debug)]
+enum Kind {
+    /// A number between bounds. Where an instruction of a loop makes it, each turn has another.
+    Free { block: Option<usize>, low: i128, high: i128, changes: u32 },
+    /// How often the loop with this head has gone back to it.
+    Turns(usize),
+    /// The quotient, rounded down.
+    Quotient(Rc<Form>, i128),
+}
+
+/// All symbols of an evaluation.
+#[derive(Default)]
+pub(crate) struct Symbols {
+    symbols: Vec<(Kind, Words)>,
+    quotients: HashMap<(Form, i128), Symbol>,
+    places: HashMap<(usize, usize, usize), Symbol>,
+    turns: HashMap<usize, Symbol>,
+    /// A bound or words of a symbol became more.
+    pub(crate) changed: bool,
+    /// How many facts were tried for bounds.
+    tried: Cell<u64>,
+}
+
+impl Symbols {
+    fn push(&mut self, kind: Kind, words: Words) -> Symbol {
+        self.symbols.push((kind, words));
+        (self.symbols.len() - 1) as Symbol
+    }
+
+    /// One that is the same everywhere.
+    pub(crate) fn fixed(&mut self, low: i128, high: i128, words: Words) -> Symbol {
+        self.push(Kind::Free { block: None, low, high, changes: 0 }, words)
+    }
+
+    /// How much work was done: it decides how long an evaluation takes.
+    pub(crate) fn work(&self) -> u64 {
+        self.tried.get()
+    }
+
+    pub(crate) fn turns(&mut self, head: usize) -> Symbol {
+        if let Some(&symbol) = self.turns.get(&head) {
+            return symbol;
+        }
+        let symbol = self.push(Kind::Turns(head), Words::new());
+        self.turns.insert(head, symbol);
+        symbol
+    }
+
+    /// What is made at a place of a block. Its bounds only grow, and at last have `most`.
+    pub(crate) fn at(
+        &mut self,
+        place: (usize, usize, usize),
+        (low, high): (i128, i128),
+        most: (i128, i128),
+        words: &Words,
+    ) -> Symbol {
+        let Some(&symbol) = self.places.get(&place) else {
+            let kind = Kind::Free { block: Some(place.0), low, high, changes: 0 };
+            let symbol = self.push(kind, words.clone());
+            self.places.insert(place, symbol);
+            self.changed = true;
+            return symbol;
+        };
+        if let Some((Kind::Free { low: old_low, high: old_high, changes, .. }, old)) =
+            self.symbols.get_mut(symbol as usize)
+        {
+            if low < *old_low || high > *old_high {
+                *changes += 1;
+                (*old_low, *old_high) = if *changes > 4 {
+                    (most.0.min(low).min(*old_low), most.1.max(high).max(*old_high))
+                } else {
+                    (low.min(*old_low), high.max(*old_high))
+                };
+                self.changed = true;
+            }
+            if !words.is_subset(old) {
+                old.extend(words);
+                self.changed = true;
+            }
+        }
+        symbol
+    }
+
+    /// Whether the number may be another one in each turn of a loop with these blocks. The turns of
+    /// the loop itself are not.
+    pub(crate) fn varies(&self, form: &Form, head: usize, inside: &[bool]) -> bool {
+        let is_inside = |block: usize| inside.get(block).copied().unwrap_or(true);
+        form.terms.iter().any(|term| match self.symbols.get(term.0 as usize) {
+            Some((Kind::Free { block, .. }, _)) => block.is_some_and(is_inside),
+            Some((Kind::Turns(other), _)) => *other != head && is_inside(*other),
+            Some((Kind::Quotient(of, _), _)) => self.varies(of, head, inside),
+            None => true,
+        })
+    }
+
+    /// Adds what may have flowed into the number.
+    pub(crate) fn words(&self, form: &Form, into: &mut Words) {
+        for term in &form.terms {
+            match self.symbols.get(term.0 as usize) {
+                Some((Kind::Quotient(of, _), _)) => self.words(of, into),
+                Some((_, words)) => into.extend(words),
+                None => {}
+            }
+        }
+    }
+
+    /// The form with another in the place of a symbol.
+    pub(crate) fn replace(&mut self, form: &Form, symbol: Symbol, by: &Form) -> Option<Form> {
+        let mut result = Form::number(form.constant);
+        for &(one, factor) in &form.terms {
+            let value = if one == symbol {
+                by.clone()
+            } else if let Some((Kind::Quotient(of, divisor), _)) = self.symbols.get(one as usize) {
+                let (of, divisor) = (of.clone(), *divisor);
+                let of = self.replace(&of, symbol, by)?;
+                self.quotient(&of, divisor, &[])?
+            } else {
+                Form::symbol(one)
+            };
+            result = result.plus(factor, &value)?;
+        }
+        Some(result)
+    }
+
+    /// `form / divisor`, rounded down.
+    pub(crate) fn quotient(&mut self, form: &Form, divisor: i128, facts: &[Form]) -> Option<Form> {
+        if divisor <= 0 || divisor >= MOST {
+            return None;
+        }
+        // Mostly the symbols alone tell, without the facts.
+        for facts in [&[], facts] {
+            if let (Some(low), Some(high)) = self.bounds(form, facts)
+                && low.div_euclid(divisor) == high.div_euclid(divisor)
+            {
+                return Some(Form::number(low.div_euclid(divisor)));
+            }
+        }
+        // The quotient of a sum with another quotient is one.
+        let inner = form.terms.iter().find_map(|term| match self.symbols.get(term.0 as usize) {
+            Some((Kind::Quotient(of, by), _)) if term.1 == 1 => Some((term.0, of.clone(), *by)),
+            _ => None,
+        });
+        if let Some((symbol, of, by)) = inner
+            && let Some(by_both) = by.checked_mul(divisor).filter(|&by| by < MOST)
+            && let Some(form) =
+                form.plus(-1, &Form::symbol(symbol)).and_then(|others| of.plus(by, &others))
+        {
+            return self.quotient(&form, by_both, facts);
+        }
+        let common = form.terms.iter().fold(0, |common, term| gcd(common, term.1));
+        // A product with a number that stands for the division by another.
+        if common > 1 && form.constant == 0 && divisor >= SINGLE && common < divisor {
+            let dividend = Form {
+                constant: 0,
+                terms: form.terms.iter().map(|term| (term.0, term.1 / common)).collect(),
+            };
+            let by = (divisor + common / 2) / common;
+            let excess = common.checked_mul(by)? - divisor;
+            if by > 1
+                && excess >= 0
+                && let (Some(0..), Some(most)) = self.bounds(&dividend, facts)
+                && excess.checked_mul(most).is_some_and(|excess| excess < divisor)
+            {
+                return self.quotient(&dividend, by, facts);
+            }
+        }
+        // Multiples of the divisor are whole. What is above 2^32 is a register's upper half, of which
+        // each multiple counts; other sums are not torn apart, so that their terms belong together.
+        let mut whole = Form::number(form.constant.div_euclid(divisor));
+        let mut rest = Form::number(form.constant.rem_euclid(divisor));
+        for &(symbol, factor) in &form.terms {
+            let mut part = factor.rem_euclid(divisor);
+            if part > divisor / 2 {
+                part -= divisor;
+            }
+            if divisor < SINGLE && part != 0 {
+                part = factor;
+            }
+            if part != 0 {
+                rest.terms.push((symbol, part));
+            }
+            let multiple = (factor - part) / divisor;
+            if multiple != 0 {
+                whole.terms.push((symbol, multiple));
+            }
+        }
+        if rest.terms.is_empty() {
+            return Some(whole);
+        }
+        if rest != *form {
+            let quotient = self.quotient(&rest, divisor, facts)?;
+            return whole.plus(1, &quotient);
+        }
+        let shared = gcd(common, divisor);
+        if shared > 1 {
+            let smaller = Form {
+                constant: rest.constant.div_euclid(shared),
+                terms: rest.terms.iter().map(|term| (term.0, term.1 / shared)).collect(),
+            };
+            return self.quotient(&smaller, divisor / shared, facts);
+        }
+        let key = (rest, divisor);
+        let symbol = match self.quotients.get(&key) {
+            Some(&symbol) => symbol,
+            None => {
+                let kind = Kind::Quotient(Rc::new(key.0.clone()), divisor);
+                let symbol = self.push(kind, Words::new());
+                self.quotients.insert(key, symbol);
+                symbol
+            }
+        };
+        Some(Form::symbol(symbol))
+    }
+
+    /// Bounds of the number where all `facts` are not negative.
+    pub(crate) fn bounds(&self, form: &Form, facts: &[Form]) -> Bounds {
+        let mut work = 400;
+        let low = form
+            .times(-1)
+            .and_then(|negative| self.most(&negative, facts, 3, &mut work))
+            .map(|most| -most);
+        let mut work = 400;
+        (low, self.most(form, facts, 3, &mut work))
+    }
+
+    fn most(&self, form: &Form, facts: &[Form], depth: u32, work: &mut u32) -> Option<i128> {
+        let mut best = self.plain(form, facts, depth, work);
+        if depth == 0 || form.terms.is_empty() {
+            return best;
+        }
+        let mut try_fact = |fact: &Form, work: &mut u32| {
+            for &(symbol, factor) in &fact.terms {
+                let own = form.factor(symbol);
+                if own == 0 || (own > 0) == (factor > 0) || own % factor != 0 || *work == 0 {
+                    continue;
+                }
+                *work -= 1;
+                self.tried.set(self.tried.get() + 1);
+                // A multiple of what is not negative makes the number only larger.
+                let Some(larger) = form.plus(-(own / factor), fact) else { continue };
+                let most = if larger.terms.len() < form.terms.len() {
+                    self.most(&larger, facts, depth - 1, work)
+                } else {
+                    self.plain(&larger, facts, 0, work)
+                };
+                best = match (best, most) {
+                    (Some(best), Some(most)) => Some(best.min(most)),
+                    (best, most) => best.or(most),
+                };
+            }
+        };
+        for fact in facts {
+            try_fact(fact, work);
+        }
+        for &(symbol, _) in &form.terms {
+            if let Some((Kind::Quotient(of, divisor), _)) = self.symbols.get(symbol as usize) {
+                // The remainder is not negative, and less than the divisor.
+                let rest = of.plus(-divisor, &Form::symbol(symbol));
+                let other = rest.as_ref().and_then(|rest| Form::number(divisor - 1).plus(-1, rest));
+                for fact in rest.iter().chain(&other) {
+                    try_fact(fact, work);
+                }
+            }
+        }
+        best
+    }
+
+    /// The sum of the largest terms.
+    fn plain(&self, form: &Form, facts: &[Form], depth: u32, work: &mut u32) -> Option<i128> {
+        let mut sum = form.constant;
+        for &(symbol, factor) in &form.terms {
+            let limit = match self.symbols.get(symbol as usize)? {
+                (Kind::Free { low, high, .. }, _) => {
+                    if factor > 0 {
+                        *high
+                    } else {
+                        *low
+                    }
+                }
+                (Kind::Turns(_), _) => {
+                    if factor > 0 {
+                        MOST_TURNS
+                    } else {
+                        0
+                    }
+                }
+                (Kind::Quotient(of, divisor), _) => {
+                    let depth = depth.saturating_sub(1);
+                    let limit = if factor > 0 {
+                        self.most(of, facts, depth, work)?
+                    } else {
+                        -self.most(&of.times(-1)?, facts, depth, work)?
+                    };
+                    limit.div_euclid(*divisor)
+                }
+            };
+            sum = sum.checked_add(limit.checked_mul(factor)?)?;
+        }
+        Some(sum)
+    }
+}
+
+fn gcd(first: i128, second: i128) -> i128 {
+    let (mut first, mut second) = (first.abs(), second.abs());
+    while second != 0 {
+        (first, second) = (second, first % second);
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quotients of random forms have the value that they say, and lie in their bounds.
+    #[test]
+    fn quotients_and_bounds_are_true_of_numbers() {
+        let mut state = 9_u64;
+        let mut random = |below: i128| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            i128::from(state >> 20) % below
+        };
+        let mut simplified = 0;
+        'sums: for _ in 0..3000 {
+            let mut symbols = Symbols::default();
+            let mut values = Vec::new();
+            for _ in 0..3 {
+                let (low, bits) = (random(200) - 100, 1 + random(40));
+                let size = random(1 << bits) + 1;
+                symbols.fixed(low, low + size, Words::new());
+                values.push(low + random(size + 1));
+            }
+            // Facts that are true of these values.
+            let mut facts = Vec::new();
+            let mut forms = Vec::new();
+            for symbol in 0..3 {
+                forms.push(Form::symbol(symbol));
+            }
+            for _ in 0..6 {
+                let pick = |random: &mut dyn FnMut(i128) -> i128, forms: &[Form]| {
+                    forms[random(forms.len() as i128) as usize].clone()
+                };
+                let (one, two) = (pick(&mut random, &forms), pick(&mut random, &forms));
+                let factor = [1, -1, 4, 1 << 32, 0x5555_5556, -3][random(6) as usize];
+                let sum = one.times(factor).and_then(|one| one.plus(1, &two));
+                let Some(sum) = sum.and_then(|sum| sum.and(random(50) - 25)) else { continue };
+                let Some(value) = value(&symbols, &sum, &values) else { continue 'sums };
+                if random(3) == 0 {
+                    facts.extend(sum.and(random(3) - value));
+                }
+                let divisor = [2, 8, 1 << 32, 1 << 35, 24, 7][random(6) as usize];
+                let count = symbols.symbols.len();
+                if let Some(quotient) = symbols.quotient(&sum, divisor, &facts) {
+                    let expected = value.div_euclid(divisor);
+                    let found = self::value(&symbols, &quotient, &values);
+                    assert!(found.is_none_or(|found| found == expected), "{sum:?} / {divisor}");
+                    simplified += usize::from(symbols.symbols.len() == count);
+                    forms.push(quotient);
+                }
+                forms.push(sum);
+            }
+            for form in &forms {
+                let Some(value) = value(&symbols, form, &values) else { continue };
+                let (low, high) = symbols.bounds(form, &facts);
+                assert!(low.is_none_or(|low| low <= value), "{form:?} {facts:?}");
+                assert!(high.is_none_or(|high| value <= high), "{form:?} {facts:?}");
+            }
+        }
+        assert!(simplified > 1000, "{simplified}");
+    }
+
+    /// None of a number that is too large.
+    fn value(symbols: &Symbols, form: &Form, values: &[i128]) -> Option<i128> {
+        let mut sum = form.constant;
+        for &(symbol, factor) in &form.terms {
+            let number = match &symbols.symbols[symbol as usize].0 {
+                Kind::Quotient(of, divisor) => value(symbols, of, values)?.div_euclid(*divisor),
+                _ => values[symbol as usize],
+            };
+            sum = sum.checked_add(number.checked_mul(factor)?)?;
+        }
+        Some(sum)
+    }
+
+    #[test]
+    fn a_product_with_a_magic_number_is_a_division() {
+        let mut symbols = Symbols::default();
+        let n = Form::symbol(symbols.fixed(0, 100_000, Words::new()));
+        let high = symbols.quotient(&n.times(0x5555_5556).expect("small"), 1 << 32, &[]);
+        let sum = high.and_then(|high| high.plus(1, &n)).expect("small");
+        let quotient = symbols.quotient(&sum, 32, &[]).expect("small");
+        assert_eq!(Some(quotient.clone()), symbols.quotient(&n, 24, &[]));
+        // A remainder is less than its divisor.
+        let rest = n.plus(-24, &quotient).expect("small");
+        assert_eq!(symbols.bounds(&rest, &[]), (Some(0), Some(23)));
+        assert_eq!(symbols.bounds(&quotient, &[]), (Some(0), Some(4166)));
+    }
+}

@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+mod bytes;
+pub mod code;
+pub mod container;
+pub mod decode;
+mod evaluate;
+pub mod execute;
+pub mod flow;
+mod form;
+pub mod parameters;
+pub mod touch;

@@ -1,0 +1,138 @@
+//! Which bytes of its parameters a kernel reads at all.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::container::Kernel;
+use crate::decode::{AccessKind, DecodeError, Instruction, Operand, Operation, Register, decode};
+
+/// Why it is not known which parameters a kernel reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unread {
+    /// The code cannot be decoded.
+    Code(DecodeError),
+    /// The image does not say where the parameters are.
+    NoParameters,
+    /// The instruction at this offset is not known.
+    Instruction(usize),
+    /// The instruction at this offset accesses memory in a way that does not follow from it alone,
+    /// as a tensor map among the parameters can say where.
+    Description(usize),
+    /// The instruction at this offset calls a function whose code may read parameters, too.
+    Call(usize),
+    /// The instruction at this offset reads a constant that may be the address of the parameters.
+    Address(usize),
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unread::Code(error) => error.fmt(f),
+            Unread::NoParameters => f.write_str("the image does not say where the parameters are"),
+            Unread::Instruction(at) => write!(f, "the instruction at {at:#x} is not known"),
+            Unread::Description(at) => write!(f, "the access at {at:#x} is described in memory"),
+            Unread::Call(at) => write!(f, "the call at {at:#x} goes to another function"),
+            Unread::Address(at) => {
+                write!(f, "the constant read at {at:#x} may be the parameters' address")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// The bytes of the parameters that some instruction of the kernel reads, in order and apart.
+///
+/// It is a bound: each byte outside of it is never read, so an address that lies there is never
+/// used, whichever way the kernel goes. A byte inside may still have no effect. A parameter that is
+/// chosen by a computed index makes all parameters count as read.
+///
+/// # Errors
+///
+/// When an instruction could read parameters in a way that is not seen: then nothing is known.
+pub fn bytes_read(architecture: u32, kernel: &Kernel<'_>) -> Result<Vec<Range<u32>>, Unread> {
+    let bank = kernel.parameter_bank.ok_or(Unread::NoParameters)?;
+    let instructions = decode(architecture, kernel.code).map_err(Unread::Code)?;
+    bytes_read_by(architecture, bank, &instructions)
+}
+
+pub(crate) fn bytes_read_by(
+    architecture: u32,
+    (base, size): (u32, u32),
+    instructions: &[Instruction],
+) -> Result<Vec<Range<u32>>, Unread> {
+    let end = (instructions.len() * crate::decode::INSTRUCTION) as i64;
+    let mut read = vec![false; size as usize];
+    for (index, instruction) in instructions.iter().enumerate() {
+        let at = index * crate::decode::INSTRUCTION;
+        match instruction.operation {
+            Operation::Unknown => return Err(Unread::Instruction(at)),
+            Operation::Access(access) if access.kind == AccessKind::Unknown => {
+                return Err(Unread::Description(at));
+            }
+            // A call within the code is to what is decoded here, too.
+            Operation::Call
+                if !instruction.target.is_some_and(|target| (0..end).contains(&target)) =>
+            {
+                return Err(Unread::Call(at));
+            }
+            _ => {}
+        }
+        for source in &instruction.sources {
+            match source.operand {
+                Operand::Constant { bank: 0, offset, index } => {
+                    let offset = u32::from(offset);
+                    if index != Register::Zero {
+                        read.fill(true);
+                    } else if let Some(first) = offset.checked_sub(base) {
+                        let bytes = bytes_of(instruction);
+                        let range = first as usize..read.len().min(first as usize + bytes);
+                        read.get_mut(range).unwrap_or_default().fill(true);
+                    } else if !is_launch_constant(architecture, offset) {
+                        return Err(Unread::Address(at));
+                    }
+                }
+                Operand::Unknown => return Err(Unread::Address(at)),
+                _ => {}
+            }
+        }
+    }
+    let mut ranges: Vec<Range<u32>> = Vec::new();
+    for (byte, _) in (0..).zip(&read).filter(|(_, read)| **read) {
+        match ranges.last_mut() {
+            Some(last) if last.end == byte => last.end += 1,
+            _ => ranges.push(byte..byte + 1),
+        }
+    }
+    Ok(ranges)
+}
+
+/// How many bytes of a constant the instruction reads at most.
+fn bytes_of(instruction: &Instruction) -> usize {
+    match instruction.operation {
+        Operation::LoadConstant { bytes, .. } => usize::from(bytes),
+        Operation::MultiplyAdd { wide: true, .. }
+        | Operation::MultiplyAdd { high: true, .. }
+        | Operation::Add { wide: true, .. }
+        | Operation::Move { wide: true }
+        | Operation::Select { wide: true }
+        | Operation::Compare { wide: true, .. } => 8,
+        // Some of these read a number of 64 bits.
+        Operation::Other(_) => 8,
+        _ => 4,
+    }
+}
+
+/// Whether the word before the parameters is one of those that compilers read: the sizes of the
+/// launch, the stack, and the descriptor of global memory. Others may lead to the parameters.
+fn is_launch_constant(architecture: u32, offset: u32) -> bool {
+    const SIZES: Range<u32> = 0..0x18;
+    let (stack, descriptor) = match architecture {
+        80..90 => (0x28, 0x118),
+        90 => (0x28, 0x208),
+        _ => (0x37c, 0x358),
+    };
+    let sizes = if architecture < 100 { SIZES } else { 0x360..0x37c };
+    sizes.contains(&offset) || offset == stack || (descriptor..descriptor + 8).contains(&offset)
+}

@@ -1,0 +1,256 @@
+//! What a kernel does with the memory that its parameters lead to.
+//!
+//! [`summary`] says for each word of the parameters whether addresses are made from it, and what is
+//! done there; [`may_touch`] says for a launch where each access can be, and [`surely_touched`] has
+//! accesses that some threads make.
+//!
+//! The first two are bounds: all threads are evaluated at once, and what is not understood may be
+//! anything. They are true if
+//! * the kernel is well-formed: it reads no register that it has not written;
+//! * no loop of it turns more than 2^48 times;
+//! * it does not put an address together from conditions, one bit after the other.
+//!
+//! The last is true if the kernel ends, without a trap. That the code says so is all that is meant:
+//! whether another kernel may run at the same time is another question.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use crate::code::{Code, Launch};
+use crate::decode::{AccessKind, INSTRUCTION, Operation, Space};
+use crate::evaluate::{Evaluator, Found, Seen};
+use crate::execute::{Touch, execute};
+use crate::form::MEMORY;
+use crate::parameters::{Unread, bytes_read_by};
+
+/// Why it is not known what a kernel touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unknown {
+    /// It may read its parameters, or touch memory, in a way that is not seen.
+    Parameters(Unread),
+    /// Blocks run repeatedly that have no single entry.
+    Irreducible,
+    /// It has too many instructions and loops for an answer in the time that is allowed.
+    TooLong,
+    /// The access at this offset seems never to happen, so something was not understood.
+    NeverReached(usize),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unknown::Parameters(reason) => reason.fmt(f),
+            Unknown::Irreducible => f.write_str("a loop has more than one entry"),
+            Unknown::TooLong => f.write_str("there is no answer in the time that is allowed"),
+            Unknown::NeverReached(at) => write!(f, "the access at {at:#x} seems never to happen"),
+        }
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// What is done at addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Uses {
+    /// Memory there may be read.
+    pub read: bool,
+    /// Memory there may be written.
+    pub written: bool,
+    /// Memory there may be changed by atomic operations and reductions.
+    pub atomic: bool,
+    /// It is a part of addresses in another way, as an index is, or is kept in memory. What is touched
+    /// by that may be anything.
+    pub other: bool,
+}
+
+impl Uses {
+    /// Whether none of them is known to be possible: no address is made from it.
+    pub fn none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, kind: AccessKind) {
+        match kind {
+            AccessKind::Read | AccessKind::CopyToShared => self.read = true,
+            AccessKind::Write => self.written = true,
+            AccessKind::Atomic | AccessKind::Reduce => self.atomic = true,
+            AccessKind::Unknown => self.other = true,
+        }
+    }
+}
+
+/// Eight bytes of the parameters, at a multiple of eight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Word {
+    /// Where they are.
+    pub offset: u32,
+    /// Whether the kernel reads any of them. What it does not read has no effect.
+    pub used: bool,
+    /// What is done at addresses that are made from them.
+    pub uses: Uses,
+}
+
+/// What a kernel does with addresses among its parameters, whatever they are and however it is
+/// launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Each word of the parameters.
+    pub words: Vec<Word>,
+    /// What is done at addresses that come from memory: tables of pointers, variables of the module.
+    /// `other` is an index from memory, beside a word.
+    pub memory: Uses,
+}
+
+/// What the kernel does with each word of its parameters.
+///
+/// # Errors
+///
+/// When it may touch memory in a way that is not seen: nothing is known of any word then.
+pub fn summary(code: &Code) -> Result<Summary, Unknown> {
+    let read = bytes_read_by(code.architecture, code.parameters, &code.instructions)
+        .map_err(Unknown::Parameters)?;
+    let found = evaluate(code, None)?;
+    let seen: BTreeSet<usize> = found.accesses.iter().map(|seen| seen.at).collect();
+    if let Some(at) = accesses(code).find(|at| !seen.contains(at)) {
+        return Err(Unknown::NeverReached(at));
+    }
+    let mut words: Vec<Word> = (0..code.parameters.1)
+        .step_by(8)
+        .map(|offset| Word {
+            offset,
+            used: read.iter().any(|range| range.start < offset + 8 && offset < range.end),
+            uses: Uses::default(),
+        })
+        .collect();
+    let mut memory = Uses::default();
+    let mut of = |offset: u32, use_it: &dyn Fn(&mut Uses)| {
+        if offset == MEMORY {
+            use_it(&mut memory);
+        } else if let Some(word) = words.get_mut(offset as usize / 8) {
+            use_it(&mut word.uses);
+        }
+    };
+    for Seen { access, bases, others, .. } in &found.accesses {
+        for &offset in bases {
+            of(offset, &|uses| uses.add(access.kind));
+        }
+        for &offset in others {
+            // Without a base each of them may be it.
+            of(offset, &|uses| {
+                if bases.is_empty() { uses.add(access.kind) } else { uses.other = true }
+            });
+        }
+    }
+    for &offset in found.stored.iter().filter(|&&offset| offset != MEMORY) {
+        of(offset, &|uses| uses.other = true);
+    }
+    Ok(Summary { words, memory })
+}
+
+/// An access, and where it may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Span {
+    /// The instruction's offset in the code.
+    pub at: usize,
+    /// In which way.
+    pub kind: AccessKind,
+    /// All bytes that it may touch are in here. `None` if it may be anywhere.
+    pub bytes: Option<Range<u64>>,
+}
+
+/// Where each access to global memory may be, of all threads of a launch. One that is not here does
+/// not happen.
+///
+/// # Errors
+///
+/// When the kernel may touch memory in a way that is not seen.
+pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
+    bytes_read_by(code.architecture, code.parameters, &code.instructions)
+        .map_err(Unknown::Parameters)?;
+    let found = evaluate(code, Some(launch))?;
+    let mut spans: Vec<Span> = Vec::new();
+    for Seen { at, access, bounds, .. } in found.accesses {
+        let bytes = match bounds {
+            (Some(low), Some(high)) => range(low, high.saturating_add(access.bytes.into())),
+            _ => None,
+        };
+        // A function that is called from several places has several.
+        match spans.iter_mut().find(|span| span.at == at) {
+            None => spans.push(Span { at, kind: access.kind, bytes }),
+            Some(span) => {
+                span.bytes = span
+                    .bytes
+                    .take()
+                    .zip(bytes)
+                    .map(|(one, two)| one.start.min(two.start)..one.end.max(two.end));
+            }
+        }
+    }
+    Ok(spans)
+}
+
+/// Addresses are numbers of 64 bits.
+fn range(low: i128, end: i128) -> Option<Range<u64>> {
+    const ALL: i128 = 1 << 64;
+    let shift = low.div_euclid(ALL) * ALL;
+    let (start, end) = (u64::try_from(low - shift), u64::try_from(end - shift));
+    start.ok().zip(end.ok()).filter(|(start, end)| start < end).map(|(start, end)| start..end)
+}
+
+/// Accesses that threads at the corners of the launch make for certain: of reads and writes all their
+/// bytes, of atomic operations the first. Copies to shared memory are left out: these may be filled
+/// with zeros instead.
+pub fn surely_touched(code: &Code, launch: &Launch) -> Vec<Touch> {
+    const STEPS: usize = 20_000;
+    let mut touched: Vec<Touch> = Vec::new();
+    let last = |sizes: [u32; 3]| sizes.map(|size| size.saturating_sub(1));
+    if launch.grid.contains(&0) || launch.block.contains(&0) {
+        return touched;
+    }
+    let mut places = vec![
+        ([0; 3], [0; 3]),
+        ([0; 3], last(launch.block)),
+        (last(launch.grid), [0; 3]),
+        (last(launch.grid), last(launch.block)),
+    ];
+    places.dedup();
+    for (block, thread) in places {
+        let run = execute(code, launch, block, thread, &mut |_, _| None, STEPS);
+        for mut touch in run.touched {
+            match touch.kind {
+                AccessKind::Read | AccessKind::Write => {}
+                AccessKind::Atomic | AccessKind::Reduce => touch.bytes = 1,
+                AccessKind::CopyToShared | AccessKind::Unknown => continue,
+            }
+            touched.push(touch);
+        }
+    }
+    touched.sort_by_key(|touch| (touch.address, touch.at));
+    touched.dedup();
+    touched
+}
+
+fn evaluate(code: &Code, launch: Option<&Launch>) -> Result<Found, Unknown> {
+    if code.graph.irreducible {
+        return Err(Unknown::Irreducible);
+    }
+    Evaluator::run(code, launch).map_err(|_| Unknown::TooLong)
+}
+
+/// The accesses to global memory that the ways through the code lead to.
+fn accesses(code: &Code) -> impl Iterator<Item = usize> {
+    code.graph.blocks.iter().flat_map(|block| block.instructions.clone()).filter_map(|index| {
+        match code.instructions.get(index)?.operation {
+            Operation::Access(access) if matches!(access.space, Space::Global | Space::Generic) => {
+                Some(index * INSTRUCTION)
+            }
+            _ => None,
+        }
+    })
+}

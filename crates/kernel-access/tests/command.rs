@@ -1,0 +1,103 @@
+//! The command on files of each kind.
+
+mod common;
+
+use std::process::{Command, Output};
+
+use common::{PLAIN, ZSTD, cubin, fatbin};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kernel-access")).args(arguments).output().expect("it runs")
+}
+
+#[test]
+fn the_command_prints_kernels_and_their_parameters() {
+    let image =
+        cubin(0x0600_5a04, 8, &[("k", &[7; 32], &[(0, 8), (8, 4)]), ("other", &[7; 16], &[])]);
+    let text = "sm_90 k: 32 bytes of code\n  parameter 0: 8 bytes at 0\n  parameter 1: 4 bytes at 8\n  which parameters it reads is not known: the instruction at 0x0 is not known\n";
+    let all = fatbin(&[(2, 90, ZSTD, 64, &image), (1, 90, PLAIN, 64, b".version 8.0\n")]);
+    let mut library = b"\x7fELF, of a host".to_vec();
+    library.resize(64, 1);
+    library.extend(&all);
+    let mut damaged = all.clone();
+    damaged[16 + 56] ^= 1;
+    let folder = std::env::temp_dir().join(format!("kernel-access-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("image");
+    let file_name = file.to_str().expect("a plain path");
+    let whole = format!(
+        "{text}sm_90 other: 16 bytes of code\n  which parameters it reads is not known: the instruction at 0x0 is not known\n"
+    );
+    let with_code = format!("{text}  0000 @P0 ?\n  0010 @P0 ?\n");
+    let with_ptx = format!("{whole}PTX, 13 bytes\n");
+    let cases: [(&[u8], &[&str], i32, &str); 8] = [
+        (&image, &[], 0, &whole),
+        (&all, &[], 0, &with_ptx),
+        (&library, &[], 0, &with_ptx),
+        (&library, &["k"], 0, text),
+        (&library, &["k", "--code"], 0, &with_code),
+        (&library, &["none"], 3, ""),
+        (&damaged, &[], 1, ""),
+        (b"int main() {}", &[], 1, ""),
+    ];
+    for (bytes, arguments, code, printed) in cases {
+        std::fs::write(&file, bytes).expect("a file");
+        let output = run(&[&[file_name], arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), printed);
+        assert_eq!(output.stderr.is_empty(), code != 1);
+    }
+    std::fs::remove_dir_all(&folder).expect("it is removed");
+    for asked in ["--help", "--version"] {
+        assert_eq!(run(&[asked]).status.code(), Some(0));
+    }
+    for wrong in [&[][..], &["--nothing"], &["a", "b", "c"]] {
+        assert_eq!(run(wrong).status.code(), Some(2));
+    }
+    assert_eq!(run(&["/nowhere/image"]).status.code(), Some(1));
+}
+
+/// A kernel that adds an array to another, launched as its source means it, and in wrong ways.
+#[test]
+fn the_command_prints_what_a_launch_touches() {
+    let line = include_str!("shapes.txt").lines().find(|line| line.starts_with("90 axpy 210 "));
+    let text = line.and_then(|line| line.split(' ').nth(4)).expect("the code");
+    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("a byte");
+    let code: Vec<u8> = (0..text.len()).step_by(2).map(byte).collect();
+    let image = cubin(0x0600_5a04, 8, &[("axpy", &code, &[(0, 8), (8, 8), (16, 4), (20, 4)])]);
+    let folder = std::env::temp_dir().join(format!("kernel-access-launch-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("image");
+    std::fs::write(&file, image).expect("a file");
+    let file = file.to_str().expect("a plain path");
+    let launched = |arguments: &[&str]| {
+        let output = run(&[&[file, "axpy", "--launch"], arguments].concat());
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (code, text) = launched(&["3", "64,1", "0x7f1200000000", "0x7f1300000000", "0", "150"]);
+    assert_eq!(code, Some(0));
+    for line in [
+        "  word at 0: read\n  word at 8: read, written\n",
+        "Read 0x7f1200000000..0x7f1200000258, 600 bytes\n",
+        "Read 0x7f1300000000..0x7f1300000258, 600 bytes\n",
+        "Write 0x7f1300000000..0x7f1300000258, 600 bytes\n",
+        "  surely: 0110 Write 0x7f13000000fc, 4 bytes\n",
+    ] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    // A number of which only its sign is cut off, so that no thread goes on; all bytes of a parameter, and none of the last.
+    let (_, negative) = launched(&["3", "64", "bytes:000000001a7f0000", "0", "0", "-2"]);
+    assert!(!negative.contains("surely") && !negative.contains("may be"), "{negative}");
+    let (_, unknown) = launched(&["3", "64", "bytes:000000001a7f0000", "0", "0"]);
+    assert!(unknown.contains("Read 0x7f1a00000000..0x7f1a00000300"), "{unknown}");
+    assert!(!unknown.contains("surely"), "{unknown}");
+    for wide in [&["3", "64", "0", "0", "0", "0x100000000"][..], &["3", "64", "bytes:00"]] {
+        assert!(launched(wide).1.contains("the arguments do not fit"), "{wide:?}");
+    }
+    for wrong in
+        [&[][..], &["3"], &["3", "1,2,3,4"], &["x", "1"], &["1", "1", "y"], &["1", "1", "bytes:0"]]
+    {
+        assert_eq!(launched(wrong).0, Some(2), "{wrong:?}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it is removed");
+}

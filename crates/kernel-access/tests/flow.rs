@@ -1,0 +1,245 @@
+//! The ways through code: what they are, and that dominators and loops are what their names say.
+
+use cuda_kernel_access::decode::{INSTRUCTION, decode};
+use cuda_kernel_access::flow::{Graph, NoGraph};
+
+/// Instructions of `sm_80`. Targets are numbers of instructions.
+#[derive(Clone, Copy)]
+enum One {
+    Nop,
+    /// With a condition or without.
+    Branch(bool, i64),
+    Exit(bool),
+    /// The barrier, and where its threads meet.
+    Set(u8, i64),
+    Meet(u8),
+    Call(i64),
+    Return,
+    Indirect,
+    Unknown,
+}
+
+fn code(program: &[One]) -> Vec<u8> {
+    const ALWAYS: u128 = 7 << 12;
+    const TRUE: u128 = 7 << 87;
+    let distance = |at: usize, to: i64| ((to - at as i64 - 1) * INSTRUCTION as i64 / 4) as u128;
+    let far = |at, to| (distance(at, to) & ((1 << 48) - 1)) << 34;
+    let near = |at, to| (distance(at, to) & ((1 << 30) - 1)) << 34;
+    let guard = |conditional: bool| if conditional { 0 } else { ALWAYS };
+    let word = |(at, one): (usize, &One)| match *one {
+        One::Nop => 0x918 | ALWAYS,
+        One::Branch(conditional, to) => 0x947 | guard(conditional) | far(at, to) | TRUE,
+        One::Exit(conditional) => 0x94d | guard(conditional) | TRUE,
+        One::Set(number, to) => 0x945 | ALWAYS | u128::from(number) << 16 | near(at, to),
+        One::Meet(number) => 0x941 | ALWAYS | u128::from(number) << 16,
+        One::Call(to) => 0x944 | ALWAYS | far(at, to),
+        One::Return => 0x950 | ALWAYS,
+        One::Indirect => 0x949 | ALWAYS,
+        One::Unknown => 0x1ff | ALWAYS,
+    };
+    program.iter().enumerate().map(word).flat_map(u128::to_le_bytes).collect()
+}
+
+fn graph(program: &[One]) -> Result<Graph, NoGraph> {
+    Graph::new(&decode(80, &code(program)).expect("whole instructions"))
+}
+
+/// The instructions of each block, and what follows it.
+fn shape(graph: &Graph) -> Vec<(usize, usize, Vec<usize>)> {
+    let of = |block: &cuda_kernel_access::flow::Block| {
+        (block.instructions.start, block.instructions.end, block.next.clone())
+    };
+    graph.blocks.iter().map(of).collect()
+}
+
+/// The blocks that can be reached without taking `without`.
+fn reached(edges: &[Vec<usize>], first: usize, without: Option<usize>) -> Vec<bool> {
+    let mut seen = vec![false; edges.len()];
+    let mut waiting = vec![first];
+    while let Some(block) = waiting.pop() {
+        if Some(block) != without && !seen[block] {
+            seen[block] = true;
+            waiting.extend(&edges[block]);
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_guarded_loop_has_a_head_and_meets_after_it() {
+    use One::{Branch, Exit, Meet, Nop, Set};
+    // 0: an exit; 1: the place to meet; 2: around the loop; 3..5: the loop; 5: meets; 6: the end.
+    let program =
+        [Exit(true), Set(0, 6), Branch(true, 5), Nop, Branch(true, 3), Meet(0), Exit(false)];
+    let graph = graph(&program).expect("a graph");
+    let shape = shape(&graph);
+    assert_eq!(shape[0], (0, 1, vec![1]));
+    let at = |start| shape.iter().position(|block| block.0 == start).expect("a block");
+    assert_eq!(graph.loops.len(), 1);
+    assert_eq!(graph.loops[0].head, at(3));
+    assert_eq!(graph.loops[0].blocks, [at(3)]);
+    assert_eq!(shape[at(3)].2, [at(5), at(3)]);
+    assert_eq!(graph.post_dominators[at(1)], Some(at(5)));
+    assert_eq!(graph.dominators[at(5)], Some(at(1)));
+    assert!(graph.dominates(at(1), at(6)) && !graph.dominates(at(3), at(5)));
+    // An end that only some threads take is no end of all.
+    assert_eq!(graph.post_dominators[0], Some(at(1)));
+    assert!(!graph.irreducible);
+}
+
+#[test]
+fn threads_meet_where_they_were_told() {
+    use One::{Branch, Exit, Meet, Nop, Set};
+    // Both arms meet, and go on at 5, not after the first of them.
+    let program = [Set(3, 5), Branch(true, 4), Meet(3), Nop, Meet(3), Exit(false)];
+    let graph = graph(&program).expect("a graph");
+    let starts: Vec<_> = shape(&graph).iter().map(|block| block.0).collect();
+    assert!(!starts.contains(&3), "{starts:?}");
+    assert_eq!(shape(&graph).len(), 4);
+}
+
+#[test]
+fn each_call_returns_to_its_own_place() {
+    use One::{Call, Exit, Nop, Return};
+    let program = [Call(3), Call(3), Exit(false), Nop, Return];
+    let graph = graph(&program).expect("a graph");
+    let shape = shape(&graph);
+    let expected: [(usize, usize); 5] = [(0, 1), (3, 5), (1, 2), (3, 5), (2, 3)];
+    assert_eq!(shape.iter().map(|block| (block.0, block.1)).collect::<Vec<_>>(), expected);
+    assert!(graph.loops.is_empty());
+}
+
+#[test]
+fn a_way_that_is_not_known_is_an_error() {
+    use One::{Branch, Call, Exit, Indirect, Meet, Nop, Unknown};
+    assert_eq!(graph(&[Nop, Unknown, Exit(false)]), Err(NoGraph::Instruction(16)));
+    assert_eq!(graph(&[Nop, Indirect]), Err(NoGraph::Indirect(16)));
+    assert_eq!(graph(&[Call(9), Exit(false)]), Err(NoGraph::Call(0)));
+    assert_eq!(graph(&[Call(0), Exit(false)]), Err(NoGraph::Recursion(0)));
+    assert_eq!(graph(&[Meet(1), Exit(false)]), Err(NoGraph::Convergence(0)));
+    assert_eq!(graph(&[Branch(false, 9)]), Err(NoGraph::Outside(144)));
+    assert_eq!(graph(&[Branch(true, -1), Exit(false)]), Err(NoGraph::Outside(-16)));
+    // Past the end, by falling or because the last end has a condition.
+    assert_eq!(graph(&[Nop]), Err(NoGraph::Outside(16)));
+    assert_eq!(graph(&[Exit(true)]), Err(NoGraph::Outside(16)));
+    assert_eq!(graph(&[]), Err(NoGraph::Outside(0)));
+    // What is never reached does not matter.
+    assert!(graph(&[Exit(false), Unknown, Indirect, Branch(false, 99)]).is_ok());
+}
+
+#[test]
+fn a_cycle_with_two_entries_is_no_loop() {
+    use One::{Branch, Exit, Nop};
+    let program = [Branch(true, 2), Nop, Nop, Branch(true, 1), Exit(false)];
+    let graph = graph(&program).expect("a graph");
+    assert!(graph.irreducible && graph.loops.is_empty(), "{graph:?}");
+}
+
+/// Of random programs: each relation is compared with its definition.
+#[test]
+fn dominators_and_loops_are_what_they_are_by_definition() {
+    let mut state = 1_u64;
+    let mut random = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut with_loops, mut irreducible, mut endless) = (0, 0, 0);
+    for _ in 0..4000 {
+        let length = 3 + random(12);
+        let mut program: Vec<One> = (0..length)
+            .map(|_| match random(8) {
+                0..3 => One::Branch(true, random(length + 1) as i64),
+                3 => One::Branch(false, random(length + 1) as i64),
+                4 => One::Exit(true),
+                _ => One::Nop,
+            })
+            .collect();
+        program.push(One::Exit(false));
+        let graph = graph(&program).expect("a graph");
+        let count = graph.blocks.len();
+        let mut edges: Vec<Vec<usize>> = graph.blocks.iter().map(|one| one.next.clone()).collect();
+        assert!(reached(&edges, 0, None).iter().all(|&reached| reached));
+        let mut dominates = vec![vec![false; count]; count];
+        for (other, row) in dominates.iter_mut().enumerate() {
+            let without = reached(&edges, 0, Some(other));
+            for (block, dominates) in row.iter_mut().enumerate() {
+                *dominates = !without[block];
+                assert_eq!(graph.dominates(other, block), *dominates, "{:?}", shape(&graph));
+            }
+        }
+        let closing: Vec<(usize, usize)> = edges
+            .iter()
+            .enumerate()
+            .flat_map(|(from, next)| next.iter().map(move |&to| (from, to)))
+            .filter(|&(from, to)| dominates[to][from])
+            .collect();
+        for one in &graph.loops {
+            for (block, from_head) in dominates[one.head].iter().enumerate() {
+                // It reaches an edge back to the head without taking the head.
+                let to_last = closing.iter().any(|&(last, head)| {
+                    head == one.head && reached(&edges, block, Some(head))[last]
+                });
+                let inside = block == one.head || to_last && *from_head;
+                assert_eq!(one.blocks.contains(&block), inside, "{:?}", shape(&graph));
+            }
+        }
+        let heads: Vec<usize> = graph.loops.iter().map(|one| one.head).collect();
+        assert!((0..count).all(|b| heads.contains(&b) == closing.iter().any(|edge| edge.1 == b)));
+        // Without the edges that close loops, what still runs repeatedly is irreducible.
+        let mut open = edges.clone();
+        for &(from, to) in &closing {
+            open[from].retain(|&next| next != to);
+        }
+        let cycle = (0..count).any(|b| open[b].iter().any(|&next| reached(&open, next, None)[b]));
+        assert_eq!(graph.irreducible, cycle, "{:?}", shape(&graph));
+        // All ends meet in one more block, for the definition only.
+        edges.push(Vec::new());
+        for next in &mut edges[..count] {
+            if next.is_empty() {
+                next.push(count);
+            }
+        }
+        for block in 0..count {
+            let mut after: Vec<usize> = (0..count)
+                .filter(|&other| other != block && !reached(&edges, block, Some(other))[count])
+                .collect();
+            let ends = reached(&edges, block, None)[count];
+            if !ends {
+                after.clear();
+            }
+            // The first of them is the one that all the others come after.
+            let first = after.iter().copied().find(|&first| {
+                after
+                    .iter()
+                    .all(|&other| other == first || !reached(&edges, first, Some(other))[count])
+            });
+            assert_eq!(graph.post_dominators[block], first, "{block} {:?}", shape(&graph));
+            endless += u32::from(!ends);
+        }
+        with_loops += u32::from(!graph.loops.is_empty());
+        irreducible += u32::from(graph.irreducible);
+    }
+    assert!(
+        with_loops > 500 && irreducible > 50 && endless > 50,
+        "{with_loops} {irreducible} {endless}"
+    );
+}
+
+/// Compiled code: a loop over the elements, a function with a place to return to, and one without.
+#[test]
+fn compiled_kernels_have_the_loops_of_their_source() {
+    for line in include_str!("kernels.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut parts = line.split(' ');
+        let mut part = || parts.next().expect("three parts");
+        let (architecture, name, text) = (part().parse().expect("a number"), part(), part());
+        let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("a byte");
+        let code: Vec<u8> = (0..text.len()).step_by(2).map(byte).collect();
+        let graph = Graph::new(&decode(architecture, &code).expect("known")).expect("a graph");
+        let loops = usize::from(name == "many_tensors");
+        assert_eq!(graph.loops.len(), loops, "{name} sm_{architecture} {:?}", shape(&graph));
+        assert!(!graph.irreducible);
+        // What does not end is behind the last end, and is not reached.
+        assert!(graph.blocks.iter().any(|block| block.next.is_empty()), "{name} sm_{architecture}");
+    }
+}

@@ -1,0 +1,373 @@
+//! What a kernel may touch contains what its threads touch, and what its source says.
+
+mod common;
+#[path = "common/programs.rs"]
+mod programs;
+#[path = "common/shapes.rs"]
+mod shapes;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuda_kernel_access::code::Launch;
+use cuda_kernel_access::decode::AccessKind;
+use cuda_kernel_access::execute::{Touch, execute};
+use cuda_kernel_access::touch::{Span, Uses, may_touch, summary, surely_touched};
+use programs::{Programs, Word};
+use shapes::{array, case, memory, threads};
+
+/// Whether each of these accesses is in what may happen.
+fn contains(spans: &[Span], touched: &[Touch]) -> Result<usize, String> {
+    for touch in touched {
+        let Some(span) = spans.iter().find(|span| span.at == touch.at) else {
+            return Err(format!("{touch:x?} is not in {spans:x?}"));
+        };
+        let end = touch.address.checked_add(touch.bytes.into());
+        let inside = span.kind == touch.kind
+            && span.bytes.as_ref().is_none_or(|bytes| {
+                bytes.start <= touch.address && end.is_some_and(|end| end <= bytes.end)
+            });
+        if !inside {
+            return Err(format!("{touch:x?} is not in {span:x?}"));
+        }
+    }
+    Ok(touched.len())
+}
+
+fn any_memory(seed: u64) -> impl FnMut(u64, u8) -> Option<u128> {
+    move |address, bytes| {
+        let mixed = (address | seed << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let small = u128::from(mixed >> 59) << (mixed >> 20 & 1);
+        Some(if bytes > 4 { small | small << 32 } else { small })
+    }
+}
+
+#[test]
+fn threads_stay_in_what_may_be_touched() {
+    let mut touches = 0;
+    for shape in shapes::shapes() {
+        for which in 0..3 {
+            let Some((launch, ..)) = case(&shape.name, which) else { continue };
+            let place = format!("{} sm_{} {which}", shape.name, shape.architecture);
+            let spans = match may_touch(&shape.code, &launch) {
+                Ok(spans) => spans,
+                Err(error) => panic!("{place}: {error}"),
+            };
+            for (block, thread) in threads(&launch) {
+                let mut check = |memory: &mut dyn FnMut(u64, u8) -> Option<u128>| {
+                    let run = execute(&shape.code, &launch, block, thread, memory, 100_000);
+                    touches += contains(&spans, &run.touched)
+                        .unwrap_or_else(|error| panic!("{place} {block:?} {thread:?}: {error}"));
+                };
+                check(&mut memory);
+                check(&mut any_memory(1));
+                check(&mut |_, _| None);
+            }
+        }
+    }
+    assert!(touches > 20_000, "{touches}");
+}
+
+/// A counter is taken to stay below its limit only if it cannot overflow on the way.
+#[test]
+fn counters_that_overflow_are_not_bounded_by_their_limit() {
+    let programs = Programs::new();
+    let spans = |first: u32, limit: u32, step| {
+        let code = programs.counting(step).expect("a loop");
+        let parameters = [first, limit].map(u32::to_le_bytes).concat();
+        let launch = Launch::new([1; 3], [1; 3], parameters);
+        let spans = may_touch(&code, &launch).expect("known");
+        let run = execute(&code, &launch, [0; 3], [0; 3], &mut |_, _| None, 2000);
+        contains(&spans, &run.touched[..run.known]).unwrap_or_else(|error| panic!("{error}"));
+        (spans[0].bytes.clone(), run.touched.len())
+    };
+    // The third is less than the first.
+    let (bytes, touched) = spans(0x5000_0000, 0xffff_0000, 0x7000_0001);
+    assert!(touched > 2 && bytes.is_none_or(|bytes| bytes.start <= 0xffff_0000_3000_0002));
+    let (bytes, touched) = spans(100, 1000, 7);
+    assert_eq!((bytes, touched), (Some(1000 << 32 | 100..1000 << 32 | 1003), 129));
+}
+
+/// A predicate that is written only perhaps may still have what it had.
+#[test]
+fn predicates_that_are_perhaps_written_are_not_known() {
+    let programs = Programs::new();
+    let launch = Launch::new([1; 3], [1; 3], [0; 32]);
+    let accesses = |words: &[Word]| {
+        let code = programs.of(words).expect("a graph");
+        may_touch(&code, &launch).expect("known").len()
+    };
+    assert_eq!(accesses(&[Word::StoreIf(0)]), 1);
+    assert_eq!(accesses(&[Word::Clear, Word::StoreIf(0)]), 0);
+    assert_eq!(accesses(&[Word::ClearPerhaps, Word::StoreIf(0)]), 1);
+}
+
+/// How many random programs there are of each kind.
+const PROGRAMS: u64 = 500;
+
+/// Random instructions, and changed ones: what a thread does with any contents of memory is in what
+/// may happen.
+#[test]
+fn threads_of_any_program_stay_in_what_may_be_touched() {
+    let programs = Programs::new();
+    let launch = |number: u64| {
+        let parameters: Vec<u8> = (0..32)
+            .map(|at| match (number % 3, at % 4) {
+                (0, _) => [3, 1, 0, 0][at % 4] * (at as u8 / 4),
+                (1, 0) => 200_u8.wrapping_mul(at as u8),
+                (2, 3) => 0xff,
+                (_, _) => (number >> (at % 4 * 3)) as u8,
+            })
+            .collect();
+        Launch::new([3, 1, 1], [64, 1, 1], parameters)
+    };
+    let words = |number| programs.whole(programs.words(number));
+    let random = (0..PROGRAMS).filter_map(|number| Some((words(number)?, launch(number))));
+    let loops = |number| programs.whole(programs.looping(number));
+    let looping = (0..PROGRAMS).filter_map(|number| Some((loops(number)?, launch(number))));
+    let random = random.chain(looping).map(|((text, code), launch)| (text, code, launch));
+    let changed = shapes::mutated()
+        .into_iter()
+        .step_by(16)
+        .filter_map(|(name, code)| case(&name, 0).map(|(launch, ..)| (name, code, launch)));
+    let (mut touches, mut bounded, mut unbounded, mut failed) = (0, 0, 0, 0);
+    for (name, code, launch) in random.chain(changed) {
+        let Ok(spans) = may_touch(&code, &launch) else {
+            failed += 1;
+            continue;
+        };
+        bounded += spans.iter().filter(|span| span.bytes.is_some()).count();
+        unbounded += spans.iter().filter(|span| span.bytes.is_none()).count();
+        for (block, thread) in [([0; 3], [0; 3]), ([1, 0, 0], [33, 0, 0]), ([2, 0, 0], [63, 0, 0])]
+        {
+            for seed in 0..4 {
+                let memory = &mut any_memory(seed);
+                let run = execute(&code, &launch, block, thread, memory, 2000);
+                // Random branches may go around without an end.
+                touches += contains(&spans, &run.touched[..run.known])
+                    .unwrap_or_else(|error| panic!("{name} {block:?} {thread:?}: {error}"));
+            }
+        }
+    }
+    assert!(touches > 3000 && bounded > 500, "{touches} {bounded} {unbounded} {failed}");
+}
+
+/// What the source says of its parameters: 'r', 'w' and 'a' of each that is an address, and of memory.
+fn source(name: &str) -> Option<(&'static [&'static str], &'static str)> {
+    Some(match name {
+        "unused_word" => (&["", "w"], ""),
+        "axpy" => (&["r", "rw"], ""),
+        "grid_stride"
+        | "offset_and_stride"
+        | "vectors"
+        | "divided"
+        | "remainders"
+        | "backwards"
+        | "wide_numbers"
+        | "copied_asynchronously"
+        | "transpose"
+        | "sum"
+        | "local_array" => (&["r", "w"], ""),
+        "bytes_and_halves" => (&["r", "w", "w"], ""),
+        "gather" | "multiply" => (&["r", "r", "w"], ""),
+        "half_math" => (&["r", "r", "rw"], ""),
+        "called" | "sizes" => (&["w"], ""),
+        "histogram" => (&["r", "a"], ""),
+        "reductions" => (&["a", "a", "a", "a", "r"], ""),
+        "pointers_in_memory" => (&["r"], "w"),
+        "module_variables" => (&["w"], "rw"),
+        "branches" => (&["r", "rw", "r"], ""),
+        _ => return None,
+    })
+}
+
+fn text(uses: Uses) -> String {
+    let all = [(uses.read, 'r'), (uses.written, 'w'), (uses.atomic, 'a')];
+    all.into_iter().filter(|one| one.0).map(|one| one.1).collect()
+}
+
+#[test]
+fn words_are_used_as_the_source_says() {
+    let mut compared = 0;
+    for shape in shapes::shapes() {
+        let Some((expected, memory)) = source(&shape.name) else { continue };
+        let place = format!("{} sm_{}", shape.name, shape.architecture);
+        let summary = summary(&shape.code).unwrap_or_else(|error| panic!("{place}: {error}"));
+        for (at, word) in summary.words.iter().enumerate() {
+            assert_eq!(word.offset, 8 * at as u32);
+            // Numbers are no addresses.
+            let expected = expected.get(at).copied().unwrap_or_default();
+            let found = text(word.uses);
+            if shape.name == "branches" {
+                // Addresses that loops count up by numbers from memory: more may be in them.
+                assert!(
+                    expected.chars().all(|one| found.contains(one)),
+                    "{place} {at}: {summary:?}"
+                );
+            } else {
+                assert_eq!(found, expected, "{place} {at}: {summary:?}");
+            }
+            assert!(word.used || word.uses.none(), "{place}");
+            compared += 1;
+        }
+        assert!(text(summary.memory) == memory || shape.name == "branches", "{place}: {summary:?}");
+        let unused: Vec<u32> =
+            summary.words.iter().filter(|word| !word.used).map(|word| word.offset).collect();
+        assert_eq!(unused, if shape.name == "unused_word" { vec![0] } else { vec![] }, "{place}");
+    }
+    assert!(compared > 150, "{compared}");
+}
+
+/// Either of two addresses, by a condition or by an index, and one that an index is added to.
+#[test]
+fn chosen_words_are_used_in_both_ways() {
+    let mut compared = 0;
+    for shape in shapes::shapes() {
+        let words = match shape.name.as_str() {
+            "chosen" | "many_tensors" => summary(&shape.code).expect("known").words,
+            _ => continue,
+        };
+        let count = if shape.name == "chosen" { 2 } else { 16 };
+        for word in &words[..count] {
+            assert!(word.used && word.uses.written, "{} {word:?}", shape.name);
+            assert_eq!(word.uses.read, shape.name == "many_tensors", "{} {word:?}", shape.name);
+            compared += 1;
+        }
+    }
+    assert!(compared >= 54, "{compared}");
+}
+
+/// By kind and array, the first byte and the end.
+type Hulls = BTreeMap<(char, u64), (u64, u64)>;
+
+fn add(hulls: &mut Hulls, kind: char, (first, end): (u64, u64)) {
+    // An array may be touched before it begins, too.
+    let hull = hulls.entry((kind, (first + (1 << 31)) >> 32)).or_insert((first, end));
+    *hull = (hull.0.min(first), hull.1.max(end));
+}
+
+#[test]
+fn bounds_are_those_of_the_source() {
+    const EXACT: [&str; 14] = [
+        "unused_word",
+        "axpy",
+        "grid_stride",
+        "offset_and_stride",
+        "vectors",
+        "bytes_and_halves",
+        "called",
+        "wide_numbers",
+        "backwards",
+        "sum",
+        "half_math",
+        "chosen",
+        "local_array",
+        "transpose",
+    ];
+    let mut compared = 0;
+    for shape in shapes::shapes().iter().filter(|shape| EXACT.contains(&shape.name.as_str())) {
+        for which in 0..3 {
+            let (launch, expected, _) = case(&shape.name, which).expect("one");
+            let mut bytes = BTreeSet::new();
+            let line = |size: u32| (0..i64::from(size)).collect::<Vec<_>>();
+            for block in line(launch.grid[0]) {
+                for y in line(launch.grid[1]) {
+                    for thread in line(launch.block[0]) {
+                        for thread_y in line(launch.block[1]) {
+                            expected(&launch, [block, y, 0], [thread, thread_y, 0], &mut bytes);
+                        }
+                    }
+                }
+            }
+            let (mut source, mut found) = (Hulls::new(), Hulls::new());
+            for (kind, byte) in bytes {
+                add(&mut source, kind, (byte, byte + 1));
+            }
+            for span in may_touch(&shape.code, &launch).expect("known") {
+                let kind = if span.kind == AccessKind::Write { 'w' } else { 'r' };
+                let bytes = span.bytes.unwrap_or_else(|| panic!("{}", shape.name));
+                add(&mut found, kind, (bytes.start, bytes.end));
+            }
+            assert_eq!(found, source, "{} sm_{} {which}", shape.name, shape.architecture);
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+#[test]
+fn corners_of_a_launch_are_surely_touched() {
+    let mut compared = 0;
+    for shape in shapes::shapes().iter().filter(|shape| shape.name == "axpy") {
+        let (launch, ..) = case("axpy", 0).expect("one");
+        let touched = surely_touched(&shape.code, &launch);
+        // Threads 0, 63, 128; 191 has no element.
+        let first = |kind, index| -> Vec<u64> {
+            let of =
+                |touch: &&Touch| touch.kind == kind && touch.address >> 32 == array(index) >> 32;
+            touched.iter().filter(of).map(|touch| touch.address - array(index)).collect()
+        };
+        assert_eq!(first(AccessKind::Read, 0), [0, 63 * 4, 128 * 4]);
+        assert_eq!(first(AccessKind::Write, 1), [0, 63 * 4, 128 * 4]);
+        let mut none = launch.clone();
+        none.grid[1] = 0;
+        assert!(surely_touched(&shape.code, &none).is_empty());
+        compared += 1;
+    }
+    assert!(compared > 2);
+    // Of an atomic operation one byte is sure, of a copy to shared memory none.
+    for shape in shapes::shapes() {
+        let Some((launch, ..)) = case(&shape.name, 0) else { continue };
+        for touch in surely_touched(&shape.code, &launch) {
+            match touch.kind {
+                AccessKind::Read | AccessKind::Write => {}
+                AccessKind::Atomic | AccessKind::Reduce => assert_eq!(touch.bytes, 1),
+                _ => panic!("{touch:?}"),
+            }
+        }
+    }
+}
+
+/// Where an address changes with a word, the word is said to have to do with it.
+#[test]
+fn words_that_change_addresses_are_used() {
+    let programs = Programs::new();
+    let (mut changes, mut without) = (0, 0);
+    for number in 0..600 {
+        let Some(code) = programs.straight(number) else { continue };
+        let Ok(summary) = summary(&code) else { continue };
+        let run = |changed: Option<usize>| {
+            let mut parameters: Vec<u8> = (1..33).map(|at| at * 7).collect();
+            if let Some(word) = changed {
+                parameters[8 * word..8 * word + 8].fill(number as u8 | 1);
+            }
+            let launch = Launch::new([1; 3], [32, 1, 1], parameters);
+            // Each address has the same number, so that nothing flows through memory.
+            let memory = &mut |_, _| Some(5 << 64 | 3 << 32 | 9);
+            execute(&code, &launch, [0; 3], [3, 0, 0], memory, 100).touched
+        };
+        let plain = run(None);
+        for word in 0..4 {
+            let changed = run(Some(word));
+            let uses = summary.words[word].uses;
+            for touch in &plain {
+                let Some(other) = changed.iter().find(|other| other.at == touch.at) else {
+                    continue;
+                };
+                let of_kind = match touch.kind {
+                    AccessKind::Write => uses.written,
+                    _ => uses.read,
+                };
+                if other.address != touch.address {
+                    assert!(
+                        uses.other || of_kind,
+                        "{number} {word} {touch:x?} {other:x?} {uses:?} {code:x?}"
+                    );
+                    changes += 1;
+                } else {
+                    without += u32::from(!uses.other && !of_kind);
+                }
+            }
+        }
+    }
+    assert!(changes > 800 && without > 800, "{changes} {without}");
+}
